@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_hash - xxHash behind our own names; the results travel (placement by
+ * hash), so they never change. */
+#ifndef PS_BASE_HASH_H
+#define PS_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* XXH3-64 of the bytes. */
+uint64_t ps_hash_bytes(const void *data, size_t size, uint64_t seed);
+
+/* Mixes a row key: the 64-bit finaliser of MurmurHash3 (Appleby), a bijection,
+ * so that different keys never collide before they are folded. */
+static inline uint64_t
+ps_hash_u64(uint64_t key)
+{
+    key ^= key >> 33;
+    key *= UINT64_C(0xff51afd7ed558ccd);
+    key ^= key >> 33;
+    key *= UINT64_C(0xc4ceb9fe1a85ec53);
+    key ^= key >> 33;
+    return key;
+}
+#endif

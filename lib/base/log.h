@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_log - `level event key=value …`, one line an event
+ *
+ * What     The sink is the one global of the project. Programs write to it;
+ *          libraries and the core return reasons instead.
+ * Threads  any; a line is written in one piece.
+ */
+#ifndef PS_BASE_LOG_H
+#define PS_BASE_LOG_H
+
+#include "psd/status.h"
+
+typedef enum ps_log_level {
+    PS_LOG_ERROR = 3, /* syslog's numbers */
+    PS_LOG_WARN = 4,
+    PS_LOG_INFO = 6,
+    PS_LOG_DEBUG = 7
+} ps_log_level_t;
+
+/* Where lines go. journal: prefix "<N>" instead of the level's name, as
+ * systemd reads it. */
+void ps_log_open(int fd, ps_log_level_t level, _Bool journal);
+void ps_log_set_level(ps_log_level_t level);
+/* event is one word; format gives `key=value …`, values quoted by the caller
+ * with ps_log_quote when they may hold spaces. */
+void ps_log(ps_log_level_t level, const char *event, const char *format, ...)
+    PSD_PRINTF(3, 4);
+/* Writes text as "…" with \" \\ \n escaped, cut to fit; returns ret. */
+const char *ps_log_quote(const char *text, char *ret, unsigned long size);
+#endif

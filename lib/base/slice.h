@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_slice, ps_payload - rows and columns on their way to or from a partition
+ *
+ * What     A slice says which rows and columns a push or pull is about and how
+ *          their values lie; a payload is the bytes of keys, index and values,
+ *          with whoever owns them. `wire` checks a slice against its bytes,
+ *          `model` then reads it without further length checks.
+ * Shape    rows    LIST: keys holds n_rows u64, any order; duplicates of one
+ *                        row are applied one after the other
+ *                  RANGE: first_row, first_row + 1, ... n_rows of them
+ *          layout  DENSE: n_rows x n_cols values, row by row, over the columns
+ *                        that `cols` selects
+ *                  SPARSE: index holds u32 counts[n_rows] then u32 column of
+ *                        each of the n_values entries; values in that order
+ *          cols    ALL: n_cols = all columns of the partition
+ *                  RANGE: first_col .. first_col + n_cols - 1
+ *                  LIST: index holds u32 columns[n_cols] (DENSE only)
+ *          Rows and columns are the table's, not relative to the partition.
+ * Units    values are of the table's type, little-endian
+ */
+#ifndef PS_BASE_SLICE_H
+#define PS_BASE_SLICE_H
+
+#include "base/bytes.h"
+
+typedef enum ps_rows_kind {
+    PS_ROWS_LIST = 0,
+    PS_ROWS_RANGE = 1
+} ps_rows_kind_t;
+typedef enum ps_layout {
+    PS_LAYOUT_DENSE = 0,
+    PS_LAYOUT_SPARSE = 1
+} ps_layout_t;
+typedef enum ps_cols_kind {
+    PS_COLS_ALL = 0,
+    PS_COLS_RANGE = 1,
+    PS_COLS_LIST = 2
+} ps_cols_kind_t;
+
+/* The value type of a table; the numbers travel on the wire. */
+typedef enum ps_type {
+    PS_TYPE_I32 = 1,
+    PS_TYPE_I64 = 2,
+    PS_TYPE_F32 = 3,
+    PS_TYPE_F64 = 4
+} ps_type_t;
+
+typedef struct ps_slice {
+    ps_rows_kind_t rows; /* how rows are named */
+    ps_layout_t layout;  /* how values lie */
+    ps_cols_kind_t cols; /* how columns are named; ALL when SPARSE */
+    ps_type_t type;      /* of every value */
+    uint64_t n_rows;     /* rows named */
+    uint64_t first_row;  /* RANGE only, else 0 */
+    uint32_t first_col;  /* cols RANGE only, else 0 */
+    uint32_t n_cols;     /* columns of a DENSE row; 0 when SPARSE */
+    uint64_t n_values;   /* values carried; 0 in a pull request */
+} ps_slice_t;
+
+/* The bytes behind a slice. Heap object; whoever keeps it takes the pointer.
+ * Values may lie in several spans (a message that came in chunks); each span
+ * holds a whole number of values, and no other number is split. */
+typedef struct ps_payload {
+    ps_bytes_t keys;              /* LIST: n_rows x u64; else empty */
+    ps_bytes_t index;             /* see Shape; else empty */
+    ps_bytes_t *spans;            /* owned array; values in order */
+    size_t n_spans;               /* 0 when there are no values */
+    void *owner;                  /* what `release` frees; may be NULL */
+    void (*release)(void *owner); /* frees the bytes; NULL: nobody owns them */
+} ps_payload_t;
+
+/* A payload that borrows keys, index and one span of values (when its size is
+ * not 0) from `owner`, which release frees; the caller gives `owner` away on
+ * success only. NULL when there is no memory. */
+PSD_MUST_CHECK ps_payload_t *ps_payload_new(ps_bytes_t keys,
+                                            ps_bytes_t index,
+                                            ps_bytes_t values,
+                                            void *owner,
+                                            void (*release)(void *owner));
+/* A payload that owns one block holding copies of the three parts. NULL when
+ * there is no memory. */
+PSD_MUST_CHECK ps_payload_t *
+ps_payload_copy(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values);
+void ps_payload_destroy(ps_payload_t **self_p);
+/* Bytes of keys, index and all spans. NULL has none. */
+size_t ps_payload_size(const ps_payload_t *self);
+
+/* Key of row i of a slice; i < n_rows. */
+static inline uint64_t
+ps_slice_row(const ps_slice_t *self, const ps_payload_t *payload, uint64_t i)
+{
+    uint64_t key;
+
+    if (self->rows == PS_ROWS_RANGE) {
+        return self->first_row + i;
+    }
+    __builtin_memcpy(&key, payload->keys.data + 8 * i, sizeof key);
+    return key;
+}
+
+/* Bytes of one value: 4 or 8; 0 for a number that is no type. */
+static inline size_t
+ps_type_size(ps_type_t type)
+{
+    switch (type) {
+    case PS_TYPE_I32:
+    case PS_TYPE_F32:
+        return 4;
+    case PS_TYPE_I64:
+    case PS_TYPE_F64:
+        return 8;
+    default:
+        return 0;
+    }
+}
+/* "i32" …; "?" for a number that is no type. */
+const char *ps_type_name(ps_type_t type);
+/* False when text names no type. */
+PSD_MUST_CHECK bool ps_type_parse(const char *text, ps_type_t *ret_type);
+#endif

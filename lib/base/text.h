@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_text - strict readers of what people type, and what they may have meant.
+ * All of them want the whole string: no leading space, no rest. */
+#ifndef PS_BASE_TEXT_H
+#define PS_BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "psd/status.h"
+
+/* Decimal digits only. */
+PSD_MUST_CHECK bool ps_text_u64(const char *text, uint64_t *ret_value);
+/* Decimal, with an optional sign. */
+PSD_MUST_CHECK bool ps_text_i64(const char *text, int64_t *ret_value);
+/* What strtod takes, finite or not, in the C locale's form. */
+PSD_MUST_CHECK bool ps_text_f64(const char *text, double *ret_value);
+/* "250ms", "10s", "5m", "1h", "0"; a bare number is seconds ("1.5" too). */
+PSD_MUST_CHECK bool ps_text_duration(const char *text, uint64_t *ret_ms);
+/* "4096", "64k", "16MiB", "2GB"; k/M/G/T with or without i and B are powers of
+ * 1024. */
+PSD_MUST_CHECK bool ps_text_size(const char *text, uint64_t *ret_bytes);
+/* A name of a table, node, job: [A-Za-z0-9_.-]{1,63}, no leading dot or dash.
+ */
+bool ps_text_is_name(const char *text);
+/* The word of the NULL-terminated list nearest to `word`, if near enough
+ * (edit distance <= 2 and < length); NULL when none is. Borrowed. */
+const char *ps_text_suggest(const char *word, const char *const *words);
+#endif
