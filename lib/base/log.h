@@ -4,6 +4,8 @@
  *
  * What     The sink is the one global of the project. Programs write to it;
  *          libraries and the core return reasons instead.
+ * Shape    A line has at most 4096 bytes; a longer one is cut. Line breaks in
+ *          it become spaces.
  * Threads  any; a line is written in one piece.
  */
 #ifndef PS_BASE_LOG_H
@@ -18,14 +20,16 @@ typedef enum ps_log_level {
     PS_LOG_DEBUG = 7
 } ps_log_level_t;
 
-/* Where lines go. journal: prefix "<N>" instead of the level's name, as
- * systemd reads it. */
+/* Where lines go; before the first call: warnings and errors to stderr.
+ * fd is borrowed for good. journal: prefix "<N>" instead of the level's name,
+ * as systemd reads it. */
 void ps_log_open(int fd, ps_log_level_t level, _Bool journal);
 void ps_log_set_level(ps_log_level_t level);
-/* event is one word; format gives `key=value …`, values quoted by the caller
- * with ps_log_quote when they may hold spaces. */
+/* event is one word; format gives `key=value …` or is "", values quoted by the
+ * caller with ps_log_quote when they may hold spaces. */
 void ps_log(ps_log_level_t level, const char *event, const char *format, ...)
     PSD_PRINTF(3, 4);
-/* Writes text as "…" with \" \\ \n escaped, cut to fit; returns ret. */
+/* Writes text as "…" with \" \\ \n escaped, cut to fit the size bytes of ret
+ * with closing quote and '\0'; returns ret. Below 3 bytes ret is empty. */
 const char *ps_log_quote(const char *text, char *ret, unsigned long size);
 #endif

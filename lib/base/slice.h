@@ -22,6 +22,8 @@
 #ifndef PS_BASE_SLICE_H
 #define PS_BASE_SLICE_H
 
+#include <stdatomic.h>
+
 #include "base/bytes.h"
 
 typedef enum ps_rows_kind {
@@ -58,9 +60,10 @@ typedef struct ps_slice {
     uint64_t n_values;   /* values carried; 0 in a pull request */
 } ps_slice_t;
 
-/* The bytes behind a slice. Heap object; whoever keeps it takes the pointer.
- * Values may lie in several spans (a message that came in chunks); each span
- * holds a whole number of values, and no other number is split. */
+/* The bytes behind a slice. Heap object with a count of its holders, who may
+ * be on different threads; nobody changes it once it is shared. Values may lie
+ * in several spans (a message that came in chunks); each span holds a whole
+ * number of values, and no other number is split. */
 typedef struct ps_payload {
     ps_bytes_t keys;              /* LIST: n_rows x u64; else empty */
     ps_bytes_t index;             /* see Shape; else empty */
@@ -68,6 +71,7 @@ typedef struct ps_payload {
     size_t n_spans;               /* 0 when there are no values */
     void *owner;                  /* what `release` frees; may be NULL */
     void (*release)(void *owner); /* frees the bytes; NULL: nobody owns them */
+    atomic_uint n_holders;        /* the last ps_payload_destroy frees it */
 } ps_payload_t;
 
 /* A payload that borrows keys, index and one span of values (when its size is
@@ -82,6 +86,9 @@ PSD_MUST_CHECK ps_payload_t *ps_payload_new(ps_bytes_t keys,
  * there is no memory. */
 PSD_MUST_CHECK ps_payload_t *
 ps_payload_copy(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values);
+/* One more holder; returns self. */
+ps_payload_t *ps_payload_keep(ps_payload_t *self);
+/* One holder less, nulls *self_p; the last one frees. Takes NULL. */
 void ps_payload_destroy(ps_payload_t **self_p);
 /* Bytes of keys, index and all spans. NULL has none. */
 size_t ps_payload_size(const ps_payload_t *self);

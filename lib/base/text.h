@@ -14,9 +14,11 @@
 PSD_MUST_CHECK bool ps_text_u64(const char *text, uint64_t *ret_value);
 /* Decimal, with an optional sign. */
 PSD_MUST_CHECK bool ps_text_i64(const char *text, int64_t *ret_value);
-/* What strtod takes, finite or not, in the C locale's form. */
+/* What strtod takes in the C locale: "1.5", "-2e-3", "inf", "nan" in any case;
+ * but no hexadecimal, and no number too big for a double. */
 PSD_MUST_CHECK bool ps_text_f64(const char *text, double *ret_value);
-/* "250ms", "10s", "5m", "1h", "0"; a bare number is seconds ("1.5" too). */
+/* "250ms", "10s", "5m", "1h", "0"; a bare number is seconds ("1.5" too).
+ * Every unit takes decimals ("1.5h") down to a whole millisecond. */
 PSD_MUST_CHECK bool ps_text_duration(const char *text, uint64_t *ret_ms);
 /* "4096", "64k", "16MiB", "2GB"; k/M/G/T with or without i and B are powers of
  * 1024. */
@@ -25,6 +27,7 @@ PSD_MUST_CHECK bool ps_text_size(const char *text, uint64_t *ret_bytes);
  */
 bool ps_text_is_name(const char *text);
 /* The word of the NULL-terminated list nearest to `word`, if near enough
- * (edit distance <= 2 and < length); NULL when none is. Borrowed. */
+ * (edit distance <= 2 and < length of `word`; swapped neighbours are one edit),
+ * the first of several; NULL when none is. Borrowed. */
 const char *ps_text_suggest(const char *word, const char *const *words);
 #endif

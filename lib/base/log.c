@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The log sink: one write a line, so that lines of threads do not mix. */
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LINE_SIZE \
+    4096 /* bytes; POSIX keeps a pipe write of these in one piece */
+
+/* The one global: until ps_log_open, warnings and errors go to stderr. */
+static struct {
+    atomic_int fd;
+    atomic_int level;
+    atomic_bool journal;
+} sink = {.fd = STDERR_FILENO, .level = PS_LOG_WARN};
+
+static const char *
+level_name(ps_log_level_t level)
+{
+    switch (level) {
+    case PS_LOG_ERROR:
+        return "error";
+    case PS_LOG_WARN:
+        return "warn";
+    case PS_LOG_INFO:
+        return "info";
+    case PS_LOG_DEBUG:
+        return "debug";
+    default:
+        return "?";
+    }
+}
+
+void
+ps_log_open(int fd, ps_log_level_t level, bool journal)
+{
+    atomic_store(&sink.fd, fd);
+    atomic_store(&sink.level, (int)level);
+    atomic_store(&sink.journal, journal);
+}
+
+void
+ps_log_set_level(ps_log_level_t level)
+{
+    atomic_store(&sink.level, (int)level);
+}
+
+/* What snprintf wrote into `room` bytes, given what it returned. */
+static size_t
+written(int length, size_t room)
+{
+    if (length < 0) {
+        return 0;
+    }
+    return (size_t)length < room ? (size_t)length : room - 1;
+}
+
+/* One event is one line: what would break it becomes a space. */
+static void
+flatten(char *line, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        if (line[i] == '\n' || line[i] == '\r') {
+            line[i] = ' ';
+        }
+    }
+}
+
+void
+ps_log(ps_log_level_t level, const char *event, const char *format, ...)
+{
+    char line[LINE_SIZE];
+    size_t size = 0;
+    va_list arguments;
+
+    if ((int)level > atomic_load(&sink.level)) {
+        return;
+    }
+    if (atomic_load(&sink.journal)) {
+        size = written(snprintf(line, sizeof line, "<%d>%s", (int)level, event),
+                       sizeof line);
+    } else {
+        size = written(
+            snprintf(line, sizeof line, "%s %s", level_name(level), event),
+            sizeof line);
+    }
+    if (format[0] != '\0' && size + 2 < sizeof line) {
+        line[size++] = ' ';
+        va_start(arguments, format);
+        size += written(
+            vsnprintf(line + size, sizeof line - size, format, arguments),
+            sizeof line - size);
+        va_end(arguments);
+    }
+    flatten(line, size);
+    line[size++] = '\n'; /* over the terminator */
+    /* Nobody can be told that the log itself fails. */
+    if (write(atomic_load(&sink.fd), line, size) < 0) {
+        return;
+    }
+}
+
+const char *
+ps_log_quote(const char *text, char *ret, unsigned long size)
+{
+    size_t at = 0;
+
+    if (size < sizeof "\"\"") {
+        if (size > 0) {
+            ret[0] = '\0';
+        }
+        return ret;
+    }
+    ret[at++] = '"';
+    for (; *text != '\0'; text++) {
+        bool escape = *text == '"' || *text == '\\' || *text == '\n';
+
+        if (at + (escape ? 2 : 1) + 2 > size) {
+            break; /* the closing quote and '\0' must fit */
+        }
+        if (escape) {
+            ret[at++] = '\\';
+        }
+        ret[at++] = *text == '\n' ? 'n' : *text;
+    }
+    ret[at++] = '"';
+    ret[at] = '\0';
+    return ret;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* base/hash.h: results travel, so the numbers below never change. */
+#include "base/hash.h"
+
+#include <criterion/criterion.h>
+
+Test(hash, bytes_are_xxh3)
+{
+    /* The published XXH3-64 of the empty input with seed 0. */
+    cr_assert_eq(ps_hash_bytes(NULL, 0, 0), UINT64_C(0x2D06800538D394C2));
+    cr_assert_eq(ps_hash_bytes("psd", 3, 0), ps_hash_bytes("psd", 3, 0));
+    cr_assert_neq(ps_hash_bytes("psd", 3, 0), ps_hash_bytes("psd", 3, 1));
+    cr_assert_neq(ps_hash_bytes("psd", 3, 0), ps_hash_bytes("psc", 3, 0));
+}
+
+Test(hash, u64_is_the_finaliser_of_murmur3)
+{
+    cr_assert_eq(ps_hash_u64(0), 0);
+    cr_assert_eq(ps_hash_u64(1), UINT64_C(0xB456BCFC34C2CB2C));
+    cr_assert_eq(ps_hash_u64(2), UINT64_C(0x3ABF2A20650683E7));
+}
