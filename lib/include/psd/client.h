@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * psd_client - a connection to a cluster
+ *
+ * Units    timeouts in milliseconds; 0 means: do not wait
+ */
+#ifndef PSD_CLIENT_H
+#define PSD_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "psd/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct psd_client psd_client_t;
+typedef struct psd_options psd_options_t;
+typedef struct psd_call psd_call_t;
+
+/* Names one request that was started and not yet waited for; 0 names none. */
+typedef uint64_t psd_ticket_t;
+
+/* "1.0.0" of the library; static. */
+PSD_EXPORT const char *psd_version(void);
+
+/* How to connect. NULL when there is no memory. */
+PSD_EXPORT psd_options_t *psd_options_new(void);
+PSD_EXPORT void psd_options_destroy(psd_options_t **self_p);
+/* Deadline of every call that names none; default 10000. */
+PSD_EXPORT void psd_options_set_timeout_ms(psd_options_t *self,
+                                           uint32_t timeout_ms);
+/* Which transport to use to shards: "auto" (ipc if the node's socket file can
+ * be reached here, else tcp), "tcp", "ipc". PSD_INVALID for another word. */
+PSD_EXPORT psd_status_t psd_options_set_transport(psd_options_t *self,
+                                                  const char *transport,
+                                                  psd_error_t *err);
+
+/*
+ * Connects and waits for the cluster's WELCOME.
+ *
+ * endpoint  in  "tcp://host:port" or "ipc://path"; NULL: $PSD_ENDPOINT, else
+ *               tcp://127.0.0.1:7171
+ * options   in  NULL: defaults
+ *
+ * Errors: PSD_INVALID endpoint not understood; PSD_CONNECT no WELCOME within
+ * the timeout; PSD_VERSION, PSD_CLUSTER, PSD_DENIED refused by the node;
+ * PSD_NOMEM.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_connect(const char *endpoint,
+                                                   const psd_options_t *options,
+                                                   psd_client_t **ret_client,
+                                                   psd_error_t *err);
+/* Closes at once: what was not acknowledged may or may not be applied
+ * (psd_flush first to know). Tables made from it must not be used again, only
+ * closed. Takes NULL. */
+PSD_EXPORT void psd_close(psd_client_t **client_p);
+
+/* How one call is to be done; NULL anywhere means the defaults. Used as often
+ * as wanted, never kept by a call. NULL when there is no memory. */
+PSD_EXPORT psd_call_t *psd_call_new(void);
+PSD_EXPORT void psd_call_destroy(psd_call_t **self_p);
+PSD_EXPORT void psd_call_set_timeout_ms(psd_call_t *self, uint32_t timeout_ms);
+/* "memory", "replica", "disk", or "default" (the table's). PSD_INVALID. */
+PSD_EXPORT psd_status_t psd_call_set_ack(psd_call_t *self,
+                                         const char *level,
+                                         psd_error_t *err);
+/* Greater goes first among calls that wait for credits; default 0. */
+PSD_EXPORT void psd_call_set_priority(psd_call_t *self, int32_t priority);
+/* Start this call only when that ticket has ended. */
+PSD_EXPORT void psd_call_set_after(psd_call_t *self, psd_ticket_t ticket);
+/* A number of the user's; shown with the request by `pscli why`. */
+PSD_EXPORT void psd_call_set_command(psd_call_t *self, uint32_t command);
+/* true: the caller's rows and values are used in place and must stay untouched
+ * until the ticket has ended; false (default): they are copied. */
+PSD_EXPORT void psd_call_set_borrow(psd_call_t *self, bool borrow);
+
+/*
+ * Waits until the ticket has ended and gives its result. A ticket can be waited
+ * for once; afterwards it is PSD_INVALID.
+ * Errors: what the request ended with; PSD_DEADLINE when timeout_ms passed
+ * first, naming who is waited for: the ticket goes on and can be waited for
+ * again.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_wait(psd_client_t *client,
+                                                psd_ticket_t ticket,
+                                                uint32_t timeout_ms,
+                                                psd_error_t *err);
+/* Waits for every ticket of this client; the first failure is returned, all are
+ * used up unless it is PSD_DEADLINE. */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_wait_all(psd_client_t *client,
+                                                    uint32_t timeout_ms,
+                                                    psd_error_t *err);
+/* Works off what has arrived without waiting, and says whether the ticket has
+ * ended (psd_wait then gives its result at once). */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_poll(psd_client_t *client,
+                                                psd_ticket_t ticket,
+                                                bool *ret_done,
+                                                psd_error_t *err);
+/* Waits until every push of this client is acknowledged or refused, also those
+ * whose own deadline passed. Errors: PSD_DEADLINE; a broken client's reason. */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_flush(psd_client_t *client,
+                                                 uint32_t timeout_ms,
+                                                 psd_error_t *err);
+
+/*
+ * Sends one control request as docs/protocol.md section 7 has it (without v, id
+ * and session) and gives the whole reply; for tools.
+ * ret_reply  out  JSON text; the caller frees it with psd_free. Set on PSD_OK
+ *                 and on every refusal by the node
+ * Errors: the reply's own status; PSD_DEADLINE; PSD_INVALID no JSON object.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_request(psd_client_t *client,
+                                                   const char *request,
+                                                   uint32_t timeout_ms,
+                                                   char **ret_reply,
+                                                   psd_error_t *err);
+/* Frees text that a call gave to the caller. */
+PSD_EXPORT void psd_free(void *text);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * push and pull - deltas in, values out
+ *
+ * Shape    values are of the table's type, row by row in the order of the rows
+ *          named; a row as wide as the columns selected
+ * Units    n_values counts values, not bytes; it is checked against the
+ *          selection (PSD_SHAPE), so that a wrong length cannot read or write
+ *          past an array
+ */
+#ifndef PSD_ROWS_H
+#define PSD_ROWS_H
+
+#include "psd/table.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct psd_select psd_select_t;
+typedef struct psd_result psd_result_t;
+
+/*
+ * The four everyday calls: whole rows, waiting for the end.
+ * Errors: PSD_SHAPE, PSD_RANGE, PSD_NOT_FINITE: refused, nothing of that
+ * partition's slice was applied; PSD_DEADLINE: outcome unknown, the library
+ * goes on trying (psd_flush); PSD_ROWS_LOST, PSD_NO_TABLE, PSD_CLOSED;
+ * PSD_JOB_STOPPED, PSD_WORKER_LOST for workers.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push(psd_table_t *table,
+                                                const uint64_t *rows,
+                                                size_t n_rows,
+                                                const void *values,
+                                                size_t n_values,
+                                                psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_pull(psd_table_t *table,
+                                                const uint64_t *rows,
+                                                size_t n_rows,
+                                                void *ret_values,
+                                                size_t n_values,
+                                                psd_error_t *err);
+/* Pushes deltas and pulls the same rows as they are behind them, in one round
+ * trip (under BSP: as they are at the last closed clock). */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_pushpull(psd_table_t *table,
+                                                    const uint64_t *rows,
+                                                    size_t n_rows,
+                                                    const void *deltas,
+                                                    void *ret_values,
+                                                    size_t n_values,
+                                                    psd_error_t *err);
+
+/* Which rows and columns. Arrays are borrowed until the selection changes or
+ * is destroyed. A new selection names no rows and all columns. NULL when there
+ * is no memory. */
+PSD_EXPORT psd_select_t *psd_select_new(void);
+PSD_EXPORT void psd_select_destroy(psd_select_t **self_p);
+PSD_EXPORT void
+psd_select_rows(psd_select_t *self, const uint64_t *rows, size_t n_rows);
+PSD_EXPORT void
+psd_select_row_range(psd_select_t *self, uint64_t first, uint64_t n_rows);
+PSD_EXPORT void psd_select_all_rows(psd_select_t *self);
+PSD_EXPORT void
+psd_select_cols(psd_select_t *self, const uint32_t *cols, size_t n_cols);
+PSD_EXPORT void
+psd_select_col_range(psd_select_t *self, uint32_t first, uint32_t n_cols);
+PSD_EXPORT void psd_select_all_cols(psd_select_t *self);
+/* For a push of sparse rows: counts[n_rows] entries of each row and their
+ * columns, ascending within a row; n_values is the sum of counts. */
+PSD_EXPORT void psd_select_sparse(psd_select_t *self,
+                                  const uint32_t *counts,
+                                  const uint32_t *cols);
+
+/*
+ * The same with every choice, started and not waited for. *ret_ticket is for
+ * psd_wait, psd_wait_all or psd_poll. Rows and values are copied unless
+ * psd_call_set_borrow; where results go must stay in place until the end.
+ * Errors: what can be seen at once: PSD_SHAPE, PSD_RANGE, PSD_INVALID,
+ * PSD_NOMEM, PSD_CLOSED. No ticket is given then.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t
+psd_push_start(psd_table_t *table,
+               const psd_select_t *select,
+               const void *values,
+               size_t n_values,
+               const psd_call_t *call,
+               psd_ticket_t *ret_ticket,
+               psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t
+psd_pull_start(psd_table_t *table,
+               const psd_select_t *select,
+               void *ret_values,
+               size_t n_values,
+               const psd_call_t *call,
+               psd_ticket_t *ret_ticket,
+               psd_error_t *err);
+PSD_EXPORT PSD_MUST_CHECK psd_status_t
+psd_pushpull_start(psd_table_t *table,
+                   const psd_select_t *select,
+                   const void *deltas,
+                   void *ret_values,
+                   size_t n_values,
+                   const psd_call_t *call,
+                   psd_ticket_t *ret_ticket,
+                   psd_error_t *err);
+
+/*
+ * Pulls rows whose number or length only the server knows: the rows present of
+ * a hash table, sparse rows. Waits.
+ *
+ * sparse      in   true: each row as its entries that are not zero
+ * max_rows    in   stop after that many rows; 0: no bound
+ * ret_result  out  rows in ascending order of key
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_fetch(psd_table_t *table,
+                                                 const psd_select_t *select,
+                                                 bool sparse,
+                                                 size_t max_rows,
+                                                 const psd_call_t *call,
+                                                 psd_result_t **ret_result,
+                                                 psd_error_t *err);
+PSD_EXPORT void psd_result_destroy(psd_result_t **self_p);
+PSD_EXPORT size_t psd_result_count(const psd_result_t *self);
+/* Row i < count: its key, number of values, the values (aligned to the type)
+ * and, when fetched sparse, their columns (else *ret_cols is NULL). Borrowed
+ * until the result is destroyed. Any ret_ may be NULL. */
+PSD_EXPORT void psd_result_row(const psd_result_t *self,
+                               size_t i,
+                               uint64_t *ret_row,
+                               size_t *ret_n,
+                               const void **ret_values,
+                               const uint32_t **ret_cols);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Zeroed memory, by heap or by mapping. */
+#include "model/pages.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/alloc.h"
+
+#define ALIGNMENT 64
+#define MAP_FROM ((size_t)256 * 1024) /* bytes; below, zeroing is cheap */
+
+static bool
+take_heap(ps_pages_t *self, size_t size)
+{
+    void *block = ps_alloc(size + ALIGNMENT, 1);
+    size_t past = 0;
+
+    if (block == NULL) {
+        return false;
+    }
+    past = (uintptr_t)block % ALIGNMENT;
+    self->block = block;
+    self->data = (uint8_t *)block + (ALIGNMENT - past);
+    self->size = size;
+    return true;
+}
+
+/* The one place besides ps_alloc that asks for memory: no malloc promises
+ * pages that are zero without writing them. NORESERVE, because a table may be
+ * declared larger than the part that is ever used. */
+static bool
+take_mapping(ps_pages_t *self, size_t size)
+{
+    void *data = mmap(NULL,
+                      size,
+                      PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                      -1,
+                      0);
+
+    if (data == MAP_FAILED) {
+        return false;
+    }
+    self->block = NULL;
+    self->data = data;
+    self->size = size;
+    return true;
+}
+
+bool
+ps_pages_init(ps_pages_t *self, size_t size)
+{
+    assert(size > 0);
+    return size < MAP_FROM ? take_heap(self, size) : take_mapping(self, size);
+}
+
+void
+ps_pages_done(ps_pages_t *self)
+{
+    if (self->block != NULL) {
+        ps_free(self->block);
+    } else if (self->data != NULL) {
+        (void)munmap(self->data, self->size);
+    }
+    memset(self, 0, sizeof *self);
+}

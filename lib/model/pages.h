@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_pages - a large zeroed block that costs nothing where it is not touched
+ *
+ * What     Small blocks come from ps_alloc; large ones are mapped, so that the
+ *          kernel hands out each page when it is first written.
+ * Shape    data is aligned to 64 bytes, a cache line
+ * Owner    The struct's holder; ps_pages_done gives the memory back.
+ */
+#ifndef PS_MODEL_PAGES_H
+#define PS_MODEL_PAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "psd/status.h"
+
+typedef struct ps_pages {
+    uint8_t *data; /* NULL when there is none */
+    size_t size;   /* bytes */
+    void *block;   /* what ps_alloc gave; NULL when data is mapped */
+} ps_pages_t;
+
+/* size > 0. false: no memory, nothing changed. */
+PSD_MUST_CHECK bool ps_pages_init(ps_pages_t *self, size_t size);
+/* Takes a zeroed struct too, and leaves one. */
+void ps_pages_done(ps_pages_t *self);
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_assembly - messages in pieces, put together without copying
+ *
+ * What     Sending: ps_piece_next walks over a payload's values in pieces.
+ *          Receiving: the first message (PS_FLAG_MORE) and its CHUNKs become
+ * one payload whose spans are the pieces as they arrived. Owner    The caller;
+ * embedded, one for each connection.
+ */
+#ifndef PS_PROTOCOL_ASSEMBLY_H
+#define PS_PROTOCOL_ASSEMBLY_H
+
+#include "wire/message.h"
+
+typedef struct ps_assembly {
+    struct ps_assembling *open; /* owned list, one for each request */
+    size_t n_open;
+    uint64_t bytes; /* held by them */
+} ps_assembly_t;
+
+void ps_assembly_done(ps_assembly_t *self);
+/*
+ * Takes a decoded message in. When a message is whole (at once, if it has no
+ * MORE flag) *ret_whole is true, *message is it, and *payload_p its payload.
+ * Otherwise *payload_p was taken and *ret_whole is false. A new first message
+ * of a request drops the pieces of the old one.
+ *
+ * limit_bytes  in  what all unfinished messages of the connection may hold
+ * Errors: PSD_PROTO (a CHUNK of no request, at the wrong offset, too long),
+ * PSD_LIMIT, PSD_NOMEM; the request's pieces are then dropped.
+ */
+PSD_MUST_CHECK psd_status_t ps_assembly_add(ps_assembly_t *self,
+                                            ps_message_t *message,
+                                            ps_payload_t **payload_p,
+                                            uint64_t limit_bytes,
+                                            bool *ret_whole,
+                                            psd_error_t *err);
+
+/* The piece of values at byte `offset`: at most chunk_bytes long, a multiple of
+ * 64 bytes unless it ends its span, never over a span's end. Empty at the end.
+ */
+ps_bytes_t
+ps_piece_at(const ps_payload_t *payload, uint64_t offset, uint32_t chunk_bytes);
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_job - who works: what the registry tells the shards about a job
+ *
+ * What     A plain value. The registry owns the truth and sends the whole job
+ *          again, with a greater version, whenever anything in it changes.
+ *          A worker's life:
+ *
+ *              expected --> joining --> running --> finished
+ *                  |           |           |
+ *                  +-----------+-----------+-----> lost
+ *
+ *          expected: counted on, holds the others at clock 0; joining: holds
+ *          every clock while its start is being agreed; running: holds by its
+ *          clock; finished and lost: hold nobody. A rank that is finished or
+ *          lost may join again.
+ */
+#ifndef PS_PROTOCOL_JOB_H
+#define PS_PROTOCOL_JOB_H
+
+#include "model/table.h"
+
+#define PS_WORKERS_MAX 4096 /* ranks of a job: 0 .. PS_WORKERS_MAX - 1 */
+#define PS_MEMBERS_MAX 256  /* clients of a worker */
+
+typedef enum ps_worker_state {
+    PS_WORKER_EXPECTED = 1,
+    PS_WORKER_JOINING = 2,
+    PS_WORKER_RUNNING = 3,
+    PS_WORKER_FINISHED = 4,
+    PS_WORKER_LOST = 5
+} ps_worker_state_t;
+
+typedef struct ps_worker {
+    uint32_t worker; /* rank */
+    ps_worker_state_t state;
+    uint32_t n_members; /* clients of this worker, >= 1 once joined */
+    uint32_t joins;     /* how often this rank joined; tells lives apart */
+    uint64_t start;     /* clocks it counts as having finished when joining */
+} ps_worker_t;
+
+typedef struct ps_job {
+    uint32_t id; /* > 0, from the registry */
+    char name[PS_NAME_MAX + 1];
+    int32_t max_delay;    /* 0 BSP, > 0 SSP, < 0 ASP */
+    uint64_t version;     /* grows with every change */
+    bool stopped;         /* by an operator */
+    ps_worker_t *workers; /* owned; ascending by rank */
+    size_t n_workers;
+} ps_job_t;
+
+/* Frees workers and zeroes the struct; fits PSD_AUTO. */
+void ps_job_done(ps_job_t *self);
+/* Deep copy. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_job_copy(const ps_job_t *self,
+                                        ps_job_t *ret_job,
+                                        psd_error_t *err);
+/* The worker of that rank, or NULL. Borrowed until the job changes. */
+ps_worker_t *ps_job_worker(const ps_job_t *self, uint32_t worker);
+/* "expected" …; "?" */
+const char *ps_worker_state_name(ps_worker_state_t state);
+/* expected, joining and running workers hold clocks. */
+bool ps_worker_is_live(const ps_worker_t *self);
+#endif

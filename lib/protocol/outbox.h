@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_outbox - what a machine of the core wants done
+ *
+ * What     A list of effects in the order in which they must happen. A shell
+ *          performs them and empties the list; the core never does anything
+ *          itself. Notes are facts as numbers; ps_note_print renders them once
+ *          for the log and for trace tests.
+ * Owner    The caller; ps_outbox_clear frees what the effects hold.
+ */
+#ifndef PS_PROTOCOL_OUTBOX_H
+#define PS_PROTOCOL_OUTBOX_H
+
+#include "wire/message.h"
+
+typedef enum ps_effect_kind {
+    PS_EFFECT_SEND = 1,   /* message and payload to connection `to` */
+    PS_EFFECT_RECORD = 2, /* `record` joined the partition log */
+    PS_EFFECT_NOTE = 3,   /* `note` happened */
+    PS_EFFECT_OPEN = 4,   /* session: open connection `to` (ps_session_link) */
+    PS_EFFECT_DONE = 5    /* session: operation `to` ended as `message` says */
+} ps_effect_kind_t;
+
+/* X(NAME, "format of the five numbers a b c d e", level) level as syslog's.
+ * Formats see table, partition, then a … e of the note, all %llu, in that
+ * order, as "table=%llu partition=%llu …". */
+typedef enum ps_note_kind {
+    PS_NOTE_REFUSED = 1,        /* a session, b seq, c status */
+    PS_NOTE_DUPLICATE = 2,      /* a session, b seq */
+    PS_NOTE_GAP = 3,            /* a session, b seq, c expected */
+    PS_NOTE_APPLIED = 4,        /* a session, b seq, c lsn, d worker, e clock */
+    PS_NOTE_LOGGED = 5,         /* as APPLIED: waits for its clock to close */
+    PS_NOTE_MARKED = 6,         /* a job, b worker, c member, d clock */
+    PS_NOTE_CLOSED = 7,         /* a job, b clock, c pushes applied */
+    PS_NOTE_HELD = 8,           /* a session, b worker, c clock, d waits for
+                                   worker, e at clock */
+    PS_NOTE_SERVED = 9,         /* a session, b worker, c clock, d rows */
+    PS_NOTE_HELLO = 10,         /* a session, b connection */
+    PS_NOTE_HELLO_REFUSED = 11, /* a session, b status */
+    PS_NOTE_FORGOTTEN = 12      /* a sessions forgotten, b lowest accepted */
+} ps_note_kind_t;
+
+typedef struct ps_note {
+    ps_note_kind_t kind;
+    uint32_t table;
+    uint32_t partition;
+    uint64_t a, b, c, d, e;
+} ps_note_t;
+
+/* One numbered change of a partition: what replication, the disk log and
+ * checkpoints will read. Applying the records of a partition in order to its
+ * first state gives its state; nothing else changes it. */
+typedef enum ps_record_kind {
+    PS_RECORD_PUSH =
+        1, /* slice and payload; applied now or when clock closes */
+    PS_RECORD_REFUSAL = 2, /* seq was consumed by a refusal of `status` */
+    PS_RECORD_MARK = 3,    /* a member finished `clock` */
+    PS_RECORD_JOB = 4,     /* the job's workers changed (version in seq) */
+    PS_RECORD_FORGET = 5   /* sessions below `session` are no longer known */
+} ps_record_kind_t;
+
+typedef struct ps_record {
+    ps_record_kind_t kind;
+    uint32_t table;
+    uint32_t partition;
+    uint64_t lsn; /* 1, 2, 3, … in each partition */
+    uint64_t session;
+    uint64_t seq;
+    psd_status_t status;
+    uint32_t job;
+    uint32_t worker;
+    uint32_t member;
+    uint64_t clock;
+    ps_slice_t slice;
+} ps_record_t;
+
+typedef struct ps_effect {
+    ps_effect_kind_t kind;
+    uint64_t to;           /* connection, or operation */
+    ps_message_t message;  /* SEND, DONE */
+    ps_payload_t *payload; /* held by the effect; may be NULL */
+    union {
+        ps_record_t record;
+        ps_note_t note;
+    };
+} ps_effect_t;
+
+typedef struct ps_outbox {
+    ps_effect_t *effects; /* owned */
+    size_t n_effects;
+    size_t capacity;
+} ps_outbox_t;
+
+/* Appends a zeroed effect; borrowed until the next call. NULL: no memory. */
+PSD_MUST_CHECK ps_effect_t *ps_outbox_add(ps_outbox_t *self,
+                                          ps_effect_kind_t kind);
+/* Makes sure that the next n ps_outbox_add succeed. false: no memory. */
+PSD_MUST_CHECK bool ps_outbox_reserve(ps_outbox_t *self, size_t n);
+/* Drops all effects and what they hold; keeps the array for the next turn. */
+void ps_outbox_clear(ps_outbox_t *self);
+/* Clears and frees the array; fits PSD_AUTO. */
+void ps_outbox_done(ps_outbox_t *self);
+
+/* "push_applied table=1 partition=0 session=4 seq=2 …" for the log and the
+ * trace; the first word is the event. ret_level as ps_log_level_t's numbers. */
+void ps_note_print(const ps_note_t *note,
+                   char *ret_text,
+                   size_t size,
+                   int *ret_level);
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_registry - the cluster's membership, tables, placement, jobs and workers
+ *
+ * What     A deterministic state machine fed by an ordered list of commands.
+ *          A request is first planned: checked against the state and turned
+ *          into a command (or refused), changing nothing. The shell stores the
+ *          command, then applies it, so that what is answered is what is on
+ *          disk. The same commands in the same order give the same state; a
+ *          replicated log can drive it later.
+ * Units    now_ms: boot clock, only for liveness, never stored.
+ *          unix_ms: wall clock, stored in events, decides nothing.
+ * Owner    The caller. Threads: confined to one.
+ */
+#ifndef PS_PROTOCOL_REGISTRY_H
+#define PS_PROTOCOL_REGISTRY_H
+
+#include "protocol/job.h"
+#include "wire/route.h"
+
+#define PS_NODE_TEXT_MAX 127
+
+typedef struct ps_registry ps_registry_t;
+
+typedef struct ps_node {
+    char name[PS_NAME_MAX + 1];
+    uint64_t incarnation; /* random, made at every start */
+    uint32_t n_shards;
+    char control[PS_ENDPOINT_MAX + 1];
+    ps_route_t *shards;    /* owned; endpoints of each shard (tcp, ipc) */
+    uint64_t last_seen_ms; /* now_ms of its last sign of life */
+} ps_node_t;
+
+typedef struct ps_table {
+    uint32_t id; /* > 0, never used twice */
+    uint64_t created_unix_ms;
+    bool rows_lost;       /* its node was restarted since its last push */
+    ps_table_spec_t spec; /* settled and checked */
+    ps_route_t *routes;   /* owned; spec.n_partitions, in order */
+} ps_table_t;
+
+/* What changes the stored state. One row of the event history each. */
+typedef enum ps_command_kind {
+    PS_COMMAND_CLUSTER = 1,  /* name, uuid: once, at the first start */
+    PS_COMMAND_NODE = 2,     /* a node started: new incarnation and endpoints;
+                                its partitions move to it, epoch + 1 */
+    PS_COMMAND_SESSIONS = 3, /* sessions up to `number` may be given out */
+    PS_COMMAND_TABLE = 4,    /* table created */
+    PS_COMMAND_DROP = 5,     /* table dropped */
+    PS_COMMAND_JOB = 6,      /* job as it is now (created, joined, left, lost,
+                                stopped); `text` says what happened */
+    PS_COMMAND_JOB_TABLE = 7 /* a job has opened a table */
+} ps_command_kind_t;
+
+typedef struct ps_command {
+    ps_command_kind_t kind;
+    uint64_t unix_ms;
+    uint64_t epoch;             /* the map's epoch behind this command */
+    char text[256];             /* for people: "worker 2 of job lr was lost" */
+    char name[PS_NAME_MAX + 1]; /* CLUSTER, DROP */
+    ps_id_t uuid;               /* CLUSTER */
+    uint64_t number;            /* SESSIONS; DROP and JOB_TABLE: table id */
+    ps_node_t node;             /* NODE; owned */
+    ps_table_t table;           /* TABLE; owned */
+    ps_job_t job;               /* JOB; owned. JOB_TABLE: only job.id */
+    uint32_t n_expected;        /* JOB: workers counted on at its start */
+    uint64_t created_unix_ms;   /* JOB */
+} ps_command_t;
+
+/* Frees what it owns and zeroes it; fits PSD_AUTO. */
+void ps_command_done(ps_command_t *self);
+
+typedef struct ps_registry_args {
+    uint32_t default_partitions; /* row slices of a table that names none */
+    uint64_t lost_after_ms;      /* silence after which a worker is lost */
+    uint64_t join_within_ms;     /* time for expected workers to come */
+    uint32_t tables_max;
+    uint32_t jobs_max;
+    uint32_t nodes_max;
+} ps_registry_args_t;
+
+PSD_MUST_CHECK psd_status_t ps_registry_new(const ps_registry_args_t *args,
+                                            ps_registry_t **ret_registry,
+                                            psd_error_t *err);
+void ps_registry_destroy(ps_registry_t **self_p);
+
+/* Applies a stored or planned command. It was checked when planned; on load a
+ * command that does not fit the state is PSD_DAMAGED. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_apply(ps_registry_t *self,
+                                              const ps_command_t *command,
+                                              uint64_t now_ms,
+                                              psd_error_t *err);
+
+/*
+ * Plans. Each fills *ret_command (ps_command_done by the caller) on PSD_OK, and
+ * changes nothing. A plan that finds nothing to change sets kind to 0.
+ */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_table(const ps_registry_t *self,
+                                                   const ps_table_spec_t *spec,
+                                                   uint64_t unix_ms,
+                                                   ps_command_t *ret_command,
+                                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_plan_drop(const ps_registry_t *self,
+                                                  const char *name,
+                                                  uint64_t unix_ms,
+                                                  ps_command_t *ret_command,
+                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_plan_node(const ps_registry_t *self,
+                                                  const ps_node_t *node,
+                                                  uint64_t unix_ms,
+                                                  ps_command_t *ret_command,
+                                                  psd_error_t *err);
+/* When few of the stored sessions are left: a command for n more. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_sessions(const ps_registry_t *self,
+                                                      uint32_t n,
+                                                      uint64_t unix_ms,
+                                                      ps_command_t *ret_command,
+                                                      psd_error_t *err);
+/*
+ * A worker comes. Two commands: the first makes it `joining` (creating the job
+ * with its expected workers if there is none); the shell tells the shards,
+ * gathers the clocks that they have seen, and plans the second with them.
+ * member > 0 or a running worker with attach true adds a member instead.
+ * Errors: PSD_WORKER_EXISTS, PSD_JOB_MISMATCH, PSD_JOB_STOPPED, PSD_INVALID,
+ * PSD_LIMIT, PSD_NO_WORKER (attach).
+ */
+typedef struct ps_join {
+    const char *job;
+    uint32_t worker;
+    uint32_t n_workers;
+    int32_t max_delay;
+    bool attach;
+} ps_join_t;
+PSD_MUST_CHECK psd_status_t ps_registry_plan_join(const ps_registry_t *self,
+                                                  const ps_join_t *join,
+                                                  uint64_t unix_ms,
+                                                  ps_command_t *ret_command,
+                                                  psd_error_t *err);
+/* The joining worker's start, from every live worker's clock at its most
+ * advanced partition (clocks[i] belongs to ranks[i]): BSP the highest, SSP and
+ * ASP the slowest live one; 0 when there is none. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_start(const ps_registry_t *self,
+                                                   uint32_t job,
+                                                   uint32_t worker,
+                                                   const uint32_t *ranks,
+                                                   const uint64_t *clocks,
+                                                   size_t n,
+                                                   uint64_t unix_ms,
+                                                   ps_command_t *ret_command,
+                                                   psd_error_t *err);
+/* A worker finishes, or is lost. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_end(const ps_registry_t *self,
+                                                 uint32_t job,
+                                                 uint32_t worker,
+                                                 ps_worker_state_t state,
+                                                 uint64_t unix_ms,
+                                                 ps_command_t *ret_command,
+                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_plan_stop(const ps_registry_t *self,
+                                                  const char *job,
+                                                  uint64_t unix_ms,
+                                                  ps_command_t *ret_command,
+                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t
+ps_registry_plan_job_table(const ps_registry_t *self,
+                           uint32_t job,
+                           uint32_t table,
+                           uint64_t unix_ms,
+                           ps_command_t *ret_command,
+                           psd_error_t *err);
+
+/* Liveness, not stored. A sign of life of a worker, with its clock as it says
+ * (shown, decides nothing). Errors: PSD_NO_JOB, PSD_NO_WORKER,
+ * PSD_WORKER_LOST (it was declared lost; `joins` tells an older life). */
+PSD_MUST_CHECK psd_status_t ps_registry_heartbeat(ps_registry_t *self,
+                                                  uint32_t job,
+                                                  uint32_t worker,
+                                                  uint32_t joins,
+                                                  uint64_t clock,
+                                                  uint64_t now_ms,
+                                                  psd_error_t *err);
+/* The next worker that has been silent too long (or expected too long):
+ * false when there is none now. */
+bool ps_registry_overdue(const ps_registry_t *self,
+                         uint64_t now_ms,
+                         uint32_t *ret_job,
+                         uint32_t *ret_worker);
+/* When ps_registry_overdue may next be true; UINT64_MAX for never. */
+uint64_t ps_registry_deadline(const ps_registry_t *self);
+
+/* The next session number; 0 when plan_sessions must come first. */
+uint64_t ps_registry_take_session(ps_registry_t *self);
+/* The highest session that earlier starts may have given out. */
+uint64_t ps_registry_old_sessions(const ps_registry_t *self);
+
+/* Looking. All borrowed until the next apply; NULL when there is none. */
+const char *ps_registry_cluster(const ps_registry_t *self, ps_id_t *ret_uuid);
+uint64_t ps_registry_epoch(const ps_registry_t *self);
+size_t ps_registry_n_nodes(const ps_registry_t *self);
+const ps_node_t *ps_registry_node_at(const ps_registry_t *self, size_t i);
+size_t ps_registry_n_tables(const ps_registry_t *self);
+const ps_table_t *ps_registry_table_at(const ps_registry_t *self, size_t i);
+const ps_table_t *ps_registry_table(const ps_registry_t *self,
+                                    const char *name);
+const ps_table_t *ps_registry_table_by_id(const ps_registry_t *self,
+                                          uint32_t id);
+size_t ps_registry_n_jobs(const ps_registry_t *self);
+const ps_job_t *ps_registry_job_at(const ps_registry_t *self, size_t i);
+const ps_job_t *ps_registry_job(const ps_registry_t *self, const char *name);
+const ps_job_t *ps_registry_job_by_id(const ps_registry_t *self, uint32_t id);
+/* Tables that a job has opened, in the order of opening. */
+size_t ps_registry_job_tables(const ps_registry_t *self,
+                              uint32_t job,
+                              const uint32_t **ret_tables);
+/* running, finished, lost (ended, with a lost worker), stopped. */
+const char *ps_registry_job_state(const ps_registry_t *self, uint32_t job);
+/* What the last heartbeat of a worker said, and when. false: none yet. */
+bool ps_registry_last_seen(const ps_registry_t *self,
+                           uint32_t job,
+                           uint32_t worker,
+                           uint64_t *ret_seen_ms,
+                           uint64_t *ret_clock);
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_session - the client side: numbers pushes, resends, follows the map
+ *
+ * What     One pure machine a client. It keeps every push until its end is
+ *          known, sends within the credits of each connection, says HELLO,
+ *          resends after a lost answer, a gap or a new connection, takes new
+ *          routes from MOVED. One operation is one slice for one partition;
+ *          cutting a call into slices is lib/client's work.
+ * Shape    link: a connection to one shard of one node incarnation, numbered
+ *          from 0 in the order of first use
+ *          op: an operation, numbered from 1, never used twice
+ * Owner    The caller; ps_session_destroy drops what is unanswered.
+ * Threads  Confined to one thread.
+ */
+#ifndef PS_PROTOCOL_SESSION_H
+#define PS_PROTOCOL_SESSION_H
+
+#include "protocol/outbox.h"
+#include "wire/route.h"
+
+typedef struct ps_session ps_session_t;
+
+typedef struct ps_session_args {
+    ps_id_t cluster;
+    ps_id_t client;
+    uint64_t session;
+    uint64_t resend_ms; /* first silence after which is asked again; doubles
+                           with each try up to 16 times this */
+} ps_session_args_t;
+
+typedef struct ps_op_worker { /* 0 job: no worker */
+    uint32_t job;
+    uint32_t worker;
+    uint32_t member;
+    uint64_t clock;
+} ps_op_worker_t;
+
+PSD_MUST_CHECK psd_status_t ps_session_new(const ps_session_args_t *args,
+                                           ps_session_t **ret_session,
+                                           psd_error_t *err);
+void ps_session_destroy(ps_session_t **self_p);
+
+/* Learns where the partitions of a table are (all of them, in order). Routes
+ * that are not newer than the known ones are ignored. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_session_routes(ps_session_t *self,
+                                              uint32_t table,
+                                              const ps_route_t *routes,
+                                              uint32_t n_routes,
+                                              psd_error_t *err);
+/* Forgets a table; its operations end with `status`. */
+void ps_session_forget(ps_session_t *self,
+                       uint32_t table,
+                       psd_status_t status,
+                       ps_outbox_t *outbox);
+
+/*
+ * Starts an operation. It is sent now or when credits allow; its end is a
+ * PS_EFFECT_DONE whose `to` is the op and whose message is ACK, VALUES (with
+ * payload) or REFUSED. Until then the session holds the payload.
+ *
+ * payload     in  kept (ps_payload_keep); NULL where the slice has no body
+ * timeout_ms  in  told to the server; a pull ends by it there and, if the
+ *                 server is silent, here; a push never ends by it
+ * ret_op      out
+ * Errors: PSD_NOMEM; PSD_NO_TABLE when routes are not known; PSD_CLOSED when
+ * the session is broken (ps_session_broken says why). Nothing was started then.
+ */
+PSD_MUST_CHECK psd_status_t ps_session_push(ps_session_t *self,
+                                            uint64_t now_ms,
+                                            uint32_t table,
+                                            uint32_t partition,
+                                            const ps_op_worker_t *worker,
+                                            const ps_slice_t *slice,
+                                            ps_payload_t *payload,
+                                            uint8_t ack,
+                                            bool pull,
+                                            uint32_t timeout_ms,
+                                            ps_outbox_t *outbox,
+                                            uint64_t *ret_op,
+                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_session_pull(ps_session_t *self,
+                                            uint64_t now_ms,
+                                            uint32_t table,
+                                            uint32_t partition,
+                                            const ps_op_worker_t *worker,
+                                            const ps_slice_t *slice,
+                                            ps_payload_t *payload,
+                                            uint32_t timeout_ms,
+                                            ps_outbox_t *outbox,
+                                            uint64_t *ret_op,
+                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_session_mark(ps_session_t *self,
+                                            uint64_t now_ms,
+                                            uint32_t table,
+                                            uint32_t partition,
+                                            const ps_op_worker_t *worker,
+                                            uint32_t timeout_ms,
+                                            ps_outbox_t *outbox,
+                                            uint64_t *ret_op,
+                                            psd_error_t *err);
+
+/* A message arrived on a link (chunks assembled), time passed, or the link's
+ * connection was lost and made anew. Payloads of answers are kept where needed.
+ * A peer that breaks the protocol breaks the session, never the program. */
+void ps_session_received(ps_session_t *self,
+                         uint64_t now_ms,
+                         uint64_t link,
+                         const ps_message_t *message,
+                         ps_payload_t *payload,
+                         ps_outbox_t *outbox);
+void ps_session_tick(ps_session_t *self, uint64_t now_ms, ps_outbox_t *outbox);
+void ps_session_relinked(ps_session_t *self,
+                         uint64_t now_ms,
+                         uint64_t link,
+                         ps_outbox_t *outbox);
+/* When it next wants a tick; UINT64_MAX for never. */
+uint64_t ps_session_deadline(const ps_session_t *self);
+
+/* Where a link goes: for PS_EFFECT_OPEN. Borrowed until the next call. */
+const ps_route_t *ps_session_link(const ps_session_t *self, uint64_t link);
+/* Pieces in which values travel on a link; 0 before its WELCOME. */
+uint32_t ps_session_chunk_bytes(const ps_session_t *self, uint64_t link);
+/* Largest body of one slice on any link; UINT64_MAX before a WELCOME. */
+uint64_t ps_session_slice_bytes(const ps_session_t *self);
+/* Operations that have not ended (pushes and marks only / all). */
+size_t ps_session_pending(const ps_session_t *self, bool with_pulls);
+/* What the last PARKED of this op said, or what it waits for by the session's
+ * own knowledge ("no answer from tcp://… for 3 s"). "" when unknown. Borrowed
+ * until the next call. */
+const char *
+ps_session_reason(const ps_session_t *self, uint64_t now_ms, uint64_t op);
+/* PSD_OK, or why every further call is refused: ROWS_LOST, VERSION, CLUSTER,
+ * INCARNATION, DENIED, CLOSED, PROTO. */
+psd_status_t ps_session_broken(const ps_session_t *self, const char **ret_text);
+#endif

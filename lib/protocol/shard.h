@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_shard - the server side: sessions, partitions, clock gates
+ *
+ * What     One pure machine a shard. It takes a message, a command of the
+ *          registry or a tick, with the time in it; changes its partitions;
+ *          appends effects. Message -> session known? -> partition here, epoch
+ *          right? -> seq next? -> gate open? -> checked, logged, applied ->
+ *          answered.
+ * Units    now_ms: any clock that only grows
+ * Owner    The caller; ps_shard_destroy frees partitions and rows.
+ * Threads  Confined to one thread; shards share nothing.
+ */
+#ifndef PS_PROTOCOL_SHARD_H
+#define PS_PROTOCOL_SHARD_H
+
+#include "model/store.h"
+#include "protocol/job.h"
+#include "protocol/outbox.h"
+#include "wire/route.h"
+
+typedef struct ps_shard ps_shard_t;
+
+typedef struct ps_shard_args {
+    ps_id_t cluster;
+    uint64_t incarnation;     /* of the node */
+    uint32_t shard;           /* number within the node */
+    uint64_t lost_sessions;   /* sessions up to this one were served by an
+                                 earlier incarnation whose rows are gone */
+    uint32_t credit_requests; /* granted to each connection, >= 1 */
+    uint64_t credit_bytes;    /* granted to each connection */
+    uint32_t chunk_bytes;     /* told in WELCOME */
+    uint64_t slice_bytes;     /* largest body; also cuts answers to pulls */
+    uint64_t held_bytes;      /* bodies kept for a clock to close or a gate to
+                                 open, over the shard; above it: BUSY */
+    uint32_t sessions_max;    /* windows kept for each partition */
+} ps_shard_args_t;
+
+typedef enum ps_event_kind {
+    PS_EVENT_MESSAGE = 1, /* from a connection, whole (chunks assembled) */
+    PS_EVENT_TICK = 2,    /* time passed */
+    PS_EVENT_TABLE = 3,   /* a table and where its partitions are now */
+    PS_EVENT_DROP = 4,    /* a table is gone */
+    PS_EVENT_JOB = 5,     /* a job as it is now */
+    PS_EVENT_GONE = 6     /* a connection is known to be gone */
+} ps_event_kind_t;
+
+typedef struct ps_event {
+    ps_event_kind_t kind;
+    uint64_t now_ms;
+    uint64_t conn;               /* MESSAGE, GONE */
+    const ps_message_t *message; /* MESSAGE */
+    ps_payload_t *payload;       /* MESSAGE; may be NULL; the step keeps it
+                                    (ps_payload_keep) where it needs it */
+    uint32_t table;              /* TABLE, DROP: the registry's number */
+    const ps_table_spec_t *spec; /* TABLE; copied */
+    const ps_route_t *routes;    /* TABLE: all partitions, in order; copied */
+    uint32_t n_routes;           /* TABLE: spec->n_partitions */
+    const ps_job_t *job;         /* JOB; copied; ignored if not newer */
+} ps_event_t;
+
+/* Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_shard_new(const ps_shard_args_t *args,
+                                         ps_shard_t **ret_shard,
+                                         psd_error_t *err);
+void ps_shard_destroy(ps_shard_t **self_p);
+
+/*
+ * Advances the shard by one event and appends to outbox what must be done.
+ * What a peer did wrong is answered, never returned.
+ * Errors: PSD_NOMEM (for MESSAGE it is answered too and the shard is as
+ * before; for TABLE and JOB nothing changed); PSD_LIMIT for a TABLE that cannot
+ * be held.
+ */
+PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self,
+                                          const ps_event_t *event,
+                                          ps_outbox_t *outbox,
+                                          psd_error_t *err);
+/* When the shard next wants a TICK; UINT64_MAX for never. */
+uint64_t ps_shard_deadline(const ps_shard_t *self);
+
+/* What the operator is shown; all borrowed until the next step. */
+typedef struct ps_partition_info {
+    uint32_t table;
+    uint32_t partition;
+    ps_extent_t extent;
+    uint64_t epoch;
+    uint64_t lsn;
+    ps_store_bytes_t bytes;
+    uint64_t held_bytes; /* pushes logged for a clock that is still open */
+    uint64_t pushes, pulls, rows_pushed, rows_pulled; /* since start */
+} ps_partition_info_t;
+
+typedef struct ps_waiting_info { /* a held request */
+    uint32_t job;
+    uint32_t worker;
+    uint64_t clock;     /* finished by the one that waits */
+    uint64_t since_ms;  /* when it was held */
+    uint64_t for_clock; /* what it needs everybody to have finished */
+    uint32_t table;
+    uint32_t partition;
+    bool is_pull;
+} ps_waiting_info_t;
+
+typedef struct ps_clock_info { /* one worker's clock at the least and most
+                                  advanced of this shard's partitions */
+    uint32_t job;
+    uint32_t worker;
+    uint64_t min;
+    uint64_t max;
+} ps_clock_info_t;
+
+typedef struct ps_shard_info {
+    uint64_t sessions; /* connections with a WELCOME */
+    uint64_t held_requests;
+    uint64_t held_bytes;
+    uint64_t refused; /* requests refused since start */
+} ps_shard_info_t;
+
+void ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info);
+/* Each fills fresh arrays that the caller frees with ps_free. Errors:
+ * PSD_NOMEM. Clocks of job: for JOIN, when it was told a new version. */
+PSD_MUST_CHECK psd_status_t ps_shard_partitions(const ps_shard_t *self,
+                                                ps_partition_info_t **ret_infos,
+                                                size_t *ret_n,
+                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_waiting(const ps_shard_t *self,
+                                             uint32_t job,
+                                             ps_waiting_info_t **ret_infos,
+                                             size_t *ret_n,
+                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_clocks(const ps_shard_t *self,
+                                            uint32_t job,
+                                            ps_clock_info_t **ret_infos,
+                                            size_t *ret_n,
+                                            psd_error_t *err);
+#endif

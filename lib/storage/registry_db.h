@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_registry_db - the registry on disk: SQLite
+ *
+ * What     The state behind the last command in STRICT tables (cluster, nodes,
+ *          shards, tables, partitions, jobs, workers, job_tables) and the
+ *          history of commands (events). One command is one transaction; after
+ *          kill -9 at any point it is there whole or not at all.
+ * Shape    docs/storage.md: schema, migrations by user_version, crash points
+ * Owner    The caller. Threads: confined to one. One process at a time: the
+ *          data directory is locked.
+ */
+#ifndef PS_STORAGE_REGISTRY_DB_H
+#define PS_STORAGE_REGISTRY_DB_H
+
+#include "protocol/registry.h"
+
+typedef struct ps_registry_db ps_registry_db_t;
+
+/*
+ * Opens or makes DIR/registry.db (WAL, foreign keys, synchronous FULL), brings
+ * its schema up to date, checks it. DIR is made (0700) when it is not there.
+ * Errors: PSD_IO; PSD_BUSY another psd holds DIR, naming its pid; PSD_FOREIGN
+ * written by a newer version or no registry; PSD_DAMAGED.
+ */
+PSD_MUST_CHECK psd_status_t ps_registry_db_open(const char *dir,
+                                                ps_registry_db_t **ret_db,
+                                                psd_error_t *err);
+void ps_registry_db_close(ps_registry_db_t **self_p);
+/* Feeds the stored state to an empty registry, as commands. Errors:
+ * PSD_DAMAGED naming table and row; PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_load(ps_registry_db_t *self,
+                                                ps_registry_t *registry,
+                                                uint64_t now_ms,
+                                                psd_error_t *err);
+/* Stores one command, flushed. Errors: PSD_IO (disk full, …): nothing is
+ * stored, and the caller must not apply it. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_store(ps_registry_db_t *self,
+                                                 const ps_command_t *command,
+                                                 psd_error_t *err);
+
+typedef struct ps_event_row {
+    uint64_t id; /* 1, 2, 3 … */
+    uint64_t unix_ms;
+    uint64_t epoch;
+    char kind[32];
+    char text[256];
+} ps_event_row_t;
+/* The last `limit` events, oldest first, in a fresh array (ps_free). */
+PSD_MUST_CHECK psd_status_t ps_registry_db_events(ps_registry_db_t *self,
+                                                  size_t limit,
+                                                  ps_event_row_t **ret_rows,
+                                                  size_t *ret_n,
+                                                  psd_error_t *err);
+#endif

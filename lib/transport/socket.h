@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_socket - ZeroMQ sockets that speak in messages and payloads
+ *
+ * What     A port (ROUTER) at the node or a link (DEALER) at the client, over
+ *          tcp or ipc. Data messages go out from the payload's own memory and
+ *          come in as payloads that borrow the received frames; large values
+ *          are cut and put together (protocol/assembly.h). Control messages
+ *          are one frame of text.
+ * Shape    conn: names a port's peer; 0 on a link. A peer that chose its own
+ *          routing id is dropped and counted.
+ * Owner    The caller; ps_socket_close sends what is queued for linger_ms.
+ * Threads  Confined to one thread; payloads sent are released on ZeroMQ's.
+ */
+#ifndef PS_TRANSPORT_SOCKET_H
+#define PS_TRANSPORT_SOCKET_H
+
+#include <czmq.h>
+
+#include "protocol/assembly.h"
+
+typedef struct ps_socket ps_socket_t;
+
+typedef struct ps_socket_args {
+    int high_water;          /* messages queued each way, > 0 */
+    uint64_t frame_bytes;    /* largest frame accepted */
+    uint64_t assembly_bytes; /* unfinished messages of one connection */
+    uint32_t chunk_bytes;    /* pieces that are sent; ps_socket_set_chunk */
+    int linger_ms;           /* for what is queued at close */
+} ps_socket_args_t;
+
+/* A port: binds each of the n endpoints ("tcp://127.0.0.1:*" or port 0 lets the
+ * kernel choose). Errors: PSD_INVALID endpoint; PSD_IO with the reason and the
+ * endpoint ("address in use"). */
+PSD_MUST_CHECK psd_status_t ps_socket_bind(const char *const *endpoints,
+                                           size_t n_endpoints,
+                                           const ps_socket_args_t *args,
+                                           ps_socket_t **ret_socket,
+                                           psd_error_t *err);
+/* Binds one more endpoint. */
+PSD_MUST_CHECK psd_status_t ps_socket_bind_more(ps_socket_t *self,
+                                                const char *endpoint,
+                                                psd_error_t *err);
+/* The endpoint as bound (with the port that was chosen), i-th in order of
+ * binding. Borrowed. */
+const char *ps_socket_endpoint(const ps_socket_t *self, size_t i);
+/* A link. ZeroMQ connects, and connects again, by itself; nothing waits here.
+ * Errors: PSD_INVALID endpoint, PSD_NOMEM, PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_socket_connect(const char *endpoint,
+                                              const ps_socket_args_t *args,
+                                              ps_socket_t **ret_socket,
+                                              psd_error_t *err);
+/* Takes NULL, nulls *self_p. */
+void ps_socket_close(ps_socket_t **self_p);
+/* For zloop and zmq_poll; borrowed. */
+zsock_t *ps_socket_handle(ps_socket_t *self);
+/* Pieces of values from now on. */
+void ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes);
+
+/* Sends a data message. The payload (may be NULL) is kept until ZeroMQ is done
+ * with its bytes. Errors: PSD_BUSY the queue is full or the peer is gone
+ * (nothing, or only the first pieces, went out: the protocol repairs both);
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_socket_send(ps_socket_t *self,
+                                           uint64_t conn,
+                                           const ps_message_t *message,
+                                           ps_payload_t *payload,
+                                           psd_error_t *err);
+/*
+ * Takes the next whole data message, without waiting.
+ * ret_got      out  false: none is there now (pieces may have been taken in)
+ * ret_payload  out  NULL when there is no body; the caller destroys it
+ * Errors: PSD_PROTO, PSD_VERSION, PSD_LIMIT: conn sent something that is no
+ * message (ret_conn is set; it is gone from the queue); PSD_NOMEM.
+ */
+PSD_MUST_CHECK psd_status_t ps_socket_receive(ps_socket_t *self,
+                                              bool *ret_got,
+                                              uint64_t *ret_conn,
+                                              ps_message_t *ret_message,
+                                              ps_payload_t **ret_payload,
+                                              psd_error_t *err);
+/* Drops what is held for a connection that is gone. */
+void ps_socket_forget(ps_socket_t *self, uint64_t conn);
+
+/* One frame of text each way, for control. As above; text of more than
+ * PS_DOC_BYTES_MAX or in several frames is PSD_PROTO. */
+PSD_MUST_CHECK psd_status_t ps_socket_send_text(ps_socket_t *self,
+                                                uint64_t conn,
+                                                ps_bytes_t text,
+                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_socket_receive_text(ps_socket_t *self,
+                                                   bool *ret_got,
+                                                   uint64_t *ret_conn,
+                                                   ps_buffer_t *ret_text,
+                                                   psd_error_t *err);
+
+/* Waits until one of the sockets has something to receive, at most timeout_ms
+ * (UINT64_MAX: for ever). ret_ready[i] says which. A signal ends the wait early
+ * with nothing ready. Errors: PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_socket_wait(ps_socket_t *const *sockets,
+                                           size_t n_sockets,
+                                           uint64_t timeout_ms,
+                                           bool *ret_ready,
+                                           psd_error_t *err);
+
+/* The clock of everything: CLOCK_BOOTTIME in milliseconds. */
+uint64_t ps_now_ms(void);
+/* Random bytes of the kernel. Errors: PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_random(void *ret_bytes,
+                                      size_t size,
+                                      psd_error_t *err);
+#endif
