@@ -27,6 +27,7 @@ hides_failures(void *fixture)
 {
     PSD_AUTO(ps_free_at) char *a = ps_strdup("a");
 
+    (void)a;
     (void)fixture;
     return PSD_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* base/handover.h. What it tells ThreadSanitizer is proved by the threaded
- * program tests/integration/it_handover.c; here: it takes any pointer. */
+ * program thread_handover.c; here: it takes any pointer. */
 #include "base/handover.h"
 
 #include <criterion/criterion.h>
