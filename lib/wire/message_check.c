@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the fields of a message may say: bounds as tables of rules. */
+#include "wire/message_check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define LENGTH(array) (sizeof(array) / sizeof(array)[0])
+#define LEVEL_MAX 3 /* ps_ack_t of model/table.h ends with DISK */
+
+/* A field, its value, and what is allowed; `why` says on what that depends. */
+typedef struct rule {
+    const char *field;
+    uint64_t value;
+    uint64_t min;
+    uint64_t max;
+    const char *why; /* NULL: always so */
+} rule_t;
+
+static psd_status_t
+check_rules(ps_kind_t kind, const rule_t *rules, size_t n, psd_error_t *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const rule_t *rule = &rules[i];
+        char most[32] = "";
+
+        if (rule->value >= rule->min && rule->value <= rule->max) {
+            continue;
+        }
+        if (rule->max > rule->min) {
+            (void)snprintf(most, sizeof most, "..%" PRIu64, rule->max);
+        }
+        return psd_error_set(err, PSD_PROTO,
+                             "%s.%s is %" PRIu64 "; allowed: %" PRIu64 "%s%s%s",
+                             ps_kind_name(kind), rule->field, rule->value,
+                             rule->min, most, rule->why != NULL ? " as " : "",
+                             rule->why != NULL ? rule->why : "");
+    }
+    return PSD_OK;
+}
+
+/* How the slice names rows and columns. Without columns a dense row has no
+ * bytes, and a short message could name 2^64 of them; so there is one at
+ * least. */
+static psd_status_t
+check_slice_shape(ps_kind_t kind, const ps_slice_t *slice, psd_error_t *err)
+{
+    bool range = slice->rows == PS_ROWS_RANGE;
+    bool sparse = slice->layout == PS_LAYOUT_SPARSE;
+    bool cols_range = slice->cols == PS_COLS_RANGE;
+    uint64_t rows_max = range && slice->first_row > 0
+                            ? UINT64_MAX - slice->first_row + 1
+                            : UINT64_MAX;
+    uint64_t cols_max =
+        cols_range ? UINT64_C(0x100000000) - slice->first_col : UINT32_MAX;
+    const rule_t rules[] = {
+        {"rows", slice->rows, 0, PS_ROWS_RANGE, NULL},
+        {"layout", slice->layout, 0, PS_LAYOUT_SPARSE, NULL},
+        {"cols", slice->cols, 0, PS_COLS_LIST, NULL},
+        {"cols", slice->cols, 0, sparse ? 0 : PS_COLS_LIST, "layout is SPARSE"},
+        {"type", slice->type, PS_TYPE_I32, PS_TYPE_F64, NULL},
+        {"n_rows", slice->n_rows, kind == PS_KIND_VALUES ? 0 : 1, UINT64_MAX,
+         NULL},
+        {"n_rows", slice->n_rows, 0, rows_max, "first_row is no smaller"},
+        {"first_row", slice->first_row, 0, range ? UINT64_MAX : 0,
+         "rows is LIST"},
+        {"first_col", slice->first_col, 0, cols_range ? UINT32_MAX : 0,
+         "cols is not RANGE"},
+        {"n_cols", slice->n_cols, 0, sparse ? 0 : UINT32_MAX,
+         "layout is SPARSE"},
+        {"n_cols", slice->n_cols, sparse || slice->n_rows == 0 ? 0 : 1,
+         UINT32_MAX, "layout is DENSE"},
+        {"n_cols", slice->n_cols, 0, cols_max, "first_col is no smaller"},
+    };
+
+    return check_rules(kind, rules, LENGTH(rules), err);
+}
+
+static psd_status_t
+check_slice(const ps_message_t *self, psd_error_t *err)
+{
+    ps_slice_t slice = {0};
+    uint64_t n_values = 0;
+    psd_status_t rc = PSD_OK;
+
+    ps_message_slice(self, &slice);
+    rc = check_slice_shape(self->kind, &slice, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (self->kind == PS_KIND_PULL) {
+        const rule_t rule = {"n_values", slice.n_values, 0, 0, NULL};
+
+        return check_rules(self->kind, &rule, 1, err);
+    }
+    if (slice.layout == PS_LAYOUT_SPARSE) {
+        return PSD_OK; /* the counts say whether n_values is right */
+    }
+    if (__builtin_mul_overflow(slice.n_rows, (uint64_t)slice.n_cols,
+                               &n_values)) {
+        return psd_error_set(err, PSD_PROTO,
+                             "%s.n_rows is %" PRIu64 "; %" PRIu32
+                             " columns of that many rows cannot be counted",
+                             ps_kind_name(self->kind), slice.n_rows,
+                             slice.n_cols);
+    }
+    if (slice.n_values != n_values) {
+        return psd_error_set(err, PSD_PROTO,
+                             "%s.n_values is %" PRIu64 "; %" PRIu64
+                             " rows of %" PRIu32 " columns need %" PRIu64,
+                             ps_kind_name(self->kind), slice.n_values,
+                             slice.n_rows, slice.n_cols, n_values);
+    }
+    return PSD_OK;
+}
+
+static psd_status_t
+check_push(const ps_message_t *self, psd_error_t *err)
+{
+    const rule_t rules[] = {
+        {"seq", self->push.seq, 1, UINT64_MAX, NULL},
+        {"ack", self->push.ack, 0, LEVEL_MAX, NULL},
+        {"pull", self->push.pull, 0, 1, NULL},
+    };
+    psd_status_t rc = check_rules(self->kind, rules, LENGTH(rules), err);
+
+    return rc == PSD_OK ? check_slice(self, err) : rc;
+}
+
+static psd_status_t
+check_values(const ps_message_t *self, psd_error_t *err)
+{
+    const rule_t rule = {"level", self->values.level, 0, LEVEL_MAX, NULL};
+    psd_status_t rc = check_rules(self->kind, &rule, 1, err);
+
+    return rc == PSD_OK ? check_slice(self, err) : rc;
+}
+
+static psd_status_t
+check_mark(const ps_message_t *self, psd_error_t *err)
+{
+    const rule_t rule = {"seq", self->mark.seq, 1, UINT64_MAX, NULL};
+
+    return check_rules(self->kind, &rule, 1, err);
+}
+
+static psd_status_t
+check_ack(const ps_message_t *self, psd_error_t *err)
+{
+    const rule_t rule = {"level", self->ack.level, 1, LEVEL_MAX, NULL};
+
+    return check_rules(self->kind, &rule, 1, err);
+}
+
+/* The first piece is never a CHUNK, and no type is narrower than 4 bytes. */
+static psd_status_t
+check_chunk(const ps_message_t *self, psd_error_t *err)
+{
+    const rule_t rule = {"offset", self->chunk.offset, 4, UINT64_MAX, NULL};
+
+    return check_rules(self->kind, &rule, 1, err);
+}
+
+static bool
+is_refusal(uint16_t number)
+{
+#define KNOWN(name, number, ...) \
+    case number:                 \
+        return number != PSD_OK;
+    switch (number) {
+        PSD_STATUS_MAP(KNOWN)
+    default:
+        return false;
+    }
+#undef KNOWN
+}
+
+static psd_status_t
+check_refused(const ps_message_t *self, psd_error_t *err)
+{
+    if (is_refusal(self->refused.status)) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_PROTO,
+                         "REFUSED.status is %u; allowed: the numbers of the "
+                         "status list but 0",
+                         (unsigned)self->refused.status);
+}
+
+static psd_status_t
+check_flags(const ps_message_t *self, psd_error_t *err)
+{
+    bool values = self->kind == PS_KIND_PUSH || self->kind == PS_KIND_VALUES;
+    const rule_t rule = {"flags", self->flags, 0, values ? PS_FLAG_MORE : 0,
+                         NULL};
+
+    return check_rules(self->kind, &rule, 1, err);
+}
+
+psd_status_t
+ps_message_check(const ps_message_t *self, psd_error_t *err)
+{
+    psd_status_t rc = check_flags(self, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    switch (self->kind) {
+    case PS_KIND_PUSH:
+        return check_push(self, err);
+    case PS_KIND_PULL:
+        return check_slice(self, err);
+    case PS_KIND_MARK:
+        return check_mark(self, err);
+    case PS_KIND_ACK:
+        return check_ack(self, err);
+    case PS_KIND_VALUES:
+        return check_values(self, err);
+    case PS_KIND_REFUSED:
+        return check_refused(self, err);
+    case PS_KIND_CHUNK:
+        return check_chunk(self, err);
+    case PS_KIND_HELLO:
+    case PS_KIND_WELCOME:
+    case PS_KIND_PROBE:
+    case PS_KIND_PARKED:
+    case PS_KIND_MOVED:
+    case PS_KIND_BYE:
+        return PSD_OK; /* every number is allowed */
+    }
+    return PSD_OK;
+}
