@@ -15,13 +15,25 @@
 #ifndef PS_TRANSPORT_SOCKET_H
 #define PS_TRANSPORT_SOCKET_H
 
-#include <czmq.h>
-
 #include "protocol/assembly.h"
 
+typedef struct ps_context ps_context_t;
 typedef struct ps_socket ps_socket_t;
 
+/* What the sockets of one owner share: ZeroMQ's I/O threads (1 .. 16). They
+ * block all signals. Any thread may open sockets on it. Errors: PSD_INVALID
+ * n_io_threads; PSD_NOMEM; PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_context_new(int n_io_threads,
+                                           ps_context_t **ret_context,
+                                           psd_error_t *err);
+/* Its sockets are closed. Waits until what they had queued is sent or their
+ * linger is over: behind it no thread looks at a payload any more. Takes NULL,
+ * nulls *self_p. */
+void ps_context_destroy(ps_context_t **self_p);
+
 typedef struct ps_socket_args {
+    ps_context_t *context;   /* borrowed, outlives the socket; NULL: one of its
+                                own with one I/O thread */
     int high_water;          /* messages queued each way, > 0 */
     uint64_t frame_bytes;    /* largest frame accepted */
     uint64_t assembly_bytes; /* unfinished messages of one connection */
@@ -52,8 +64,10 @@ PSD_MUST_CHECK psd_status_t ps_socket_connect(const char *endpoint,
                                               psd_error_t *err);
 /* Takes NULL, nulls *self_p. */
 void ps_socket_close(ps_socket_t **self_p);
-/* For zloop and zmq_poll; borrowed. */
-zsock_t *ps_socket_handle(ps_socket_t *self);
+/* The ZeroMQ socket, for zmq_poll and zloop_poller; borrowed. */
+void *ps_socket_handle(ps_socket_t *self);
+/* Messages dropped because their peer chose its own routing id. */
+uint64_t ps_socket_n_refused(const ps_socket_t *self);
 /* Pieces of values from now on. */
 void ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes);
 

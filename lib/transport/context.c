@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ZeroMQ's I/O threads, and the sockets that are open on them. */
+#include "transport/socket.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdatomic.h>
+#include <zmq.h>
+
+#include "base/alloc.h"
+#include "transport/socket_inner.h"
+
+#define IO_THREADS_MAX 16
+#define SOCKETS_MAX 8192 /* open at a time; ZeroMQ's own default is 1023 */
+
+struct ps_context {
+    void *zmq;
+    atomic_size_t n_open; /* sockets; a forgotten one would hang zmq_ctx_term */
+};
+
+psd_status_t
+ps_zmq_status(psd_error_t *err, const char *doing)
+{
+    int code = zmq_errno();
+
+    switch (code) {
+    case EAGAIN:
+        return psd_error_set(err, PSD_BUSY, "%s: queue is full", doing);
+    case EHOSTUNREACH:
+        return psd_error_set(err, PSD_BUSY, "%s: peer is gone", doing);
+    case ENOMEM:
+        return psd_error_set(err, PSD_NOMEM, "%s: no memory", doing);
+    default:
+        return psd_error_set(err, PSD_IO, "%s: %s", doing, zmq_strerror(code));
+    }
+}
+
+psd_status_t
+ps_context_new(int n_io_threads, ps_context_t **ret_context, psd_error_t *err)
+{
+    ps_context_t *self = NULL;
+
+    if (n_io_threads < 1 || n_io_threads > IO_THREADS_MAX) {
+        return psd_error_set(err, PSD_INVALID,
+                             "n_io_threads is %d; allowed: 1..%d", n_io_threads,
+                             IO_THREADS_MAX);
+    }
+    self = ps_alloc(1, sizeof *self);
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a context");
+    }
+    self->zmq = zmq_ctx_new();
+    if (self->zmq == NULL) {
+        ps_free(self);
+        return ps_zmq_status(err, "new context");
+    }
+    if (zmq_ctx_set(self->zmq, ZMQ_IO_THREADS, n_io_threads) != 0 ||
+        zmq_ctx_set(self->zmq, ZMQ_MAX_SOCKETS, SOCKETS_MAX) != 0) {
+        psd_status_t rc = ps_zmq_status(err, "set up context");
+
+        ps_context_destroy(&self);
+        return rc;
+    }
+    atomic_init(&self->n_open, 0);
+    *ret_context = self;
+    return PSD_OK;
+}
+
+void
+ps_context_destroy(ps_context_t **self_p)
+{
+    ps_context_t *self = *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    *self_p = NULL;
+    assert(atomic_load(&self->n_open) == 0);
+    while (zmq_ctx_term(self->zmq) != 0 && zmq_errno() == EINTR) {
+        continue;
+    }
+    ps_free(self);
+}
+
+psd_status_t
+ps_context_open(ps_context_t *self,
+                int zmq_type,
+                void **ret_handle,
+                psd_error_t *err)
+{
+    void *handle = zmq_socket(self->zmq, zmq_type);
+
+    if (handle == NULL) {
+        return ps_zmq_status(err, "open socket");
+    }
+    atomic_fetch_add(&self->n_open, 1);
+    *ret_handle = handle;
+    return PSD_OK;
+}
+
+void
+ps_context_close(ps_context_t *self, void *handle)
+{
+    (void)zmq_close(handle); /* fails only for what is no socket */
+    atomic_fetch_sub(&self->n_open, 1);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sending: small bodies behind the header, large ones in frames that are the
+ * payload's own memory, larger ones in pieces. */
+#include "transport/socket.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <zmq.h>
+
+#include "base/handover.h"
+#include "transport/routing_id.h"
+#include "transport/socket_inner.h"
+#include "wire/doc.h"
+
+/* The frames of one ZeroMQ message: all made before the first one goes, so
+ * that a message is never left half sent for want of memory. */
+typedef struct parcel {
+    ps_frame_t frames[1 + PS_FRAMES_MAX]; /* routing id, then the message's */
+    size_t n_frames;
+} parcel_t;
+
+static void
+parcel_done(parcel_t *self)
+{
+    for (size_t i = 0; i < self->n_frames; i++) {
+        (void)zmq_msg_close(&self->frames[i]);
+    }
+    self->n_frames = 0;
+}
+
+/* A frame of fresh memory; NULL: there is none. */
+static uint8_t *
+add_frame(parcel_t *self, size_t size)
+{
+    ps_frame_t *frame = &self->frames[self->n_frames];
+
+    if (zmq_msg_init_size(frame, size) != 0) {
+        return NULL;
+    }
+    self->n_frames++;
+    return zmq_msg_data(frame);
+}
+
+static bool
+add_routing_id(parcel_t *self, const ps_socket_t *socket, uint64_t conn)
+{
+    uint8_t *id = NULL;
+
+    if (!socket->is_port) {
+        return true;
+    }
+    id = add_frame(self, PS_ROUTING_ID_SIZE);
+    if (id != NULL) {
+        ps_routing_id_of(conn, id);
+    }
+    return id != NULL;
+}
+
+/* Runs on ZeroMQ's thread when it is done with a frame. */
+static void
+release_payload(void *data, void *hint)
+{
+    ps_payload_t *payload = hint;
+
+    (void)data;
+    ps_handover_take(payload);
+    ps_payload_destroy(&payload);
+}
+
+/* A frame that is the payload's own memory, held until it was sent. */
+static bool
+lend_frame(parcel_t *self, ps_bytes_t bytes, ps_payload_t *payload)
+{
+    ps_frame_t *frame = &self->frames[self->n_frames];
+
+    if (bytes.size == 0) {
+        return add_frame(self, 0) != NULL;
+    }
+    (void)ps_payload_keep(payload);
+    ps_handover_give(payload);
+    /* ZeroMQ only reads it; its interface does not know const. */
+    if (zmq_msg_init_data(frame, (void *)(uintptr_t)bytes.data, bytes.size,
+                          release_payload, payload) != 0) {
+        ps_payload_t *held = payload;
+
+        ps_payload_destroy(&held);
+        return false;
+    }
+    self->n_frames++;
+    return true;
+}
+
+/* The header and, behind it in the same frame, room for inline_size bytes. */
+static uint8_t *
+add_header(parcel_t *self, const ps_message_t *message, size_t inline_size)
+{
+    uint8_t header[PS_HEADER_MAX];
+    size_t size = ps_message_encode(message, header);
+    uint8_t *at = add_frame(self, size + inline_size);
+
+    if (at == NULL) {
+        return NULL;
+    }
+    memcpy(at, header, size);
+    return at + size;
+}
+
+/* Sends every frame, or (as far as ZeroMQ lets it be known) none. */
+static psd_status_t
+send_parcel(ps_socket_t *self, parcel_t *parcel, psd_error_t *err)
+{
+    for (size_t i = 0; i < parcel->n_frames; i++) {
+        int more = i + 1 < parcel->n_frames ? ZMQ_SNDMORE : 0;
+
+        while (zmq_msg_send(&parcel->frames[i], self->handle,
+                            ZMQ_DONTWAIT | more) < 0) {
+            if (zmq_errno() != EINTR) {
+                psd_status_t rc = ps_zmq_status(err, "send");
+
+                parcel_done(parcel); /* closing what was sent does nothing */
+                return rc;
+            }
+        }
+    }
+    parcel_done(parcel);
+    return PSD_OK;
+}
+
+static psd_status_t
+no_memory(parcel_t *parcel, psd_error_t *err)
+{
+    parcel_done(parcel);
+    return psd_error_set(err, PSD_NOMEM, "no memory for a message to send");
+}
+
+static uint8_t *
+append(uint8_t *at, ps_bytes_t bytes)
+{
+    if (bytes.size > 0) {
+        memcpy(at, bytes.data, bytes.size);
+    }
+    return at + bytes.size;
+}
+
+static psd_status_t
+send_inline(ps_socket_t *self,
+            uint64_t conn,
+            const ps_message_t *message,
+            const ps_payload_t *payload,
+            psd_error_t *err)
+{
+    parcel_t parcel = {.n_frames = 0};
+    uint8_t *at = NULL;
+
+    if (!add_routing_id(&parcel, self, conn)) {
+        return no_memory(&parcel, err);
+    }
+    at = add_header(&parcel, message, ps_payload_size(payload));
+    if (at == NULL) {
+        return no_memory(&parcel, err);
+    }
+    if (payload != NULL) {
+        at = append(at, payload->keys);
+        at = append(at, payload->index);
+        for (size_t i = 0; i < payload->n_spans; i++) {
+            at = append(at, payload->spans[i]);
+        }
+    }
+    return send_parcel(self, &parcel, err);
+}
+
+/* Header, keys, index and the given values. */
+static psd_status_t
+send_framed(ps_socket_t *self,
+            uint64_t conn,
+            const ps_message_t *message,
+            ps_payload_t *payload,
+            ps_bytes_t values,
+            psd_error_t *err)
+{
+    parcel_t parcel = {.n_frames = 0};
+    bool has_index = payload->index.size > 0 || values.size > 0;
+
+    if (!add_routing_id(&parcel, self, conn) ||
+        add_header(&parcel, message, 0) == NULL ||
+        !lend_frame(&parcel, payload->keys, payload) ||
+        (has_index && !lend_frame(&parcel, payload->index, payload)) ||
+        (values.size > 0 && !lend_frame(&parcel, values, payload))) {
+        return no_memory(&parcel, err);
+    }
+    return send_parcel(self, &parcel, err);
+}
+
+static psd_status_t
+send_chunk(ps_socket_t *self,
+           uint64_t conn,
+           const ps_msg_chunk_t *chunk,
+           ps_payload_t *payload,
+           ps_bytes_t piece,
+           psd_error_t *err)
+{
+    ps_message_t message = {.kind = PS_KIND_CHUNK, .chunk = *chunk};
+    parcel_t parcel = {.n_frames = 0};
+
+    if (!add_routing_id(&parcel, self, conn) ||
+        add_header(&parcel, &message, 0) == NULL ||
+        !lend_frame(&parcel, piece, payload)) {
+        return no_memory(&parcel, err);
+    }
+    return send_parcel(self, &parcel, err);
+}
+
+static uint64_t
+values_size(const ps_payload_t *payload)
+{
+    uint64_t size = 0;
+
+    for (size_t i = 0; i < payload->n_spans; i++) {
+        size += payload->spans[i].size;
+    }
+    return size;
+}
+
+/* The first piece goes with the message, the others follow as CHUNKs. */
+static psd_status_t
+send_pieces(ps_socket_t *self,
+            uint64_t conn,
+            const ps_message_t *message,
+            ps_payload_t *payload,
+            psd_error_t *err)
+{
+    ps_message_t first = *message;
+    ps_msg_chunk_t chunk = {.request = message->kind == PS_KIND_PUSH
+                                           ? message->push.request
+                                           : message->values.request};
+    uint64_t size = values_size(payload);
+    ps_bytes_t piece = ps_piece_at(payload, 0, self->chunk_bytes);
+    psd_status_t rc = PSD_OK;
+
+    if (piece.size < size) {
+        first.flags |= PS_FLAG_MORE;
+    }
+    rc = send_framed(self, conn, &first, payload, piece, err);
+    for (chunk.offset = piece.size; rc == PSD_OK && chunk.offset < size;
+         chunk.offset += piece.size) {
+        piece = ps_piece_at(payload, chunk.offset, self->chunk_bytes);
+        rc = send_chunk(self, conn, &chunk, payload, piece, err);
+    }
+    return rc;
+}
+
+psd_status_t
+ps_socket_send(ps_socket_t *self,
+               uint64_t conn,
+               const ps_message_t *message,
+               ps_payload_t *payload,
+               psd_error_t *err)
+{
+    if (ps_payload_size(payload) <= PS_INLINE_MAX) {
+        return send_inline(self, conn, message, payload, err);
+    }
+    if (payload->n_spans == 0) {
+        return send_framed(self, conn, message, payload, (ps_bytes_t){NULL, 0},
+                           err);
+    }
+    assert(message->kind == PS_KIND_PUSH || message->kind == PS_KIND_VALUES);
+    return send_pieces(self, conn, message, payload, err);
+}
+
+psd_status_t
+ps_socket_send_text(ps_socket_t *self,
+                    uint64_t conn,
+                    ps_bytes_t text,
+                    psd_error_t *err)
+{
+    parcel_t parcel = {.n_frames = 0};
+    uint8_t *at = NULL;
+
+    if (text.size == 0 || text.size > PS_DOC_BYTES_MAX) {
+        return psd_error_set(err, PSD_PROTO,
+                             "control text is %zu bytes; allowed: 1..%" PRIu32,
+                             text.size, PS_DOC_BYTES_MAX);
+    }
+    if (!add_routing_id(&parcel, self, conn)) {
+        return no_memory(&parcel, err);
+    }
+    at = add_frame(&parcel, text.size);
+    if (at == NULL) {
+        return no_memory(&parcel, err);
+    }
+    (void)append(at, text);
+    return send_parcel(self, &parcel, err);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Opening and closing: a port or a link with every option that matters set in
+ * one place. */
+#include "transport/socket.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <zmq.h>
+
+#include "base/alloc.h"
+#include "transport/socket_inner.h"
+
+/* A dead TCP peer is noticed after HEARTBEAT_TIMEOUT, whatever the kernel
+ * thinks of it; what was lost is sent again by the protocol. */
+#define HEARTBEAT_EVERY_MS 1000
+#define HEARTBEAT_TIMEOUT_MS 4000
+#define HEARTBEAT_TTL_MS 6000
+#define RECONNECT_MS 20
+#define RECONNECT_MAX_MS 1000
+
+typedef struct option {
+    int name;
+    int value;
+} option_t;
+
+static psd_status_t
+set_options(void *handle, const option_t *options, size_t n, psd_error_t *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (zmq_setsockopt(handle, options[i].name, &options[i].value,
+                           sizeof options[i].value) != 0) {
+            return ps_zmq_status(err, "set up socket");
+        }
+    }
+    return PSD_OK;
+}
+
+static psd_status_t
+set_up(ps_socket_t *self, const ps_socket_args_t *args, psd_error_t *err)
+{
+    int64_t frame_bytes =
+        args->frame_bytes > INT64_MAX ? -1 : (int64_t)args->frame_bytes;
+    const option_t common[] = {
+        {ZMQ_SNDHWM, args->high_water},
+        {ZMQ_RCVHWM, args->high_water},
+        {ZMQ_LINGER, args->linger_ms},
+        {ZMQ_HEARTBEAT_IVL, HEARTBEAT_EVERY_MS},
+        {ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS},
+        {ZMQ_HEARTBEAT_TTL, HEARTBEAT_TTL_MS},
+    };
+    const option_t port[] = {{ZMQ_ROUTER_MANDATORY, 1}};
+    const option_t link[] = {{ZMQ_RECONNECT_IVL, RECONNECT_MS},
+                             {ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS}};
+    psd_status_t rc = PSD_OK;
+
+    rc = set_options(self->handle, common, sizeof common / sizeof *common, err);
+    if (rc == PSD_OK && self->is_port) {
+        rc = set_options(self->handle, port, 1, err);
+    } else if (rc == PSD_OK) {
+        rc = set_options(self->handle, link, 2, err);
+    }
+    if (rc == PSD_OK && zmq_setsockopt(self->handle, ZMQ_MAXMSGSIZE,
+                                       &frame_bytes, sizeof frame_bytes) != 0) {
+        rc = ps_zmq_status(err, "set up socket");
+    }
+    return rc;
+}
+
+static psd_status_t
+new_socket(bool is_port,
+           const ps_socket_args_t *args,
+           ps_socket_t **ret_socket,
+           psd_error_t *err)
+{
+    PSD_AUTO(ps_socket_close) ps_socket_t *self = ps_alloc(1, sizeof *self);
+    psd_status_t rc = PSD_OK;
+
+    assert(args->high_water > 0 && args->chunk_bytes > 0);
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a socket");
+    }
+    self->is_port = is_port;
+    self->chunk_bytes = args->chunk_bytes;
+    self->assembly_bytes = args->assembly_bytes;
+    self->context = args->context;
+    if (self->context == NULL) {
+        rc = ps_context_new(1, &self->own_context, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        self->context = self->own_context;
+    }
+    rc = ps_context_open(self->context, is_port ? ZMQ_ROUTER : ZMQ_DEALER,
+                         &self->handle, err);
+    if (rc == PSD_OK) {
+        rc = set_up(self, args, err);
+    }
+    if (rc == PSD_OK) {
+        *ret_socket = self;
+        self = NULL;
+    }
+    return rc;
+}
+
+static psd_status_t
+check_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
+{
+    const option_t ipv6 = {ZMQ_IPV6, 1};
+
+    if (strncmp(endpoint, "ipc://", 6) != 0 &&
+        strncmp(endpoint, "tcp://", 6) != 0) {
+        return psd_error_set(err, PSD_INVALID,
+                             "endpoint is \"%.300s\"; allowed: "
+                             "tcp://HOST:PORT or ipc://PATH",
+                             endpoint);
+    }
+    if (strncmp(endpoint, "tcp://[", 7) == 0) {
+        return set_options(self->handle, &ipv6, 1, err);
+    }
+    return PSD_OK;
+}
+
+/* What a bind or connect failed with: a bad endpoint is the caller's fault. */
+static psd_status_t
+endpoint_error(const char *doing, const char *endpoint, psd_error_t *err)
+{
+    int code = zmq_errno();
+    bool is_bad =
+        code == EINVAL || code == EPROTONOSUPPORT || code == ENAMETOOLONG;
+
+    return psd_error_set(err, is_bad ? PSD_INVALID : PSD_IO,
+                         "%s \"%.300s\": %s", doing, endpoint,
+                         zmq_strerror(code));
+}
+
+/* Keeps a copy of endpoint as the next one. */
+static psd_status_t
+keep_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
+{
+    char *copy = ps_strdup(endpoint);
+
+    if (copy == NULL || !ps_grow(&self->endpoints, &self->capacity,
+                                 self->n_endpoints + 1, sizeof copy)) {
+        ps_free(copy);
+        return psd_error_set(err, PSD_NOMEM, "no memory for an endpoint");
+    }
+    self->endpoints[self->n_endpoints++] = copy;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_socket_bind(const char *const *endpoints,
+               size_t n_endpoints,
+               const ps_socket_args_t *args,
+               ps_socket_t **ret_socket,
+               psd_error_t *err)
+{
+    PSD_AUTO(ps_socket_close) ps_socket_t *self = NULL;
+    psd_status_t rc = new_socket(true, args, &self, err);
+
+    for (size_t i = 0; rc == PSD_OK && i < n_endpoints; i++) {
+        rc = ps_socket_bind_more(self, endpoints[i], err);
+    }
+    if (rc == PSD_OK) {
+        *ret_socket = self;
+        self = NULL;
+    }
+    return rc;
+}
+
+psd_status_t
+ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
+{
+    char bound[PATH_MAX] = "";
+    size_t size = sizeof bound;
+    psd_status_t rc = check_endpoint(self, endpoint, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (zmq_bind(self->handle, endpoint) != 0) {
+        return endpoint_error("bind", endpoint, err);
+    }
+    if (zmq_getsockopt(self->handle, ZMQ_LAST_ENDPOINT, bound, &size) != 0) {
+        return endpoint_error("ask what was bound for", endpoint, err);
+    }
+    return keep_endpoint(self, bound, err);
+}
+
+const char *
+ps_socket_endpoint(const ps_socket_t *self, size_t i)
+{
+    assert(i < self->n_endpoints);
+    return self->endpoints[i];
+}
+
+psd_status_t
+ps_socket_connect(const char *endpoint,
+                  const ps_socket_args_t *args,
+                  ps_socket_t **ret_socket,
+                  psd_error_t *err)
+{
+    PSD_AUTO(ps_socket_close) ps_socket_t *self = NULL;
+    psd_status_t rc = new_socket(false, args, &self, err);
+
+    if (rc == PSD_OK) {
+        rc = check_endpoint(self, endpoint, err);
+    }
+    if (rc == PSD_OK && zmq_connect(self->handle, endpoint) != 0) {
+        rc = endpoint_error("connect", endpoint, err);
+    }
+    if (rc == PSD_OK) {
+        rc = keep_endpoint(self, endpoint, err);
+    }
+    if (rc == PSD_OK) {
+        *ret_socket = self;
+        self = NULL;
+    }
+    return rc;
+}
+
+static void
+drop_assemblies(ps_socket_t *self)
+{
+    size_t at = 0;
+    uint64_t conn = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&self->assemblies, &at, &conn, &value)) {
+        ps_assembly_done(value);
+        ps_free(value);
+    }
+    ps_map_done(&self->assemblies);
+}
+
+void
+ps_socket_close(ps_socket_t **self_p)
+{
+    ps_socket_t *self = *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    *self_p = NULL;
+    drop_assemblies(self);
+    if (self->handle != NULL) {
+        ps_context_close(self->context, self->handle);
+    }
+    ps_context_destroy(&self->own_context);
+    for (size_t i = 0; i < self->n_endpoints; i++) {
+        ps_free(self->endpoints[i]);
+    }
+    ps_free(self->endpoints);
+    ps_free(self);
+}
+
+void *
+ps_socket_handle(ps_socket_t *self)
+{
+    return self->handle;
+}
+
+uint64_t
+ps_socket_n_refused(const ps_socket_t *self)
+{
+    return self->n_refused;
+}
+
+void
+ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes)
+{
+    assert(chunk_bytes > 0);
+    self->chunk_bytes = chunk_bytes;
+}
+
+void
+ps_socket_forget(ps_socket_t *self, uint64_t conn)
+{
+    ps_assembly_t *assembly = ps_map_remove(&self->assemblies, conn);
+
+    if (assembly != NULL) {
+        ps_assembly_done(assembly);
+        ps_free(assembly);
+    }
+}
