@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Counts the cases in meson's testlog.json and prints "PASSED FAILED", then a
+line for each test that is not OK. A Criterion program counts for as many cases
+as it says that it ran, anything else for one; a skipped test has not passed.
+count_tests.py TESTLOG"""
+
+import json
+import re
+import sys
+
+SYNTHESIS = re.compile(
+    r"Synthesis: Tested: \D*(\d+)\D* \| Passing: \D*(\d+)\D* "
+    r"\| Failing: \D*(\d+)\D* \| Crashing: \D*(\d+)")
+GOOD = {"OK", "EXPECTEDFAIL"}
+
+
+def count_test(test):
+    """Cases passed and failed of one meson test."""
+    output = (test.get("stdout") or "") + (test.get("stderr") or "")
+    good = test["result"] in GOOD
+    match = SYNTHESIS.search(output)
+    if not match:
+        return (1, 0) if good else (0, 1)
+    passed = int(match.group(2))
+    failed = int(match.group(3)) + int(match.group(4))
+    # The program's word is not enough: sanitizers end it after its summary.
+    return (passed, failed) if good else (passed, max(failed, 1))
+
+
+def main():
+    passed = failed = 0
+    wrong = []
+    with open(sys.argv[1], encoding="utf-8") as log:
+        for line in log:
+            test = json.loads(line)
+            good, bad = count_test(test)
+            passed += good
+            failed += bad
+            if test["result"] not in GOOD:
+                wrong.append(f"{test['result']} {test['name']}")
+    print(passed, failed)
+    print("\n".join(wrong))
+
+
+if __name__ == "__main__":
+    main()

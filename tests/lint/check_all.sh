@@ -1,0 +1,127 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every check that needs no run of the programs: pre-commit hook and CI's first
+# step. check_all.sh [--tidy] [--only CHECK] [BUILD]
+#   BUILD   a meson build directory with libpsd built; default: build
+#   --tidy  also clang-tidy, which takes minutes
+#   --only  one check, named as in the output
+# Prints "ok CHECK" or "FAIL CHECK" per check, problems in front of it.
+set -u
+export LC_ALL=C.UTF-8
+cd "$(dirname "${BASH_SOURCE[0]}")/../.." || exit 1
+lint=tests/lint
+
+tidy=false
+only=
+build=build
+while [ $# -gt 0 ]; do
+    case $1 in
+    --tidy) tidy=true ;;
+    --only)
+        only=${2:?--only wants the name of a check}
+        shift
+        ;;
+    -*)
+        echo "check_all.sh: unknown option $1" >&2
+        exit 2
+        ;;
+    *) build=$1 ;;
+    esac
+    shift
+done
+
+mapfile -t c_files < <(python3 $lint/sources.py c)
+mapfile -t scripts < <(python3 $lint/sources.py scripts)
+mapfile -t prose < <(python3 $lint/sources.py prose)
+# An empty list would pass every check.
+if [ ${#c_files[@]} -eq 0 ] || [ ${#scripts[@]} -eq 0 ] ||
+    [ ${#prose[@]} -eq 0 ]; then
+    echo "FAIL sources: sources.py finds no files"
+    exit 1
+fi
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+n_failed=0
+
+# run CHECK COMMAND...: one check, told in one line.
+run() {
+    local name=$1
+    shift
+    if [ -n "$only" ] && [ "$only" != "$name" ]; then
+        return
+    fi
+    if "$@" >"$work/out" 2>&1; then
+        cat "$work/out"
+        echo "ok $name"
+    else
+        cat "$work/out"
+        echo "FAIL $name"
+        n_failed=$((n_failed + 1))
+    fi
+}
+
+check_format() {
+    local format
+    format=$(command -v clang-format-14 || echo clang-format)
+    "$format" --dry-run --Werror "${c_files[@]}" 2>"$work/format" && return
+    # The files are enough: nobody mends this by hand.
+    sed -n 's/^\([^ ]*\):[0-9]*:[0-9]*: error: .*/\1/p' "$work/format" | sort -u |
+        sed 's/$/: wants clang-format -i/'
+    grep -vE '^[^ ]*:[0-9]+:[0-9]+: error: |^ ' "$work/format" | head -5
+    return 1
+}
+
+check_cppcheck() {
+    local dirs=()
+    local dir
+    for dir in lib daemon cli examples; do
+        if [ -n "$(find "$dir" -name '*.c' -print -quit 2>/dev/null)" ]; then
+            dirs+=("$dir")
+        fi
+    done
+    cppcheck --quiet -j 2 --std=c11 --language=c --inline-suppr \
+        --enable=warning,style,performance,portability \
+        --suppressions-list=$lint/cppcheck_suppressions.txt \
+        -D__GNUC__=12 -D__BYTE_ORDER__=1234 -D__ORDER_LITTLE_ENDIAN__=1234 \
+        -D'PSD_RELEASE="0"' -I lib -I lib/include -I . \
+        --error-exitcode=1 "${dirs[@]}"
+}
+
+check_exports() {
+    if [ ! -e "$build/lib/libpsd.so" ]; then
+        echo "no $build/lib/libpsd.so: build first, or name the build directory"
+        return 1
+    fi
+    python3 $lint/check_exports.py "$build/lib/libpsd.so"
+}
+
+check_tidy() {
+    local sources=()
+    local file
+    for file in "${c_files[@]}"; do
+        case $file in
+        lib/*.c | daemon/*.c | cli/*.c | examples/*.c) sources+=("$file") ;;
+        esac
+    done
+    # One file a run: with several, clang-tidy 14 forgets what va_start does.
+    printf '%s\0' "${sources[@]}" | xargs -0 -n 1 -P 2 \
+        "$(command -v clang-tidy-14 || echo clang-tidy)" -p "$build" --quiet \
+        --warnings-as-errors='*' 2>"$work/tidy"
+}
+
+run form python3 $lint/check_form.py
+run rooms python3 $lint/check_rooms.py
+run calls python3 $lint/check_calls.py
+run config python3 $lint/check_config.py
+run format check_format
+run exports check_exports
+run shellcheck shellcheck --external-sources "${scripts[@]}"
+run codespell codespell --ignore-words=$lint/codespell_words.txt \
+    --check-filenames "${prose[@]}"
+run cppcheck check_cppcheck
+if $tidy || [ "$only" = tidy ]; then
+    run tidy check_tidy
+fi
+
+[ $n_failed -eq 0 ]

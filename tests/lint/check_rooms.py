@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Floors and fences: who may include what, who may read the time, and what the
+pure rooms must not touch. check_rooms.py [ROOT]"""
+
+import re
+import sys
+
+from sources import (C_ENDINGS, CODE_DIRS, finish, line_of, list_files,
+                     read_text, strip_all, strip_comments)
+
+# A room includes itself and what stands on a lower floor.
+FLOORS = {
+    "base": 0,
+    "model": 1, "wire": 1,
+    "protocol": 2,
+    "transport": 3, "storage": 3,
+    "client": 4, "data": 4, "linalg": 4,
+    "train": 5,
+    "daemon": 6, "cli": 6, "examples": 6,
+}
+PROGRAMS = {"daemon", "cli", "examples"}
+PURE = {"base", "model", "wire", "protocol"}
+
+# Third-party headers, and the rooms that they belong to.
+FENCES = [
+    (r"c?zmq(_.*)?\.h|zsys\.h|zloop\.h|zmsg\.h", {"transport", "daemon"}),
+    (r"jansson\.h", {"wire", "daemon", "cli"}),
+    (r"sqlite3\.h", {"storage"}),
+    (r"xx(hash|h3)\.h", {"base"}),
+    (r"(lz4|zstd).*\.h", {"wire", "storage", "data"}),
+    (r"zlib\.h|protobuf-c/.*|.*\.pb-c\.h", {"data"}),
+    (r"(cblas|lapacke|openblas.*|GraphBLAS|LAGraph.*)\.h|suitesparse/.*",
+     {"linalg", "train", "examples"}),
+    (r"cyaml/.*|yaml\.h", {"daemon"}),
+    (r"microhttpd\.h", {"daemon"}),
+    (r"systemd/.*", {"daemon"}),
+]
+# Headers of C11, POSIX and Linux; any other needs a row in FENCES.
+SYSTEM = re.compile(
+    r"(assert|complex|ctype|errno|fenv|float|inttypes|limits|locale|math|"
+    r"setjmp|signal|stdalign|stdarg|stdatomic|stdbool|stddef|stdint|stdio|"
+    r"stdlib|stdnoreturn|string|strings|tgmath|threads|time|wchar|wctype|"
+    r"dirent|dlfcn|fcntl|fnmatch|ftw|getopt|glob|grp|ifaddrs|langinfo|libgen|"
+    r"malloc|netdb|poll|pthread|pwd|regex|sched|semaphore|spawn|syslog|"
+    r"termios|unistd|immintrin|x86intrin|endian|byteswap)\.h"
+    r"|(sys|arpa|net|netinet|linux|asm|sanitizer)/.*"
+)
+# What reaches outside: not for the pure rooms. The exceptions: the log sink
+# writes; large tables ask the system for pages, which is only memory.
+IMPURE_HEADERS = re.compile(
+    r"(pthread|threads|fcntl|unistd|time|poll|signal|spawn|dirent|semaphore)"
+    r"\.h|sys/.*|net.*/.*|arpa/.*"
+)
+IMPURE_EXCEPTIONS = {
+    ("lib/base/log.c", "unistd.h"),
+    ("lib/model/pages.c", "sys/mman.h"),
+    ("lib/model/pages.c", "mmap"),
+}
+# A call, not a member of the same name (x->open).
+IMPURE_CALLS = re.compile(
+    r"(?<![\w.>])(fopen|fdopen|fread|fwrite|fprintf|printf|puts|perror|getenv|setenv|"
+    r"rand|random|drand48|getrandom|getentropy|pthread_\w+|socket|mmap|"
+    r"open|openat|unlink|rename|sleep|nanosleep)\s*\("
+)
+TIME_ROOMS = {"transport", "client", "train"} | PROGRAMS
+TIME_CALLS = re.compile(
+    r"(?<![\w.>])(clock_gettime|gettimeofday|timespec_get|time|clock|zclock_\w+)\s*\("
+)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]',
+                     re.MULTILINE)
+
+
+def room_of(path):
+    parts = path.split("/")
+    if parts[0] == "lib":
+        return parts[1] if len(parts) > 2 else None
+    return parts[0]
+
+
+def is_public(header):
+    return header.startswith("psd/") or re.fullmatch(r"psd(_\w+)?\.h", header)
+
+
+def check_house(room, path, header):
+    """A complaint about an include of ours, or None."""
+    if is_public(header):
+        return None
+    if room == "include":
+        return "a public header includes only public ones"
+    if "/" not in header:
+        if room == "examples":
+            return None
+        return f'write it as "{room}/{header}"'
+    target = header.split("/")[0]
+    if room == "examples":
+        if target in FLOORS and target != "examples":
+            return "an example sees only the public headers"
+        return None
+    if target == room:
+        return None
+    if target not in FLOORS:
+        return f"there is no room {target}"
+    if FLOORS[target] > FLOORS[room]:
+        return f"{target} stands on a higher floor than {room}"
+    if FLOORS[target] == FLOORS[room]:
+        return f"{target} stands on the same floor as {room}"
+    return None
+
+
+def check_foreign(room, path, header):
+    """A complaint about an include of a system or third-party header."""
+    for pattern, rooms in FENCES:
+        if re.fullmatch(pattern, header):
+            if room not in rooms:
+                return f"belongs only to {', '.join(sorted(rooms))}"
+            return None
+    if not SYSTEM.fullmatch(header):
+        return "has no fence: add a row to FENCES (and an ADR)"
+    if (room in PURE and IMPURE_HEADERS.fullmatch(header)
+            and (path, header) not in IMPURE_EXCEPTIONS):
+        return f"reaches outside, and {room} is pure"
+    return None
+
+
+def check_file(root, path):
+    text = read_text(root, path)
+    room = room_of(path)
+    problems = []
+    if room is None or (room not in FLOORS and room != "include"):
+        return [f"{path}: no room {room} in tests/lint/check_rooms.py"]
+    for match in INCLUDE.finditer(strip_comments(text)):
+        kind, header = match.groups()
+        check = check_house if kind == '"' else check_foreign
+        complaint = check(room, path, header)
+        if complaint:
+            problems.append(f"{path}:{line_of(text, match.start())}: "
+                            f"include of {header}: {complaint}")
+    bare = strip_all(text)
+    if room not in TIME_ROOMS:
+        for match in TIME_CALLS.finditer(bare):
+            problems.append(f"{path}:{line_of(bare, match.start())}: "
+                            f"{match.group(1)}: {room} is told the time")
+    if room in PURE:
+        for match in IMPURE_CALLS.finditer(bare):
+            if (path, match.group(1)) in IMPURE_EXCEPTIONS:
+                continue
+            problems.append(f"{path}:{line_of(bare, match.start())}: "
+                            f"{match.group(1)}: {room} is pure")
+    return problems
+
+
+def main():
+    root = sys.argv[1] if len(sys.argv) > 1 else "."
+    problems = []
+    for path in list_files(root):
+        if path.startswith(tuple(d + "/" for d in CODE_DIRS)) and \
+                path.endswith(C_ENDINGS):
+            problems += check_file(root, path)
+    finish(problems)
+
+
+if __name__ == "__main__":
+    main()

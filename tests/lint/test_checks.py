@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A check that cannot fail proves nothing: makes a small good tree, in which
+every check passes, breaks it in one place after the other, and wants the right
+check to say the right words. test_checks.py LINT_DIR"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+BANNED_H = SPDX + "#pragma GCC poison strcpy malloc exit usleep\n"
+PUBLIC_H = SPDX + "#define PSD_EXPORT\nPSD_EXPORT int psd_one(void);\n"
+MAP = SPDX + "LIBPSD_0 {\nglobal:\n    psd_one;\nlocal:\n    *;\n};\n"
+GOOD = {
+    "lib/base/banned.h": BANNED_H,
+    "lib/base/one.h": SPDX + "int ps_one(void);\n",
+    "lib/base/one.c": SPDX + '#include "base/one.h"\n\n#include <string.h>\n\n'
+                             '#include "psd/one.h"\n\n'
+                             "int\nps_one(void)\n{\n    return 1;\n}\n",
+    "lib/include/psd/one.h": PUBLIC_H,
+    "lib/client/libpsd.map": MAP,
+    "lib/client/one.c": SPDX + '#include "psd/one.h"\n\n#include <time.h>\n\n'
+                               '#include "base/one.h"\n\n'
+                               "int\npsd_one(void)\n{\n"
+                               "    return time(NULL) > 0 ? ps_one() : 0;\n}\n",
+    "daemon/config_keys.def": SPDX + 'KEY("listen.control", 1)\n'
+                                     'KEY("shards", 2)\n',
+    "conf/psd.yaml": "# SPDX-License-Identifier: Apache-2.0\n\n"
+                     "# Where it listens.\nlisten:\n  # The address.\n"
+                     "  control: x\n# How many.\n#shards: 2\n",
+    "scripts/one.sh": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n"
+                      "echo one\n",
+    ".clang-format": None,  # the real one
+}
+
+
+def lines(count):
+    return "".join("    x++;\n" for _ in range(count))
+
+
+def function(count):
+    return (SPDX + "void ps_f(int x);\n\nvoid\nps_f(int x)\n{\n"
+            + lines(count) + "}\n")
+
+
+def source(line):
+    """A file of C with this line outside of functions."""
+    return SPDX + line + "\n"
+
+
+def call(expression):
+    """A file of C with this expression in a function."""
+    return (SPDX + "int ps_f(void);\n\nint\nps_f(void)\n{\n    return "
+            + expression + ";\n}\n")
+
+
+# (check, path, new content, what it must say)
+BREAKS = [
+    ("form", "lib/base/a.c", "int x;\n", "lib/base/a.c:1: no line with SPDX"),
+    ("form", "scripts/a", "#!/bin/sh\necho\n", "scripts/a:1: no line"),
+    ("form", "lib/base/a.c", source("int x; // y"), "a.c:2: // is a leftover"),
+    ("form", "lib/base/a.c", function(101), "function of 101 lines; the limit"),
+    ("form", "lib/base/a.c", SPDX + "\n" * 600, "601 lines; split it"),
+    ("rooms", "lib/base/a.c", source('#include "wire/x.h"'),
+     "wire stands on a higher floor than base"),
+    ("rooms", "lib/wire/a.c", source('#include "model/x.h"'),
+     "model stands on the same floor as wire"),
+    ("rooms", "daemon/a.c", source('#include "cli/x.h"'),
+     "cli stands on the same floor as daemon"),
+    ("rooms", "lib/base/a.c", source('#include "one.h"'),
+     'write it as "base/one.h"'),
+    ("rooms", "lib/base/a.c", source('#include "nowhere/one.h"'),
+     "there is no room nowhere"),
+    ("rooms", "lib/new/a.c", source("int x;"), "no room new"),
+    ("rooms", "lib/include/psd/a.h", source('#include "base/one.h"'),
+     "a public header includes only public ones"),
+    ("rooms", "examples/lr/a.c", source('#include "client/x.h"'),
+     "an example sees only the public headers"),
+    ("rooms", "lib/storage/a.c", source("#include <zmq.h>"),
+     "include of zmq.h: belongs only to daemon, transport"),
+    ("rooms", "lib/client/a.c", source("#include <czmq.h>"), "belongs only to"),
+    ("rooms", "cli/a.c", source("#include <sqlite3.h>"), "only to storage"),
+    ("rooms", "lib/wire/a.c", source("#include <xxhash.h>"), "only to base"),
+    ("rooms", "lib/client/a.c", source("#include <jansson.h>"), "only to cli"),
+    ("rooms", "cli/a.c", source("#include <cyaml/cyaml.h>"), "only to daemon"),
+    ("rooms", "cli/a.c", source("#include <curl/curl.h>"), "has no fence"),
+    ("rooms", "lib/protocol/a.c", source("#include <pthread.h>"),
+     "reaches outside, and protocol is pure"),
+    ("rooms", "lib/protocol/a.c", call("rand()"), "rand: protocol is pure"),
+    ("rooms", "lib/storage/a.c", call("time(0)"), "time: storage is told"),
+    ("rooms", "lib/protocol/a.c", call("clock_gettime(0, 0)"), "is told the"),
+    ("calls", "lib/base/a.c", call("strcpy(0, 0)"), "strcpy is banned"),
+    ("calls", "cli/a.c", call("malloc(1)"), "malloc is banned"),
+    ("calls", "daemon/a.c", call("exit(1)"), "exit is banned"),
+    ("calls", "tests/unit/a.c", call("usleep(1)"), "usleep is banned"),
+    ("calls", "lib/base/banned.h", SPDX, "lists nothing"),
+    ("config", "daemon/config_keys.def", SPDX + 'KEY("shards", 2)\n',
+     "listen.control: in conf/psd.yaml, not in"),
+    ("config", "daemon/config_keys.def",
+     GOOD["daemon/config_keys.def"] + 'KEY("more", 3)\n',
+     "more: in daemon/config_keys.def, not in"),
+    ("config", "conf/psd.yaml", GOOD["conf/psd.yaml"].replace("# How", "How"),
+     "shards has no comment above it"),
+    ("config", "conf/psd.yaml", None, "must both exist"),
+    ("format", "lib/base/a.c", source("int  x;"), "clang-format"),
+    ("exports", "lib/client/libpsd.map", MAP.replace("psd_one;", ""),
+     "psd_one: in the headers, not in lib/client/libpsd.map"),
+    ("exports", "lib/client/libpsd.map", MAP.replace("one;", "one; psd_two;"),
+     "psd_two: in lib/client/libpsd.map, not in the library"),
+    ("exports", "lib/include/psd/one.h",
+     PUBLIC_H + "PSD_EXPORT const char *\npsd_two(void);\n",
+     "psd_two: in the headers, not in lib/client/libpsd.map"),
+    ("exports", "lib/client/extra.c", call("1"),
+     "ps_f: an exported name begins with psd_"),
+    ("exports", "build/lib/libpsd.so", None, "build first"),
+    ("shellcheck", "scripts/a.sh", "#!/bin/sh\nrm $1\n", "SC2086"),
+    ("shellcheck", "scripts/a", "#!/usr/bin/env bash\nrm $1\n", "SC2086"),
+    ("codespell", "README.md", "t" "eh\n", "==> the"),
+    ("cppcheck", "lib/base/a.c", call("*(int *)0"), "nullPointer"),
+]
+
+
+def write(root, path, content):
+    full = os.path.join(root, path)
+    if content is None:
+        os.remove(full)
+        return
+    os.makedirs(os.path.dirname(full), exist_ok=True)
+    with open(full, "w", encoding="utf-8") as file:
+        file.write(content)
+
+
+def build(root):
+    """The library from everything in lib, without the map's help, so that a
+    stray symbol leaves it."""
+    sources = [os.path.join(directory, name)
+               for directory, _, names in os.walk(os.path.join(root, "lib"))
+               for name in names if name.endswith(".c")]
+    os.makedirs(os.path.join(root, "build/lib"), exist_ok=True)
+    hidden = ["-Dps_one=ps_one_", "-fvisibility=default"]
+    script = os.path.join(root, "build/hide.map")
+    write(root, "build/hide.map", "{ local: ps_one_; };\n")
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-w", *hidden,
+         f"-I{root}/lib", f"-I{root}/lib/include",
+         f"-Wl,--version-script={script}",
+         "-o", f"{root}/build/lib/libpsd.so", *sources],
+        check=True)
+
+
+def make_tree(lint_dir, root):
+    shutil.copytree(lint_dir, os.path.join(root, "tests/lint"),
+                    ignore=shutil.ignore_patterns("__pycache__",
+                                                  "test_checks.py"))
+    for path, content in GOOD.items():
+        if content is None:
+            shutil.copy(os.path.join(lint_dir, "../..", path), root)
+        else:
+            write(root, path, content)
+    build(root)
+
+
+def run_checks(root, *arguments):
+    done = subprocess.run(
+        ["bash", os.path.join(root, "tests/lint/check_all.sh"), *arguments],
+        capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+def try_break(lint_dir, check, path, content, words):
+    with tempfile.TemporaryDirectory(prefix="psd lint ") as root:
+        make_tree(lint_dir, root)
+        write(root, path, content)
+        if check == "exports" and path.endswith(".c"):
+            build(root)
+        code, output = run_checks(root, "--only", check)
+    if code != 0 and f"FAIL {check}" in output and words in output:
+        return True
+    print(f"not ok: {check} does not say {words!r} about {path}:\n{output}")
+    return False
+
+
+def main():
+    lint_dir = os.path.abspath(sys.argv[1])
+    with tempfile.TemporaryDirectory(prefix="psd lint ") as root:
+        make_tree(lint_dir, root)
+        code, output = run_checks(root)
+    n_failed = 0
+    if code != 0:
+        print(f"not ok: the good tree does not pass:\n{output}")
+        n_failed += 1
+    for case in BREAKS:
+        n_failed += not try_break(lint_dir, *case)
+    print(f"{len(BREAKS) + 1 - n_failed} of {len(BREAKS) + 1} as they must be")
+    sys.exit(1 if n_failed else 0)
+
+
+if __name__ == "__main__":
+    main()
