@@ -18,7 +18,8 @@
 #include "protocol/job.h"
 #include "wire/route.h"
 
-#define PS_NODE_TEXT_MAX 127
+#define PS_NODE_SHARDS_MAX 1024
+#define PS_JOBS_ENDED_MAX 256 /* ended jobs that are remembered */
 
 typedef struct ps_registry ps_registry_t;
 
@@ -27,29 +28,34 @@ typedef struct ps_node {
     uint64_t incarnation; /* random, made at every start */
     uint32_t n_shards;
     char control[PS_ENDPOINT_MAX + 1];
-    ps_route_t *shards;    /* owned; endpoints of each shard (tcp, ipc) */
+    ps_route_t *shards;    /* owned; n_shards: tcp and ipc of each shard */
+    bool up;               /* it has started since the registry was loaded; only
+                              such nodes are given partitions */
     uint64_t last_seen_ms; /* now_ms of its last sign of life */
 } ps_node_t;
 
 typedef struct ps_table {
     uint32_t id; /* > 0, never used twice */
     uint64_t created_unix_ms;
-    bool rows_lost;       /* its node was restarted since its last push */
+    bool rows_lost;       /* a node of it was restarted: what was pushed before
+                             is gone; stays true until the table is dropped */
     ps_table_spec_t spec; /* settled and checked */
     ps_route_t *routes;   /* owned; spec.n_partitions, in order */
 } ps_table_t;
 
 /* What changes the stored state. One row of the event history each. */
 typedef enum ps_command_kind {
-    PS_COMMAND_CLUSTER = 1,  /* name, uuid: once, at the first start */
+    PS_COMMAND_CLUSTER = 1,  /* name, uuid: once, at the first start; on load
+                                with all that has been given out since */
     PS_COMMAND_NODE = 2,     /* a node started: new incarnation and endpoints;
-                                its partitions move to it, epoch + 1 */
+                                partitions of the node of that name move to it,
+                                epoch + 1, and their tables have lost rows */
     PS_COMMAND_SESSIONS = 3, /* sessions up to `number` may be given out */
     PS_COMMAND_TABLE = 4,    /* table created */
     PS_COMMAND_DROP = 5,     /* table dropped */
     PS_COMMAND_JOB = 6,      /* job as it is now (created, joined, left, lost,
                                 stopped); `text` says what happened */
-    PS_COMMAND_JOB_TABLE = 7 /* a job has opened a table */
+    PS_COMMAND_JOB_TABLE = 7 /* a job has opened a table; its version grows */
 } ps_command_kind_t;
 
 typedef struct ps_command {
@@ -59,12 +65,15 @@ typedef struct ps_command {
     char text[256];             /* for people: "worker 2 of job lr was lost" */
     char name[PS_NAME_MAX + 1]; /* CLUSTER, DROP */
     ps_id_t uuid;               /* CLUSTER */
-    uint64_t number;            /* SESSIONS; DROP and JOB_TABLE: table id */
-    ps_node_t node;             /* NODE; owned */
-    ps_table_t table;           /* TABLE; owned */
-    ps_job_t job;               /* JOB; owned. JOB_TABLE: only job.id */
-    uint32_t n_expected;        /* JOB: workers counted on at its start */
-    uint64_t created_unix_ms;   /* JOB */
+    uint64_t number;            /* CLUSTER, SESSIONS: sessions stored so far;
+                                   DROP and JOB_TABLE: table id */
+    uint32_t last_table;        /* CLUSTER: highest ids given so far */
+    uint32_t last_job;
+    ps_node_t node;           /* NODE; owned */
+    ps_table_t table;         /* TABLE; owned */
+    ps_job_t job;             /* JOB; owned. JOB_TABLE: id, name, version */
+    uint32_t n_expected;      /* JOB: workers counted on at its start */
+    uint64_t created_unix_ms; /* JOB */
 } ps_command_t;
 
 /* Frees what it owns and zeroes it; fits PSD_AUTO. */
@@ -74,18 +83,21 @@ typedef struct ps_registry_args {
     uint32_t default_partitions; /* row slices of a table that names none */
     uint64_t lost_after_ms;      /* silence after which a worker is lost */
     uint64_t join_within_ms;     /* time for expected workers to come */
-    uint32_t tables_max;
-    uint32_t jobs_max;
+    uint32_t tables_max;         /* limits stop new ones, not a load */
+    uint32_t jobs_max;           /* jobs that have not ended */
     uint32_t nodes_max;
 } ps_registry_args_t;
 
+/* Errors: PSD_INVALID an argument is 0; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_registry_new(const ps_registry_args_t *args,
                                             ps_registry_t **ret_registry,
                                             psd_error_t *err);
 void ps_registry_destroy(ps_registry_t **self_p);
 
-/* Applies a stored or planned command. It was checked when planned; on load a
- * command that does not fit the state is PSD_DAMAGED. Errors: PSD_NOMEM. */
+/* Applies a stored or planned command, which stays the caller's. It was checked
+ * when planned; on load a command that does not fit the state is PSD_DAMAGED.
+ * Errors: PSD_NOMEM; the state is then unchanged, though the command is stored:
+ * the shell tries again or stops. */
 PSD_MUST_CHECK psd_status_t ps_registry_apply(ps_registry_t *self,
                                               const ps_command_t *command,
                                               uint64_t now_ms,
@@ -93,24 +105,46 @@ PSD_MUST_CHECK psd_status_t ps_registry_apply(ps_registry_t *self,
 
 /*
  * Plans. Each fills *ret_command (ps_command_done by the caller) on PSD_OK, and
- * changes nothing. A plan that finds nothing to change sets kind to 0.
+ * changes nothing. A plan that finds nothing to change sets kind to 0. All can
+ * end with PSD_NOMEM, PSD_INVALID for arguments, and PSD_LIMIT.
  */
+/* Kind 0 when there is a cluster already. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_cluster(const ps_registry_t *self,
+                                                     const char *name,
+                                                     const ps_id_t *uuid,
+                                                     uint64_t unix_ms,
+                                                     ps_command_t *ret_command,
+                                                     psd_error_t *err);
+/* Settles and checks the spec, gives the table its id and spreads its
+ * partitions over the shards of all nodes that are up. Errors:
+ * PSD_TABLE_EXISTS; PSD_NO_NODE none is up; PSD_UNSUPPORTED more than one
+ * replica, or an ack level that one copy in memory cannot reach. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_table(const ps_registry_t *self,
                                                    const ps_table_spec_t *spec,
                                                    uint64_t unix_ms,
                                                    ps_command_t *ret_command,
                                                    psd_error_t *err);
+/* Errors: PSD_NO_TABLE. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_drop(const ps_registry_t *self,
                                                   const char *name,
                                                   uint64_t unix_ms,
                                                   ps_command_t *ret_command,
                                                   psd_error_t *err);
+/* A node of the same name is the same node, started again. Of its shards tcp
+ * and ipc are read. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_node(const ps_registry_t *self,
                                                   const ps_node_t *node,
                                                   uint64_t unix_ms,
                                                   ps_command_t *ret_command,
                                                   psd_error_t *err);
-/* When few of the stored sessions are left: a command for n more. */
+/* At a restart, when rows are gone: the first job with live workers, all of
+ * them lost, in one command. To be planned, stored and applied until kind is 0;
+ * best behind PS_COMMAND_NODE, so that the history tells the reason first. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_restart(const ps_registry_t *self,
+                                                     uint64_t unix_ms,
+                                                     ps_command_t *ret_command,
+                                                     psd_error_t *err);
+/* When fewer than half of n stored sessions are left: a command for n more. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_sessions(const ps_registry_t *self,
                                                       uint32_t n,
                                                       uint64_t unix_ms,
@@ -118,16 +152,19 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_sessions(const ps_registry_t *self,
                                                       psd_error_t *err);
 /*
  * A worker comes. Two commands: the first makes it `joining` (creating the job
- * with its expected workers if there is none); the shell tells the shards,
- * gathers the clocks that they have seen, and plans the second with them.
- * member > 0 or a running worker with attach true adds a member instead.
- * Errors: PSD_WORKER_EXISTS, PSD_JOB_MISMATCH, PSD_JOB_STOPPED, PSD_INVALID,
- * PSD_LIMIT, PSD_NO_WORKER (attach).
+ * with its expected workers if there is none, or none that has not ended); the
+ * shell tells the shards, gathers the clocks that they have seen, and plans the
+ * second with them. With attach a running worker gets one more member instead:
+ * one command, n_workers and max_delay are not looked at.
+ * The job that was joined is ret_command->job.
+ * Errors: PSD_WORKER_EXISTS; PSD_JOB_MISMATCH other n_workers or max_delay;
+ * PSD_JOB_STOPPED and workers of it still run; attach: PSD_NO_JOB,
+ * PSD_NO_WORKER, PSD_WORKER_LOST.
  */
 typedef struct ps_join {
     const char *job;
-    uint32_t worker;
-    uint32_t n_workers;
+    uint32_t worker;    /* 0 .. PS_WORKERS_MAX - 1 */
+    uint32_t n_workers; /* counted on, 1 .. PS_WORKERS_MAX */
     int32_t max_delay;
     bool attach;
 } ps_join_t;
@@ -136,9 +173,12 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_join(const ps_registry_t *self,
                                                   uint64_t unix_ms,
                                                   ps_command_t *ret_command,
                                                   psd_error_t *err);
-/* The joining worker's start, from every live worker's clock at its most
- * advanced partition (clocks[i] belongs to ranks[i]): BSP the highest, SSP and
- * ASP the slowest live one; 0 when there is none. */
+/* The joining worker runs. Its start, from the workers' clocks at their most
+ * advanced partitions (clocks[i] belongs to ranks[i]; who is not named is at
+ * its own start): 0 for one that was expected, since it held everybody there;
+ * else BSP the highest of all, SSP and ASP the slowest other live one's, and 0
+ * when there is none. Kind 0 when it runs already. Errors: PSD_NO_JOB,
+ * PSD_NO_WORKER, PSD_WORKER_LOST it was lost meanwhile. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_start(const ps_registry_t *self,
                                                    uint32_t job,
                                                    uint32_t worker,
@@ -148,7 +188,9 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_start(const ps_registry_t *self,
                                                    uint64_t unix_ms,
                                                    ps_command_t *ret_command,
                                                    psd_error_t *err);
-/* A worker finishes, or is lost. */
+/* A worker finishes (it must run), or is lost. Kind 0 when it has finished
+ * already, or is lost and shall be. Errors: PSD_NO_JOB; PSD_NO_WORKER;
+ * PSD_WORKER_LOST it is to finish and is lost. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_end(const ps_registry_t *self,
                                                  uint32_t job,
                                                  uint32_t worker,
@@ -156,11 +198,15 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_end(const ps_registry_t *self,
                                                  uint64_t unix_ms,
                                                  ps_command_t *ret_command,
                                                  psd_error_t *err);
+/* Running workers are told by the shards; expected ones are lost. Kind 0 when
+ * the job has ended or is stopped. Errors: PSD_NO_JOB. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_stop(const ps_registry_t *self,
                                                   const char *job,
                                                   uint64_t unix_ms,
                                                   ps_command_t *ret_command,
                                                   psd_error_t *err);
+/* Kind 0 when the job has it open. Errors: PSD_NO_JOB, PSD_JOB_STOPPED,
+ * PSD_NO_TABLE. */
 PSD_MUST_CHECK psd_status_t
 ps_registry_plan_job_table(const ps_registry_t *self,
                            uint32_t job,
@@ -170,8 +216,9 @@ ps_registry_plan_job_table(const ps_registry_t *self,
                            psd_error_t *err);
 
 /* Liveness, not stored. A sign of life of a worker, with its clock as it says
- * (shown, decides nothing). Errors: PSD_NO_JOB, PSD_NO_WORKER,
- * PSD_WORKER_LOST (it was declared lost; `joins` tells an older life). */
+ * (shown, decides nothing). joins 0: the life it has now. One that has finished
+ * is not minded. Errors: PSD_NO_JOB; PSD_NO_WORKER it has not joined;
+ * PSD_WORKER_LOST it was declared lost, or joins names an older life. */
 PSD_MUST_CHECK psd_status_t ps_registry_heartbeat(ps_registry_t *self,
                                                   uint32_t job,
                                                   uint32_t worker,
@@ -190,7 +237,8 @@ uint64_t ps_registry_deadline(const ps_registry_t *self);
 
 /* The next session number; 0 when plan_sessions must come first. */
 uint64_t ps_registry_take_session(ps_registry_t *self);
-/* The highest session that earlier starts may have given out. */
+/* The highest session that earlier starts may have given out: at a load, and
+ * when a known node starts again, all that are stored. */
 uint64_t ps_registry_old_sessions(const ps_registry_t *self);
 
 /* Looking. All borrowed until the next apply; NULL when there is none. */
@@ -198,6 +246,10 @@ const char *ps_registry_cluster(const ps_registry_t *self, ps_id_t *ret_uuid);
 uint64_t ps_registry_epoch(const ps_registry_t *self);
 size_t ps_registry_n_nodes(const ps_registry_t *self);
 const ps_node_t *ps_registry_node_at(const ps_registry_t *self, size_t i);
+const ps_node_t *ps_registry_node(const ps_registry_t *self, const char *name);
+/* The node that a route leads to. */
+const ps_node_t *ps_registry_node_by_incarnation(const ps_registry_t *self,
+                                                 uint64_t incarnation);
 size_t ps_registry_n_tables(const ps_registry_t *self);
 const ps_table_t *ps_registry_table_at(const ps_registry_t *self, size_t i);
 const ps_table_t *ps_registry_table(const ps_registry_t *self,
@@ -206,13 +258,20 @@ const ps_table_t *ps_registry_table_by_id(const ps_registry_t *self,
                                           uint32_t id);
 size_t ps_registry_n_jobs(const ps_registry_t *self);
 const ps_job_t *ps_registry_job_at(const ps_registry_t *self, size_t i);
+/* The newest of that name; it may have ended. */
 const ps_job_t *ps_registry_job(const ps_registry_t *self, const char *name);
 const ps_job_t *ps_registry_job_by_id(const ps_registry_t *self, uint32_t id);
 /* Tables that a job has opened, in the order of opening. */
 size_t ps_registry_job_tables(const ps_registry_t *self,
                               uint32_t job,
                               const uint32_t **ret_tables);
-/* running, finished, lost (ended, with a lost worker), stopped. */
+/* Workers counted on at its start, and when that was. false: no such job. */
+bool ps_registry_job_facts(const ps_registry_t *self,
+                           uint32_t job,
+                           uint32_t *ret_n_expected,
+                           uint64_t *ret_created_unix_ms);
+/* running, finished, lost (ended, with a lost worker), stopped; "?" when there
+ * is no such job. */
 const char *ps_registry_job_state(const ps_registry_t *self, uint32_t job);
 /* What the last heartbeat of a worker said, and when. false: none yet. */
 bool ps_registry_last_seen(const ps_registry_t *self,
