@@ -34,6 +34,7 @@ typedef struct ps_shard_args {
     uint64_t held_bytes;      /* bodies kept for a clock to close or a gate to
                                  open, over the shard; above it: BUSY */
     uint32_t sessions_max;    /* windows kept for each partition */
+    bool trace;               /* a note for every push, mark and pull too */
 } ps_shard_args_t;
 
 typedef enum ps_event_kind {

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_gate - one job's clocks at one partition, which decide who must wait
+ *
+ * What     Each client of each worker marks the clocks that it has finished, in
+ *          line behind its pushes. A worker has finished what all its members
+ *          have marked. The gate is open to a worker that has finished c clocks
+ *          when every live worker has finished at least c - max_delay.
+ * Shape    workers as in the job, ascending by rank; one mark a member
+ * Units    clocks: finished periods
+ * Owner    The partition. Threads: confined to one.
+ * Source   Ho et al., NIPS 2013 (stale synchronous parallel).
+ */
+#ifndef PS_PROTOCOL_GATE_H
+#define PS_PROTOCOL_GATE_H
+
+#include "protocol/job.h"
+
+typedef struct ps_gate ps_gate_t;
+
+/* A gate with every worker at its start. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_gate_new(const ps_job_t *job,
+                                        ps_gate_t **ret_gate,
+                                        psd_error_t *err);
+void ps_gate_destroy(ps_gate_t **self_p);
+/* The job changed: workers came, left, were lost. Marks of those that stay are
+ * kept; a rank that joined again begins at its new start. Errors: PSD_NOMEM;
+ * nothing changed. */
+PSD_MUST_CHECK psd_status_t ps_gate_update(ps_gate_t *self,
+                                           const ps_job_t *job,
+                                           psd_error_t *err);
+uint32_t ps_gate_job(const ps_gate_t *self);
+/* True when pushes wait for their clock to close (max_delay 0). */
+bool ps_gate_is_bsp(const ps_gate_t *self);
+/* PSD_OK when that member of that worker may work now. Errors: PSD_JOB_STOPPED,
+ * PSD_NO_WORKER, PSD_WORKER_LOST. */
+PSD_MUST_CHECK psd_status_t ps_gate_check(const ps_gate_t *self,
+                                          uint32_t worker,
+                                          uint32_t member,
+                                          psd_error_t *err);
+/* Open to one that has finished `clock` clocks. */
+bool ps_gate_is_open(const ps_gate_t *self, uint64_t clock);
+/* Open to that member's mark: one that goes on by one clock is held like a
+ * push made in that clock; one that leaps (the table was opened late) is not,
+ * for it must not wait for others that leap too. */
+bool ps_gate_takes_mark(const ps_gate_t *self,
+                        uint32_t worker,
+                        uint32_t member,
+                        uint64_t clock);
+/* Sets a mark; a lower one than before is ignored. The worker was checked. */
+void
+ps_gate_mark(ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock);
+/* Clocks that every live worker has finished: they are closed. Never falls.
+ * Without live workers: the highest that any has finished. */
+uint64_t ps_gate_closed(const ps_gate_t *self);
+/* No live worker is left. */
+bool ps_gate_is_deserted(const ps_gate_t *self);
+/* Clocks finished by the i-th worker, i < ps_gate_n_workers. */
+size_t ps_gate_n_workers(const ps_gate_t *self);
+uint64_t
+ps_gate_finished(const ps_gate_t *self, size_t i, uint32_t *ret_worker);
+/* The slowest live worker below what `clock` needs; false when there is none.
+ */
+bool ps_gate_slowest(const ps_gate_t *self,
+                     uint64_t clock,
+                     uint32_t *ret_worker,
+                     uint64_t *ret_finished);
+/* "waiting for worker 3 at clock 10, worker 5 not joined yet (needs clock 11)"
+ */
+void ps_gate_reason(const ps_gate_t *self,
+                    uint64_t clock,
+                    char *ret_text,
+                    size_t size);
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_open_clock - pushes that are logged and wait for their clock to close
+ *
+ * What     Under BSP a push is acknowledged on arrival and applied when the
+ *          clock closes, in the order (worker, member, session, seq), so that a
+ *          run ends with the same bits whatever the timing was.
+ * Owner    The partition; the entries hold their payloads.
+ */
+#ifndef PS_PROTOCOL_OPEN_CLOCK_H
+#define PS_PROTOCOL_OPEN_CLOCK_H
+
+#include "base/slice.h"
+
+typedef struct ps_logged {
+    uint32_t worker;
+    uint32_t member;
+    uint64_t session;
+    uint64_t seq;
+    uint64_t clock; /* clocks finished when it was made */
+    uint64_t lsn;
+    ps_slice_t slice;
+    ps_payload_t *payload; /* held */
+} ps_logged_t;
+
+typedef struct ps_open_clock {
+    ps_logged_t *pushes; /* owned; as they came, until ps_open_clock_sort */
+    size_t n_pushes;
+    size_t capacity;
+    uint64_t bytes; /* of their payloads */
+} ps_open_clock_t;
+
+void ps_open_clock_done(ps_open_clock_t *self);
+/* Adds a push; keeps the payload. false: no memory, nothing changed. */
+PSD_MUST_CHECK bool ps_open_clock_add(ps_open_clock_t *self,
+                                      const ps_logged_t *push);
+/* Brings the pushes into the order in which they are to be applied. */
+void ps_open_clock_sort(ps_open_clock_t *self);
+/* Drops the first n pushes, which were applied. */
+void ps_open_clock_drop(ps_open_clock_t *self, size_t n);
+#endif

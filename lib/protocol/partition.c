@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A partition's life, its windows, and the admission of requests by seq. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "protocol/partition_work.h"
+
+psd_status_t
+ps_partition_new(const ps_table_spec_t *spec,
+                 uint32_t table,
+                 uint32_t number,
+                 uint64_t epoch,
+                 ps_partition_t **ret_partition,
+                 psd_error_t *err)
+{
+    PSD_AUTO(ps_partition_destroy)
+    ps_partition_t *self = ps_alloc(1, sizeof *self);
+    psd_status_t rc;
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a partition");
+    }
+    self->table = table;
+    self->number = number;
+    self->epoch = epoch;
+    self->spec = spec;
+    self->deadline_ms = UINT64_MAX;
+    rc = ps_store_new(spec, number, &self->store, err);
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "partition %" PRIu32, number);
+    }
+    *ret_partition = self;
+    self = NULL;
+    return PSD_OK;
+}
+
+static void
+job_place_done(ps_job_place_t *place)
+{
+    ps_gate_destroy(&place->gate);
+    ps_open_clock_done(&place->open);
+}
+
+void
+ps_partition_destroy(ps_partition_t **self_p)
+{
+    ps_partition_t *self = self_p == NULL ? NULL : *self_p;
+    size_t at = 0;
+    uint64_t session = 0;
+    void *window = NULL;
+
+    if (self == NULL) {
+        return;
+    }
+    ps_held_clear(&self->held);
+    for (size_t i = 0; i < self->n_jobs; i++) {
+        job_place_done(&self->jobs[i]);
+    }
+    ps_free(self->jobs);
+    while (ps_map_next(&self->windows, &at, &session, &window)) {
+        ps_window_t *each = window;
+
+        ps_window_destroy(&each);
+    }
+    ps_map_done(&self->windows);
+    ps_store_destroy(&self->store);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+/* Forgets the client that has been idle longest; sessions below it that are
+ * not known here are refused from now on. */
+static void
+forget_idle_window(ps_shard_t *shard, ps_partition_t *self)
+{
+    ps_window_t *idle = NULL;
+    size_t at = 0;
+    uint64_t session = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&self->windows, &at, &session, &value)) {
+        ps_window_t *window = value;
+
+        if (window->next == window->arrived &&
+            (idle == NULL || window->used_ms < idle->used_ms ||
+             (window->used_ms == idle->used_ms &&
+              window->session < idle->session))) {
+            idle = window;
+        }
+    }
+    if (idle == NULL) {
+        return;
+    }
+    if (self->lowest_session <= idle->session) {
+        self->lowest_session = idle->session + 1;
+    }
+    (void)ps_map_remove(&self->windows, idle->session);
+    ps_window_destroy(&idle);
+    ps_note_record(shard,
+                   &(ps_record_t){.kind = PS_RECORD_FORGET,
+                                  .table = self->table,
+                                  .partition = self->number,
+                                  .lsn = ++self->lsn,
+                                  .session = self->lowest_session},
+                   NULL);
+    ps_note(shard, &(ps_note_t){.kind = PS_NOTE_FORGOTTEN,
+                                .table = self->table,
+                                .partition = self->number,
+                                .a = 1,
+                                .b = self->lowest_session});
+}
+
+ps_window_t *
+ps_partition_window(ps_shard_t *shard,
+                    ps_partition_t *self,
+                    const ps_request_t *request)
+{
+    ps_window_t *window = ps_map_get(&self->windows, request->session);
+
+    if (window != NULL) {
+        window->used_ms = shard->now_ms;
+        return window;
+    }
+    if (request->session < self->lowest_session) {
+        ps_answer_refused(shard, request, PSD_CLOSED, 0,
+                          "this client was forgotten here after long silence");
+        return NULL;
+    }
+    if (self->windows.count >= shard->args.sessions_max) {
+        forget_idle_window(shard, self);
+    }
+    window = ps_window_new(request->session);
+    if (window == NULL ||
+        !ps_map_put(&self->windows, request->session, window)) {
+        ps_window_destroy(&window);
+        ps_answer_refused(shard, request, PSD_NOMEM, 0, "no memory");
+        return NULL;
+    }
+    window->used_ms = shard->now_ms;
+    return window;
+}
+
+static ps_job_place_t *
+find_place(const ps_partition_t *self, uint32_t job)
+{
+    for (size_t i = 0; i < self->n_jobs; i++) {
+        if (ps_gate_job(self->jobs[i].gate) == job) {
+            return &self->jobs[i];
+        }
+    }
+    return NULL;
+}
+
+ps_gate_t *
+ps_partition_gate(const ps_partition_t *self, uint32_t job)
+{
+    const ps_job_place_t *place = find_place(self, job);
+
+    return place == NULL ? NULL : place->gate;
+}
+
+psd_status_t
+ps_partition_place(ps_shard_t *shard,
+                   ps_partition_t *self,
+                   uint32_t job,
+                   ps_job_place_t **ret_place,
+                   psd_error_t *err)
+{
+    const ps_job_t *known = ps_map_get(&shard->jobs, job);
+    ps_job_place_t *place = find_place(self, job);
+    ps_gate_t *gate = NULL;
+    psd_status_t rc;
+
+    if (place == NULL && known != NULL) {
+        if (!ps_grow(&self->jobs, &self->jobs_capacity, self->n_jobs + 1,
+                     sizeof *self->jobs)) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for a clock gate");
+        }
+        rc = ps_gate_new(known, &gate, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        place = &self->jobs[self->n_jobs++];
+        *place =
+            (ps_job_place_t){.gate = gate, .applied = ps_gate_closed(gate)};
+    }
+    *ret_place = place;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_partition_job(ps_shard_t *shard,
+                 ps_partition_t *self,
+                 const ps_job_t *job,
+                 psd_error_t *err)
+{
+    ps_job_place_t *place = find_place(self, job->id);
+    psd_status_t rc;
+
+    if (place == NULL) {
+        return PSD_OK;
+    }
+    rc = ps_gate_update(place->gate, job, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_note_record(shard,
+                   &(ps_record_t){.kind = PS_RECORD_JOB,
+                                  .table = self->table,
+                                  .partition = self->number,
+                                  .lsn = ++self->lsn,
+                                  .job = job->id,
+                                  .seq = job->version},
+                   NULL);
+    if (!ps_partition_close_clocks(shard, self, place)) {
+        self->deadline_ms = shard->now_ms;
+    }
+    return PSD_OK;
+}
+
+/* The seq has its end already: the same answer again. */
+static void
+answer_again(ps_shard_t *shard,
+             ps_partition_t *self,
+             const ps_window_t *window,
+             const ps_request_t *request)
+{
+    const ps_refusal_t *refusal = ps_window_refusal(window, request->seq);
+
+    ps_note_trace(shard, &(ps_note_t){.kind = PS_NOTE_DUPLICATE,
+                                      .table = self->table,
+                                      .partition = self->number,
+                                      .a = request->session,
+                                      .b = request->seq});
+    if (refusal != NULL) {
+        ps_answer_refused(shard, request, refusal->status, 0,
+                          refusal->text == NULL
+                              ? psd_status_text(refusal->status)
+                              : refusal->text);
+    } else if (request->kind == PS_KIND_PUSH && request->pull) {
+        if (ps_store_check_pull(self->store, &request->slice, request->payload,
+                                NULL) == PSD_OK) {
+            (void)ps_answer_values(shard, self, request);
+        }
+    } else {
+        ps_answer_ack(shard, request);
+    }
+}
+
+static void
+refuse_gap(ps_shard_t *shard, const ps_request_t *request, uint64_t expected)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof text, "gap, expected %" PRIu64, expected);
+    ps_answer_refused(shard, request, PSD_GAP, expected, text);
+}
+
+/* A PUSH or MARK. */
+static void
+admit(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+{
+    ps_window_t *window = ps_partition_window(shard, self, request);
+
+    if (window == NULL) {
+        return;
+    }
+    switch (ps_window_admit(window, request->seq)) {
+    case PS_ADMIT_DUPLICATE:
+        answer_again(shard, self, window, request);
+        break;
+    case PS_ADMIT_QUEUED:
+        break;
+    case PS_ADMIT_GAP:
+        refuse_gap(shard, request, window->arrived);
+        break;
+    case PS_ADMIT_NEXT:
+        if (window->next == window->arrived &&
+            ps_partition_is_ready(shard, self, request)) {
+            if (!ps_partition_take(shard, self, window, request)) {
+                ps_answer_refused(shard, request, PSD_NOMEM, 0, "no memory");
+            }
+        } else if (ps_partition_hold(shard, self, request)) {
+            ps_window_hold(window);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static void
+probe(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+{
+    ps_window_t *window = ps_partition_window(shard, self, request);
+    char text[PS_TEXT_MAX + 1];
+
+    if (window == NULL) {
+        return;
+    }
+    switch (ps_window_admit(window, request->seq)) {
+    case PS_ADMIT_DUPLICATE:
+        answer_again(shard, self, window, request);
+        break;
+    case PS_ADMIT_QUEUED:
+        for (const ps_held_t *held = self->held.first; held != NULL;
+             held = held->next) {
+            if (held->is.session == request->session &&
+                held->is.seq == request->seq) {
+                ps_partition_reason(self, &held->is, text, sizeof text);
+                ps_answer_parked(shard, request, text);
+                break;
+            }
+        }
+        break;
+    case PS_ADMIT_NEXT:
+    case PS_ADMIT_GAP:
+    default:
+        refuse_gap(shard, request, window->arrived);
+        break;
+    }
+}
+
+static void
+pull(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+{
+    if (ps_partition_is_ready(shard, self, request)) {
+        ps_partition_serve(shard, self, request);
+        return;
+    }
+    for (const ps_held_t *held = self->held.first; held != NULL;
+         held = held->next) {
+        if (held->is.kind == PS_KIND_PULL &&
+            held->is.session == request->session &&
+            held->is.request == request->request) {
+            return; /* asked again while it waits */
+        }
+    }
+    (void)ps_partition_hold(shard, self, request);
+}
+
+void
+ps_partition_request(ps_shard_t *shard,
+                     ps_partition_t *self,
+                     const ps_request_t *request)
+{
+    if (request->kind == PS_KIND_PULL) {
+        pull(shard, self, request);
+    } else if (request->kind == PS_KIND_PROBE) {
+        probe(shard, self, request);
+    } else {
+        admit(shard, self, request);
+        ps_partition_advance(shard, self);
+    }
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_partition - the primary copy of one partition
+ *
+ * What     Rows, the log's number, each client's window, each job's gate, the
+ *          requests that wait. A request is admitted by its seq, held at the
+ *          gate or taken; a push that is taken is checked, logged and applied
+ *          (or kept until its clock closes), then answered.
+ * Owner    The shard. Threads: confined to one.
+ */
+#ifndef PS_PROTOCOL_PARTITION_H
+#define PS_PROTOCOL_PARTITION_H
+
+#include "base/map.h"
+#include "model/store.h"
+#include "protocol/gate.h"
+#include "protocol/open_clock.h"
+#include "protocol/request.h"
+#include "protocol/shard.h"
+#include "protocol/window.h"
+
+/* A job at this partition. */
+typedef struct ps_job_place {
+    ps_gate_t *gate;      /* owned */
+    ps_open_clock_t open; /* BSP: pushes of the clock that is open */
+    uint64_t applied;     /* BSP: clocks whose pushes are all in the rows */
+} ps_job_place_t;
+
+typedef struct ps_partition {
+    uint32_t table;
+    uint32_t number;
+    uint64_t epoch;
+    const ps_table_spec_t *spec; /* borrowed from the shard's table */
+    ps_store_t *store;           /* owned */
+    uint64_t lsn;                /* of the last record; 0 when none */
+    ps_map_t windows;            /* session -> ps_window_t, owned */
+    uint64_t lowest_session;     /* unknown sessions below it are refused */
+    ps_job_place_t *jobs;        /* owned, in order of first use */
+    size_t n_jobs;
+    size_t jobs_capacity;
+    ps_held_list_t held;
+    size_t n_held;
+    uint64_t deadline_ms; /* no held request is to be told before */
+    uint64_t pushes, pulls, rows_pushed, rows_pulled;
+} ps_partition_t;
+
+/* Errors: PSD_NOMEM, PSD_LIMIT. */
+PSD_MUST_CHECK psd_status_t ps_partition_new(const ps_table_spec_t *spec,
+                                             uint32_t table,
+                                             uint32_t number,
+                                             uint64_t epoch,
+                                             ps_partition_t **ret_partition,
+                                             psd_error_t *err);
+/* Held requests get no answer any more. */
+void ps_partition_destroy(ps_partition_t **self_p);
+
+/* A PUSH, MARK, PULL or PROBE of a client that is known, with the right epoch.
+ * It is answered, or held. */
+void ps_partition_request(ps_shard_t *shard,
+                          ps_partition_t *self,
+                          const ps_request_t *request);
+/* The job's workers changed. Errors: PSD_NOMEM; nothing changed. */
+PSD_MUST_CHECK psd_status_t ps_partition_job(ps_shard_t *shard,
+                                             ps_partition_t *self,
+                                             const ps_job_t *job,
+                                             psd_error_t *err);
+/* Takes what the gates now let through, until nothing moves. */
+void ps_partition_advance(ps_shard_t *shard, ps_partition_t *self);
+/* Tells held requests whose time has come. */
+void ps_partition_tick(ps_shard_t *shard, ps_partition_t *self);
+/* The gate of a job, or NULL. */
+ps_gate_t *ps_partition_gate(const ps_partition_t *self, uint32_t job);
+/* What a held request waits for, in words. */
+void ps_partition_reason(const ps_partition_t *self,
+                         const ps_request_t *request,
+                         char *ret_text,
+                         size_t size);
+#endif

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Requests that wait: put on hold, let through, told that they wait. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "protocol/partition_work.h"
+
+#define RETRY_MS 50 /* after memory was short */
+
+static void
+count_held(ps_shard_t *shard,
+           ps_partition_t *self,
+           const ps_request_t *request,
+           bool more)
+{
+    ps_peer_t *peer = ps_peers_of(&shard->peers, request->session);
+    uint64_t bytes = ps_payload_size(request->payload);
+
+    if (more) {
+        self->n_held++;
+        shard->n_held++;
+        shard->held_bytes += bytes;
+    } else {
+        self->n_held--;
+        shard->n_held--;
+        shard->held_bytes -= bytes;
+    }
+    if (peer != NULL) {
+        peer->n_held = more ? peer->n_held + 1 : peer->n_held - 1;
+        peer->held_bytes =
+            more ? peer->held_bytes + bytes : peer->held_bytes - bytes;
+    }
+}
+
+static void
+note_held(ps_shard_t *shard,
+          const ps_partition_t *self,
+          const ps_request_t *request)
+{
+    const ps_gate_t *gate = ps_partition_gate(self, request->job);
+    uint32_t slowest = 0;
+    uint64_t finished = 0;
+
+    if (gate != NULL) {
+        (void)ps_gate_slowest(gate, request->clock, &slowest, &finished);
+    }
+    ps_note_trace(shard, &(ps_note_t){.kind = PS_NOTE_HELD,
+                                      .table = self->table,
+                                      .partition = self->number,
+                                      .a = request->session,
+                                      .b = request->worker,
+                                      .c = request->clock,
+                                      .d = slowest,
+                                      .e = finished});
+}
+
+/* What stands against one more held request, or NULL. */
+static const char *
+too_much(const ps_shard_t *shard, const ps_request_t *request)
+{
+    const ps_peer_t *peer = ps_peers_of(&shard->peers, request->session);
+    uint64_t bytes = ps_payload_size(request->payload);
+
+    if (peer == NULL) {
+        return "no session"; /* cannot be: it asked just now */
+    }
+    if (peer->n_held >= shard->args.credit_requests) {
+        return "more requests in flight than credit_requests grants";
+    }
+    if (peer->n_held > 0 &&
+        peer->held_bytes + bytes > shard->args.credit_bytes) {
+        return "more bytes in flight than credit_bytes grants";
+    }
+    if (shard->n_held > 0 &&
+        shard->held_bytes + bytes > shard->args.held_bytes) {
+        return "the shard holds as much as held_bytes allows";
+    }
+    return NULL;
+}
+
+bool
+ps_partition_hold(ps_shard_t *shard,
+                  ps_partition_t *self,
+                  const ps_request_t *request)
+{
+    const char *limit = too_much(shard, request);
+    const ps_held_t *held = NULL;
+
+    if (limit != NULL) {
+        ps_answer_refused(shard, request, PSD_BUSY, 0, limit);
+        return false;
+    }
+    held = ps_held_append(&self->held, request, shard->now_ms);
+    if (held == NULL) {
+        ps_answer_refused(shard, request, PSD_NOMEM, 0, "no memory");
+        return false;
+    }
+    count_held(shard, self, request, true);
+    if (held->tell_ms < self->deadline_ms) {
+        self->deadline_ms = held->tell_ms;
+    }
+    note_held(shard, self, request);
+    return true;
+}
+
+static void
+release(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
+{
+    count_held(shard, self, &held->is, false);
+    ps_held_remove(&self->held, &held);
+}
+
+/* Lets one held request through if its time has come. */
+static bool
+let_through(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
+{
+    ps_window_t *window = NULL;
+
+    if (held->is.kind == PS_KIND_PULL) {
+        if (!ps_partition_is_ready(shard, self, &held->is)) {
+            return false;
+        }
+        ps_partition_serve(shard, self, &held->is);
+        release(shard, self, held);
+        return true;
+    }
+    window = ps_map_get(&self->windows, held->is.session);
+    if (window == NULL || window->next != held->is.seq ||
+        !ps_partition_is_ready(shard, self, &held->is)) {
+        return false;
+    }
+    if (!ps_partition_take(shard, self, window, &held->is)) {
+        self->deadline_ms = shard->now_ms + RETRY_MS;
+        return false;
+    }
+    release(shard, self, held);
+    return true;
+}
+
+void
+ps_partition_advance(ps_shard_t *shard, ps_partition_t *self)
+{
+    bool moved = self->held.first != NULL;
+
+    while (moved) {
+        ps_held_t *next = NULL;
+
+        moved = false;
+        for (ps_held_t *held = self->held.first; held != NULL; held = next) {
+            next = held->next;
+            moved = let_through(shard, self, held) || moved;
+        }
+    }
+}
+
+void
+ps_partition_reason(const ps_partition_t *self,
+                    const ps_request_t *request,
+                    char *ret_text,
+                    size_t size)
+{
+    const ps_window_t *window = ps_map_get(&self->windows, request->session);
+    const ps_gate_t *gate = ps_partition_gate(self, request->job);
+    uint64_t next = window == NULL ? 1 : window->next;
+    uint64_t behind =
+        request->kind == PS_KIND_PULL ? request->after + 1 : request->seq;
+
+    if (request->kind == PS_KIND_PUSH &&
+        (request->ack > PS_ACK_MEMORY ||
+         (request->ack == PS_ACK_DEFAULT && self->spec->ack > PS_ACK_MEMORY))) {
+        (void)snprintf(ret_text, size,
+                       "ack level %s cannot be had: partition %" PRIu32
+                       " has one copy, in memory",
+                       ps_ack_name(request->ack == PS_ACK_DEFAULT
+                                       ? self->spec->ack
+                                       : (ps_ack_t)request->ack),
+                       self->number);
+    } else if (next < behind) {
+        (void)snprintf(ret_text, size,
+                       "waiting behind push %" PRIu64 " of the same client",
+                       next);
+    } else if (gate != NULL) {
+        ps_gate_reason(gate, request->clock, ret_text, size);
+    } else {
+        (void)snprintf(ret_text, size, "waiting for memory");
+    }
+}
+
+/* A request that waits has reached the time at which its client wants to hear
+ * of it: a pull ends, a push or mark stays. */
+static void
+tell(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
+{
+    char text[PS_TEXT_MAX + 1];
+
+    ps_partition_reason(self, &held->is, text, sizeof text);
+    if (held->is.kind == PS_KIND_PULL) {
+        ps_answer_refused(shard, &held->is, PSD_DEADLINE, 0, text);
+        release(shard, self, held);
+        return;
+    }
+    ps_answer_parked(shard, &held->is, text);
+    held->tell_ms = shard->now_ms + held->is.timeout_ms;
+}
+
+void
+ps_partition_tick(ps_shard_t *shard, ps_partition_t *self)
+{
+    ps_held_t *next = NULL;
+
+    if (self->deadline_ms > shard->now_ms) {
+        return;
+    }
+    self->deadline_ms = UINT64_MAX;
+    for (size_t i = 0; i < self->n_jobs; i++) {
+        if (!ps_partition_close_clocks(shard, self, &self->jobs[i])) {
+            self->deadline_ms = shard->now_ms + RETRY_MS;
+        }
+    }
+    ps_partition_advance(shard, self);
+    for (ps_held_t *held = self->held.first; held != NULL; held = next) {
+        next = held->next;
+        if (held->tell_ms <= shard->now_ms) {
+            tell(shard, self, held);
+        }
+    }
+    for (const ps_held_t *held = self->held.first; held != NULL;
+         held = held->next) {
+        if (held->tell_ms < self->deadline_ms) {
+            self->deadline_ms = held->tell_ms;
+        }
+    }
+}
+
+void
+ps_partition_leave(ps_shard_t *shard,
+                   ps_partition_t *self,
+                   const ps_shard_table_t *moved)
+{
+    while (self->held.first != NULL) {
+        const ps_request_t *request = &self->held.first->is;
+
+        if (moved != NULL) {
+            ps_answer_moved(shard, request, moved);
+        } else {
+            ps_answer_refused(shard, request, PSD_NO_TABLE, 0,
+                              "the table was dropped");
+        }
+        release(shard, self, self->held.first);
+    }
+    for (size_t i = 0; i < self->n_jobs; i++) {
+        shard->held_bytes -= self->jobs[i].open.bytes;
+    }
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the gate to the rows: is it ready, is it right, log it, apply it. */
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "protocol/partition_work.h"
+
+#define EFFECTS_PER_TAKE 4 /* record, answer, two notes */
+
+/* A level above memory needs what this partition does not have: a second copy
+ * in sync, a log on disk. */
+static bool
+level_is_reachable(const ps_partition_t *self, const ps_request_t *request)
+{
+    uint8_t level = request->ack == PS_ACK_DEFAULT ? (uint8_t)self->spec->ack
+                                                   : request->ack;
+
+    return level <= PS_ACK_MEMORY;
+}
+
+static bool
+is_in_turn(const ps_partition_t *self, const ps_request_t *request)
+{
+    const ps_window_t *window = NULL;
+
+    if (request->after == 0) {
+        return true;
+    }
+    window = ps_map_get(&self->windows, request->session);
+    return window != NULL && window->next > request->after;
+}
+
+bool
+ps_partition_is_ready(ps_shard_t *shard,
+                      ps_partition_t *self,
+                      const ps_request_t *request)
+{
+    ps_job_place_t *place = NULL;
+
+    if (request->kind == PS_KIND_PUSH && !level_is_reachable(self, request)) {
+        return false;
+    }
+    if (request->kind == PS_KIND_PULL && !is_in_turn(self, request)) {
+        return false;
+    }
+    if (request->job == 0) {
+        return true;
+    }
+    if (ps_partition_place(shard, self, request->job, &place, NULL) != PSD_OK ||
+        place == NULL ||
+        ps_gate_check(place->gate, request->worker, request->member, NULL) !=
+            PSD_OK) {
+        return true; /* it will be refused */
+    }
+    if (ps_gate_is_bsp(place->gate) &&
+        place->applied < ps_gate_closed(place->gate)) {
+        return false; /* a closed clock is not in the rows yet */
+    }
+    if (request->kind == PS_KIND_MARK) {
+        return ps_gate_takes_mark(place->gate, request->worker, request->member,
+                                  request->clock);
+    }
+    return ps_gate_is_open(place->gate, request->clock);
+}
+
+/* May this worker work? *ret_place is NULL for a request of no worker. */
+static psd_status_t
+check_worker(ps_shard_t *shard,
+             ps_partition_t *self,
+             const ps_request_t *request,
+             ps_job_place_t **ret_place,
+             psd_error_t *err)
+{
+    psd_status_t rc;
+
+    *ret_place = NULL;
+    if (request->job == 0) {
+        return PSD_OK;
+    }
+    rc = ps_partition_place(shard, self, request->job, ret_place, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (*ret_place == NULL) {
+        return psd_error_set(err, PSD_NO_JOB,
+                             "job %" PRIu32 " is not known here", request->job);
+    }
+    return ps_gate_check((*ret_place)->gate, request->worker, request->member,
+                         err);
+}
+
+static ps_record_t
+record_of(const ps_partition_t *self,
+          const ps_request_t *request,
+          ps_record_kind_t kind)
+{
+    return (ps_record_t){.kind = kind,
+                         .table = self->table,
+                         .partition = self->number,
+                         .lsn = self->lsn,
+                         .session = request->session,
+                         .seq = request->seq,
+                         .job = request->job,
+                         .worker = request->worker,
+                         .member = request->member,
+                         .clock = request->clock,
+                         .slice = request->slice};
+}
+
+/* What speaks against the request, for good: its worker, its content. */
+static psd_status_t
+check(ps_shard_t *shard,
+      ps_partition_t *self,
+      const ps_request_t *request,
+      ps_job_place_t **ret_place,
+      psd_error_t *err)
+{
+    psd_status_t rc = check_worker(shard, self, request, ret_place, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (request->kind == PS_KIND_PULL) {
+        return ps_store_check_pull(self->store, &request->slice,
+                                   request->payload, err);
+    }
+    if (request->kind == PS_KIND_PUSH) {
+        return ps_store_check_push(self->store, &request->slice,
+                                   request->payload, err);
+    }
+    if (*ret_place == NULL) {
+        return psd_error_set(err, PSD_NOT_JOINED,
+                             "a mark of a client that is no worker");
+    }
+    return PSD_OK;
+}
+
+/* The same again, only for its words: the way without errors makes none. */
+static psd_error_t *
+words_of(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+{
+    psd_error_t *why = psd_error_new();
+    ps_job_place_t *place = NULL;
+
+    if (why != NULL && check(shard, self, request, &place, why) == PSD_OK) {
+        psd_error_clear(why); /* cannot be: nothing changed in between */
+    }
+    return why;
+}
+
+/* Refuses for good: the seq is used up and the refusal remembered. */
+static bool
+refuse(ps_shard_t *shard,
+       ps_partition_t *self,
+       ps_window_t *window,
+       const ps_request_t *request,
+       psd_status_t status)
+{
+    PSD_AUTO(psd_error_destroy)
+    psd_error_t *why = words_of(shard, self, request);
+    ps_record_t record;
+
+    if (why == NULL || !ps_window_reserve(window)) {
+        return false;
+    }
+    self->lsn++;
+    record = record_of(self, request, PS_RECORD_REFUSAL);
+    record.status = status;
+    ps_note_record(shard, &record, NULL);
+    ps_window_refuse(window, request->seq, status, psd_error_text(why),
+                     shard->args.credit_requests);
+    ps_answer_refused(shard, request, status, 0, psd_error_text(why));
+    return true;
+}
+
+static void
+note_push(ps_shard_t *shard,
+          const ps_partition_t *self,
+          const ps_request_t *request,
+          ps_note_kind_t kind)
+{
+    ps_note_trace(shard, &(ps_note_t){.kind = kind,
+                                      .table = self->table,
+                                      .partition = self->number,
+                                      .a = request->session,
+                                      .b = request->seq,
+                                      .c = self->lsn,
+                                      .d = request->worker,
+                                      .e = request->clock});
+}
+
+/* Into the log, to be applied when the clock closes. */
+static bool
+log_push(ps_shard_t *shard,
+         ps_partition_t *self,
+         ps_job_place_t *place,
+         const ps_request_t *request)
+{
+    ps_logged_t push = {.worker = request->worker,
+                        .member = request->member,
+                        .session = request->session,
+                        .seq = request->seq,
+                        .clock = request->clock,
+                        .lsn = self->lsn + 1,
+                        .slice = request->slice,
+                        .payload = request->payload};
+
+    if (!ps_open_clock_add(&place->open, &push)) {
+        return false;
+    }
+    self->lsn++;
+    shard->held_bytes += ps_payload_size(request->payload);
+    note_push(shard, self, request, PS_NOTE_LOGGED);
+    return true;
+}
+
+static bool
+apply_push(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
+{
+    if (ps_store_reserve(self->store, &request->slice, request->payload,
+                         NULL) != PSD_OK) {
+        return false;
+    }
+    ps_store_apply(self->store, &request->slice, request->payload);
+    self->lsn++;
+    note_push(shard, self, request, PS_NOTE_APPLIED);
+    return true;
+}
+
+static bool
+take_push(ps_shard_t *shard,
+          ps_partition_t *self,
+          ps_job_place_t *place,
+          ps_window_t *window,
+          const ps_request_t *request)
+{
+    bool bsp = place != NULL && ps_gate_is_bsp(place->gate);
+    bool done = bsp ? log_push(shard, self, place, request)
+                    : apply_push(shard, self, request);
+    ps_record_t record;
+
+    if (!done) {
+        return false;
+    }
+    record = record_of(self, request, PS_RECORD_PUSH);
+    ps_note_record(shard, &record, request->payload);
+    ps_window_finish(window, request->seq);
+    self->pushes++;
+    self->rows_pushed += request->slice.n_rows;
+    if (request->pull) {
+        self->pulls++;
+        self->rows_pulled += ps_answer_values(shard, self, request);
+    } else {
+        ps_answer_ack(shard, request);
+    }
+    return true;
+}
+
+static bool
+take_mark(ps_shard_t *shard,
+          ps_partition_t *self,
+          ps_job_place_t *place,
+          ps_window_t *window,
+          const ps_request_t *request)
+{
+    ps_record_t record;
+
+    self->lsn++;
+    record = record_of(self, request, PS_RECORD_MARK);
+    ps_note_record(shard, &record, NULL);
+    ps_note_trace(shard, &(ps_note_t){.kind = PS_NOTE_MARKED,
+                                      .table = self->table,
+                                      .partition = self->number,
+                                      .a = request->job,
+                                      .b = request->worker,
+                                      .c = request->member,
+                                      .d = request->clock});
+    ps_window_finish(window, request->seq);
+    ps_answer_ack(shard, request);
+    ps_gate_mark(place->gate, request->worker, request->member, request->clock);
+    if (!ps_partition_close_clocks(shard, self, place)) {
+        self->deadline_ms = shard->now_ms; /* go on with the next tick */
+    }
+    return true;
+}
+
+bool
+ps_partition_take(ps_shard_t *shard,
+                  ps_partition_t *self,
+                  ps_window_t *window,
+                  const ps_request_t *request)
+{
+    ps_job_place_t *place = NULL;
+    psd_status_t rc;
+
+    if (!ps_outbox_reserve(shard->outbox, EFFECTS_PER_TAKE)) {
+        return false;
+    }
+    rc = check(shard, self, request, &place, NULL);
+    if (rc == PSD_NOMEM) {
+        return false;
+    }
+    if (rc != PSD_OK) {
+        return refuse(shard, self, window, request, rc);
+    }
+    return request->kind == PS_KIND_MARK
+               ? take_mark(shard, self, place, window, request)
+               : take_push(shard, self, place, window, request);
+}
+
+void
+ps_partition_serve(ps_shard_t *shard,
+                   ps_partition_t *self,
+                   const ps_request_t *request)
+{
+    ps_job_place_t *place = NULL;
+    uint64_t n_rows = 0;
+    psd_status_t rc = check(shard, self, request, &place, NULL);
+
+    if (rc != PSD_OK) {
+        PSD_AUTO(psd_error_destroy)
+        psd_error_t *why = words_of(shard, self, request);
+
+        ps_answer_refused(shard, request, rc, 0, psd_error_text(why));
+        return;
+    }
+    n_rows = ps_answer_values(shard, self, request);
+    self->pulls++;
+    self->rows_pulled += n_rows;
+    ps_note_trace(shard, &(ps_note_t){.kind = PS_NOTE_SERVED,
+                                      .table = self->table,
+                                      .partition = self->number,
+                                      .a = request->session,
+                                      .b = request->worker,
+                                      .c = request->clock,
+                                      .d = n_rows});
+}
+
+bool
+ps_partition_close_clocks(ps_shard_t *shard,
+                          ps_partition_t *self,
+                          ps_job_place_t *place)
+{
+    uint64_t closed = ps_gate_closed(place->gate);
+    bool over = place->applied < closed || ps_gate_is_deserted(place->gate);
+    uint64_t bytes = place->open.bytes;
+    size_t n = 0;
+
+    if (!ps_gate_is_bsp(place->gate) || !over) {
+        return true;
+    }
+    ps_open_clock_sort(&place->open);
+    while (n < place->open.n_pushes) {
+        const ps_logged_t *push = &place->open.pushes[n];
+
+        if (ps_store_reserve(self->store, &push->slice, push->payload, NULL) !=
+            PSD_OK) {
+            break;
+        }
+        ps_store_apply(self->store, &push->slice, push->payload);
+        n++;
+    }
+    ps_open_clock_drop(&place->open, n);
+    shard->held_bytes -= bytes - place->open.bytes;
+    if (place->open.n_pushes > 0) {
+        return false;
+    }
+    if (place->applied < closed || n > 0) {
+        ps_note_trace(shard, &(ps_note_t){.kind = PS_NOTE_CLOSED,
+                                          .table = self->table,
+                                          .partition = self->number,
+                                          .a = ps_gate_job(place->gate),
+                                          .b = closed,
+                                          .c = n});
+    }
+    place->applied = closed;
+    return true;
+}

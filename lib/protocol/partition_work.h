@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps of a request inside a partition, shared by partition.c (admission),
+ * partition_take.c (gate, checks, log, rows) and partition_held.c (waiting).
+ */
+#ifndef PS_PROTOCOL_PARTITION_WORK_H
+#define PS_PROTOCOL_PARTITION_WORK_H
+
+#include "protocol/shard_state.h"
+
+/* The client's window, made when it is new; NULL after the request was refused
+ * (forgotten session, no memory). */
+ps_window_t *ps_partition_window(ps_shard_t *shard,
+                                 ps_partition_t *self,
+                                 const ps_request_t *request);
+/* The job's place here, made at its first use; *ret_place is NULL for a job
+ * that the shard does not know. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_partition_place(ps_shard_t *shard,
+                                               ps_partition_t *self,
+                                               uint32_t job,
+                                               ps_job_place_t **ret_place,
+                                               psd_error_t *err);
+
+/* Nothing but its turn stands before the request: the gate is open to it and
+ * its level can be had. What will be refused is ready, too. */
+bool ps_partition_is_ready(ps_shard_t *shard,
+                           ps_partition_t *self,
+                           const ps_request_t *request);
+/* Takes a ready PUSH or MARK whose seq is window->next: refuses it for good,
+ * or logs and applies it; answers. false: no memory now; nothing changed and
+ * nothing was answered. */
+PSD_MUST_CHECK bool ps_partition_take(ps_shard_t *shard,
+                                      ps_partition_t *self,
+                                      ps_window_t *window,
+                                      const ps_request_t *request);
+/* Serves or refuses a ready PULL. */
+void ps_partition_serve(ps_shard_t *shard,
+                        ps_partition_t *self,
+                        const ps_request_t *request);
+/* Applies the pushes of clocks that have closed since. false: no memory now;
+ * to be called again. */
+PSD_MUST_CHECK bool ps_partition_close_clocks(ps_shard_t *shard,
+                                              ps_partition_t *self,
+                                              ps_job_place_t *place);
+/* Puts a request on hold, or refuses it BUSY when its client or the shard
+ * holds too much. True when it was held. */
+bool ps_partition_hold(ps_shard_t *shard,
+                       ps_partition_t *self,
+                       const ps_request_t *request);
+/* The partition is about to go: held requests are answered, without using up
+ * their seq: MOVED when `moved` is the table with its new map, else NO_TABLE.
+ */
+void ps_partition_leave(ps_shard_t *shard,
+                        ps_partition_t *self,
+                        const ps_shard_table_t *moved);
+
+#endif

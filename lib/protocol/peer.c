@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connections and sessions, found either way. */
+#include "protocol/peer.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+
+static void
+drop_peer(ps_peers_t *self, ps_peer_t *peer)
+{
+    if (peer->conn != PS_PEER_NO_CONN) {
+        (void)ps_map_remove(&self->by_conn, peer->conn);
+    }
+    (void)ps_map_remove(&self->by_session, peer->session);
+    ps_free(peer);
+}
+
+void
+ps_peers_done(ps_peers_t *self)
+{
+    size_t at = 0;
+    uint64_t session = 0;
+    void *peer = NULL;
+
+    while (ps_map_next(&self->by_session, &at, &session, &peer)) {
+        ps_free(peer);
+    }
+    ps_map_done(&self->by_session);
+    ps_map_done(&self->by_conn);
+}
+
+ps_peer_t *
+ps_peers_at(const ps_peers_t *self, uint64_t conn)
+{
+    return ps_map_get(&self->by_conn, conn);
+}
+
+ps_peer_t *
+ps_peers_of(const ps_peers_t *self, uint64_t session)
+{
+    return ps_map_get(&self->by_session, session);
+}
+
+/* Makes room for one more; false when every peer has held requests. */
+static bool
+evict_idle(ps_peers_t *self)
+{
+    ps_peer_t *idle = NULL;
+    size_t at = 0;
+    uint64_t session = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&self->by_session, &at, &session, &value)) {
+        ps_peer_t *peer = value;
+
+        if (peer->n_held == 0 &&
+            (idle == NULL || peer->used_ms < idle->used_ms ||
+             (peer->used_ms == idle->used_ms &&
+              peer->session < idle->session))) {
+            idle = peer;
+        }
+    }
+    if (idle == NULL) {
+        return false;
+    }
+    drop_peer(self, idle);
+    return true;
+}
+
+static psd_status_t
+make_peer(ps_peers_t *self,
+          uint64_t session,
+          const ps_id_t *client,
+          uint32_t max,
+          ps_peer_t **ret_peer,
+          psd_error_t *err)
+{
+    ps_peer_t *peer = NULL;
+
+    if (self->by_session.count >= max && !evict_idle(self)) {
+        return psd_error_set(err, PSD_LIMIT,
+                             "%" PRIu32 " clients are connected, no more are "
+                             "allowed",
+                             max);
+    }
+    peer = ps_alloc(1, sizeof *peer);
+    if (peer == NULL || !ps_map_put(&self->by_session, session, peer)) {
+        ps_free(peer);
+        return psd_error_set(err, PSD_NOMEM, "no memory for a client");
+    }
+    peer->session = session;
+    peer->client = *client;
+    peer->conn = PS_PEER_NO_CONN;
+    *ret_peer = peer;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_peers_hello(ps_peers_t *self,
+               uint64_t conn,
+               uint64_t session,
+               const ps_id_t *client,
+               uint64_t now_ms,
+               uint32_t max,
+               psd_error_t *err)
+{
+    ps_peer_t *peer = ps_peers_of(self, session);
+    ps_peer_t *other = NULL;
+    psd_status_t rc;
+
+    if (peer != NULL && !ps_id_equal(&peer->client, client)) {
+        return psd_error_set(err, PSD_DENIED,
+                             "session %" PRIu64 " belongs to another client",
+                             session);
+    }
+    if (peer == NULL) {
+        rc = make_peer(self, session, client, max, &peer, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+    other = ps_peers_at(self, conn);
+    if (other != peer) {
+        if (!ps_map_put(&self->by_conn, conn, peer)) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for a client");
+        }
+        if (other != NULL) {
+            other->conn = PS_PEER_NO_CONN;
+        }
+        if (peer->conn != PS_PEER_NO_CONN) {
+            (void)ps_map_remove(&self->by_conn, peer->conn);
+        }
+        peer->conn = conn;
+    }
+    peer->used_ms = now_ms;
+    return PSD_OK;
+}
+
+void
+ps_peers_gone(ps_peers_t *self, uint64_t conn)
+{
+    ps_peer_t *peer = ps_map_remove(&self->by_conn, conn);
+
+    if (peer == NULL) {
+        return;
+    }
+    peer->conn = PS_PEER_NO_CONN;
+    if (peer->n_held == 0) {
+        drop_peer(self, peer);
+    }
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_peers - the clients that have said HELLO to this shard
+ *
+ * What     Finds a client by its connection or by its session. A client's
+ *          newest connection is the one that answers go to. A client that was
+ *          forgotten only has to say HELLO again.
+ * Owner    The shard. Threads: confined to one.
+ */
+#ifndef PS_PROTOCOL_PEER_H
+#define PS_PROTOCOL_PEER_H
+
+#include "base/bytes.h"
+#include "base/map.h"
+
+typedef struct ps_peer {
+    uint64_t session;
+    uint64_t conn; /* the newest; PS_PEER_NO_CONN when it is gone */
+    ps_id_t client;
+    uint64_t used_ms;
+    uint32_t n_held;     /* its requests that wait */
+    uint64_t held_bytes; /* of their bodies */
+} ps_peer_t;
+
+#define PS_PEER_NO_CONN UINT64_MAX
+
+typedef struct ps_peers {
+    ps_map_t by_conn;    /* conn -> ps_peer_t, borrowed */
+    ps_map_t by_session; /* session -> ps_peer_t, owned */
+} ps_peers_t;
+
+void ps_peers_done(ps_peers_t *self);
+/* NULL when the connection has not said HELLO. */
+ps_peer_t *ps_peers_at(const ps_peers_t *self, uint64_t conn);
+ps_peer_t *ps_peers_of(const ps_peers_t *self, uint64_t session);
+/* A HELLO: makes the peer or gives it a new connection. When there are `max`
+ * already, the one idle longest without held requests goes. Errors: PSD_DENIED
+ * the session belongs to another client; PSD_LIMIT; PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_peers_hello(ps_peers_t *self,
+                                           uint64_t conn,
+                                           uint64_t session,
+                                           const ps_id_t *client,
+                                           uint64_t now_ms,
+                                           uint32_t max,
+                                           psd_error_t *err);
+/* The connection is gone; the peer stays while requests of it are held. */
+void ps_peers_gone(ps_peers_t *self, uint64_t conn);
+#endif

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One shape for all requests, and the list of those that wait. */
+#include "protocol/request.h"
+
+#include "base/alloc.h"
+
+#define READ_ADDRESS(from)                 \
+    do {                                   \
+        ret->request = (from).request;     \
+        ret->table = (from).table;         \
+        ret->partition = (from).partition; \
+        ret->epoch = (from).epoch;         \
+    } while (0)
+
+#define READ_WORKER(from)                    \
+    do {                                     \
+        ret->job = (from).job;               \
+        ret->worker = (from).worker;         \
+        ret->member = (from).member;         \
+        ret->clock = (from).clock;           \
+        ret->timeout_ms = (from).timeout_ms; \
+    } while (0)
+
+void
+ps_request_read(const ps_message_t *message,
+                ps_payload_t *payload,
+                uint64_t session,
+                ps_request_t *ret)
+{
+    *ret = (ps_request_t){
+        .kind = message->kind, .payload = payload, .session = session};
+    if (message->kind == PS_KIND_PUSH) {
+        READ_ADDRESS(message->push);
+        READ_WORKER(message->push);
+        ret->seq = message->push.seq;
+        ret->ack = message->push.ack;
+        ret->pull = message->push.pull != 0;
+        ps_message_slice(message, &ret->slice);
+    } else if (message->kind == PS_KIND_PULL) {
+        READ_ADDRESS(message->pull);
+        READ_WORKER(message->pull);
+        ret->after = message->pull.after;
+        ps_message_slice(message, &ret->slice);
+    } else if (message->kind == PS_KIND_MARK) {
+        READ_ADDRESS(message->mark);
+        READ_WORKER(message->mark);
+        ret->seq = message->mark.seq;
+    } else {
+        READ_ADDRESS(message->probe);
+        ret->seq = message->probe.seq;
+    }
+}
+
+ps_held_t *
+ps_held_append(ps_held_list_t *self,
+               const ps_request_t *request,
+               uint64_t now_ms)
+{
+    ps_held_t *held = ps_alloc(1, sizeof *held);
+
+    if (held == NULL) {
+        return NULL;
+    }
+    held->is = *request;
+    if (request->payload != NULL) {
+        held->is.payload = ps_payload_keep(request->payload);
+    }
+    held->since_ms = now_ms;
+    held->tell_ms =
+        request->timeout_ms == 0 ? UINT64_MAX : now_ms + request->timeout_ms;
+    held->previous = self->last;
+    if (self->last == NULL) {
+        self->first = held;
+    } else {
+        self->last->next = held;
+    }
+    self->last = held;
+    return held;
+}
+
+void
+ps_held_remove(ps_held_list_t *self, ps_held_t **held_p)
+{
+    ps_held_t *held = *held_p;
+
+    if (held->previous == NULL) {
+        self->first = held->next;
+    } else {
+        held->previous->next = held->next;
+    }
+    if (held->next == NULL) {
+        self->last = held->previous;
+    } else {
+        held->next->previous = held->previous;
+    }
+    ps_payload_destroy(&held->is.payload);
+    ps_free(held);
+    *held_p = NULL;
+}
+
+void
+ps_held_clear(ps_held_list_t *self)
+{
+    while (self->first != NULL) {
+        ps_held_t *held = self->first;
+
+        ps_held_remove(self, &held);
+    }
+}

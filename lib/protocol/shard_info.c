@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What an operator is shown of a shard. */
+#include "base/alloc.h"
+#include "protocol/shard_state.h"
+
+void
+ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info)
+{
+    *ret_info = (ps_shard_info_t){.sessions = self->peers.by_conn.count,
+                                  .held_requests = self->n_held,
+                                  .held_bytes = self->held_bytes,
+                                  .refused = self->refused};
+}
+
+/* Walks over the partitions that are here: *table_at and *i begin at 0. */
+static const ps_partition_t *
+next_partition(const ps_shard_t *self,
+               size_t *table_at,
+               const ps_shard_table_t **table,
+               uint32_t *i)
+{
+    for (;;) {
+        uint64_t id = 0;
+        void *value = NULL;
+
+        while (*table != NULL && *i < (*table)->spec.n_partitions) {
+            const ps_partition_t *found = (*table)->partitions[(*i)++];
+
+            if (found != NULL) {
+                return found;
+            }
+        }
+        if (!ps_map_next(&self->tables, table_at, &id, &value)) {
+            return NULL;
+        }
+        *table = value;
+        *i = 0;
+    }
+}
+
+static ps_partition_info_t
+info_of(const ps_partition_t *partition)
+{
+    ps_partition_info_t info = {.table = partition->table,
+                                .partition = partition->number,
+                                .extent = *ps_store_extent(partition->store),
+                                .epoch = partition->epoch,
+                                .lsn = partition->lsn,
+                                .bytes = ps_store_bytes(partition->store),
+                                .pushes = partition->pushes,
+                                .pulls = partition->pulls,
+                                .rows_pushed = partition->rows_pushed,
+                                .rows_pulled = partition->rows_pulled};
+
+    for (size_t i = 0; i < partition->n_jobs; i++) {
+        info.held_bytes += partition->jobs[i].open.bytes;
+    }
+    return info;
+}
+
+psd_status_t
+ps_shard_partitions(const ps_shard_t *self,
+                    ps_partition_info_t **ret_infos,
+                    size_t *ret_n,
+                    psd_error_t *err)
+{
+    ps_partition_info_t *infos = NULL;
+    size_t capacity = 0;
+    size_t n = 0;
+    size_t at = 0;
+    uint32_t i = 0;
+    const ps_shard_table_t *table = NULL;
+    const ps_partition_t *partition = NULL;
+
+    while ((partition = next_partition(self, &at, &table, &i)) != NULL) {
+        if (!ps_grow(&infos, &capacity, n + 1, sizeof *infos)) {
+            ps_free(infos);
+            return psd_error_set(err, PSD_NOMEM, "no memory to look");
+        }
+        infos[n++] = info_of(partition);
+    }
+    *ret_infos = infos;
+    *ret_n = n;
+    return PSD_OK;
+}
+
+static ps_waiting_info_t
+waiting_of(const ps_partition_t *partition, const ps_held_t *held)
+{
+    return (ps_waiting_info_t){.job = held->is.job,
+                               .worker = held->is.worker,
+                               .clock = held->is.clock,
+                               .since_ms = held->since_ms,
+                               .for_clock = held->is.clock,
+                               .table = partition->table,
+                               .partition = partition->number,
+                               .is_pull = held->is.kind == PS_KIND_PULL};
+}
+
+psd_status_t
+ps_shard_waiting(const ps_shard_t *self,
+                 uint32_t job,
+                 ps_waiting_info_t **ret_infos,
+                 size_t *ret_n,
+                 psd_error_t *err)
+{
+    const ps_job_t *known = ps_map_get(&self->jobs, job);
+    uint64_t delay =
+        known == NULL || known->max_delay < 0 ? 0 : (uint64_t)known->max_delay;
+    ps_waiting_info_t *infos = NULL;
+    size_t capacity = 0;
+    size_t n = 0;
+    size_t at = 0;
+    uint32_t i = 0;
+    const ps_shard_table_t *table = NULL;
+    const ps_partition_t *partition = NULL;
+
+    while ((partition = next_partition(self, &at, &table, &i)) != NULL) {
+        for (const ps_held_t *held = partition->held.first; held != NULL;
+             held = held->next) {
+            if (held->is.job != job) {
+                continue;
+            }
+            if (!ps_grow(&infos, &capacity, n + 1, sizeof *infos)) {
+                ps_free(infos);
+                return psd_error_set(err, PSD_NOMEM, "no memory to look");
+            }
+            infos[n] = waiting_of(partition, held);
+            infos[n].for_clock -=
+                infos[n].for_clock < delay ? infos[n].for_clock : delay;
+            n++;
+        }
+    }
+    *ret_infos = infos;
+    *ret_n = n;
+    return PSD_OK;
+}
+
+/* Merges one worker's clock at one partition into the list. */
+static bool
+merge_clock(ps_clock_info_t **infos,
+            size_t *capacity,
+            size_t *n,
+            const ps_clock_info_t *clock)
+{
+    for (size_t i = 0; i < *n; i++) {
+        ps_clock_info_t *known = &(*infos)[i];
+
+        if (known->worker == clock->worker) {
+            known->min = clock->min < known->min ? clock->min : known->min;
+            known->max = clock->max > known->max ? clock->max : known->max;
+            return true;
+        }
+    }
+    if (!ps_grow(infos, capacity, *n + 1, sizeof **infos)) {
+        return false;
+    }
+    (*infos)[(*n)++] = *clock;
+    return true;
+}
+
+psd_status_t
+ps_shard_clocks(const ps_shard_t *self,
+                uint32_t job,
+                ps_clock_info_t **ret_infos,
+                size_t *ret_n,
+                psd_error_t *err)
+{
+    ps_clock_info_t *infos = NULL;
+    size_t capacity = 0;
+    size_t n = 0;
+    size_t at = 0;
+    uint32_t i = 0;
+    const ps_shard_table_t *table = NULL;
+    const ps_partition_t *partition = NULL;
+
+    while ((partition = next_partition(self, &at, &table, &i)) != NULL) {
+        const ps_gate_t *gate = ps_partition_gate(partition, job);
+
+        for (size_t w = 0; gate != NULL && w < ps_gate_n_workers(gate); w++) {
+            ps_clock_info_t clock = {.job = job};
+
+            clock.min = ps_gate_finished(gate, w, &clock.worker);
+            clock.max = clock.min;
+            if (!merge_clock(&infos, &capacity, &n, &clock)) {
+                ps_free(infos);
+                return psd_error_set(err, PSD_NOMEM, "no memory to look");
+            }
+        }
+    }
+    *ret_infos = infos;
+    *ret_n = n;
+    return PSD_OK;
+}

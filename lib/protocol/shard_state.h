@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The inside of a shard, shared by the files that are the shard: shard.c (step
+ * and dispatch), shard_info.c (looking), partition*.c (one partition's work),
+ * answer.c (what goes back).
+ */
+#ifndef PS_PROTOCOL_SHARD_STATE_H
+#define PS_PROTOCOL_SHARD_STATE_H
+
+#include "protocol/partition.h"
+#include "protocol/peer.h"
+#include "protocol/shard.h"
+
+typedef struct ps_shard_table {
+    uint32_t id;
+    ps_table_spec_t spec;        /* owned copy */
+    ps_route_t *routes;          /* owned; spec.n_partitions, in order */
+    ps_partition_t **partitions; /* owned; NULL where it lives elsewhere */
+} ps_shard_table_t;
+
+struct ps_shard {
+    ps_shard_args_t args;
+    ps_peers_t peers;
+    ps_map_t tables;     /* id -> ps_shard_table_t, owned */
+    ps_map_t jobs;       /* id -> ps_job_t, owned */
+    uint64_t held_bytes; /* bodies of held requests and of open clocks */
+    uint64_t n_held;
+    uint64_t refused;
+    /* the step under way */
+    uint64_t now_ms;
+    ps_outbox_t *outbox;
+};
+
+/* answer.c: each appends to the step's outbox; when there is no memory for an
+ * answer it is left out, and the client asks again. */
+void ps_answer_refused(ps_shard_t *self,
+                       const ps_request_t *request,
+                       psd_status_t status,
+                       uint64_t detail,
+                       const char *text);
+void ps_answer_ack(ps_shard_t *self, const ps_request_t *request);
+void ps_answer_parked(ps_shard_t *self,
+                      const ps_request_t *request,
+                      const char *text);
+/* Gathers what the request selects. Returns rows gathered. */
+uint64_t ps_answer_values(ps_shard_t *self,
+                          ps_partition_t *partition,
+                          const ps_request_t *request);
+void ps_answer_moved(ps_shard_t *self,
+                     const ps_request_t *request,
+                     const ps_shard_table_t *table);
+/* A refusal of something that is no request: HELLO, or bytes out of turn. */
+void ps_answer_refused_conn(ps_shard_t *self,
+                            uint64_t conn,
+                            psd_status_t status,
+                            const char *text);
+void ps_answer_welcome(ps_shard_t *self, uint64_t conn);
+void ps_note(ps_shard_t *self, const ps_note_t *note);
+/* A note that only args.trace asks for. */
+void ps_note_trace(ps_shard_t *self, const ps_note_t *note);
+void ps_note_record(ps_shard_t *self,
+                    const ps_record_t *record,
+                    ps_payload_t *payload);
+#endif
