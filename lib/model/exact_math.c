@@ -22,8 +22,7 @@ split_exponent(double x, int *ret_e)
 
     memcpy(&bits, &x, sizeof bits);
     e = (int)(bits >> 52) - 1023;
-    bits = (bits & UINT64_C(0x000fffffffffffff)) |
-           UINT64_C(0x3ff0000000000000);
+    bits = (bits & UINT64_C(0x000fffffffffffff)) | UINT64_C(0x3ff0000000000000);
     memcpy(&m, &bits, sizeof m);
     if (m > SQRT2) {
         m *= 0.5;
@@ -64,7 +63,7 @@ alternating(double a, int first)
 double
 ps_exact_cos_turn(double x)
 {
-    int quarter = (int)(4 * x + 0.5);        /* nearest quarter turn, 0 .. 4 */
+    int quarter = (int)(4 * x + 0.5);       /* nearest quarter turn, 0 .. 4 */
     double a = (4 * x - quarter) * HALF_PI; /* within pi/4; 4x is exact */
 
     switch (quarter % 4) {

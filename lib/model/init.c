@@ -86,8 +86,8 @@ uniform_int(const ps_table_spec_t *spec, cell_bits_t bits)
 {
     int64_t low = (int64_t)spec->init.a;
     /* b may be 2^63, which no int64_t holds: take the last value instead. */
-    int64_t last = spec->init.b >= 0x1p63 ? INT64_MAX
-                                          : (int64_t)spec->init.b - 1;
+    int64_t last =
+        spec->init.b >= 0x1p63 ? INT64_MAX : (int64_t)spec->init.b - 1;
     uint64_t n = (uint64_t)last - (uint64_t)low + 1; /* 0 means 2^64 */
     uint64_t offset = n == 0 ? bits.first : ps_fold(bits.first, n);
 

@@ -33,12 +33,8 @@ take_heap(ps_pages_t *self, size_t size)
 static bool
 take_mapping(ps_pages_t *self, size_t size)
 {
-    void *data = mmap(NULL,
-                      size,
-                      PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                      -1,
-                      0);
+    void *data = mmap(NULL, size, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
     if (data == MAP_FAILED) {
         return false;

@@ -37,9 +37,7 @@ add_chunk(ps_slab_t *self)
 {
     uint8_t *chunk = NULL;
 
-    if (!ps_grow(&self->chunks,
-                 &self->max_chunks,
-                 self->n_chunks + 1,
+    if (!ps_grow(&self->chunks, &self->max_chunks, self->n_chunks + 1,
                  sizeof *self->chunks)) {
         return false;
     }

@@ -51,11 +51,17 @@ PSD_MUST_CHECK psd_status_t ps_store_check_push(const ps_store_t *self,
                                                 const ps_payload_t *payload,
                                                 psd_error_t *err);
 /* Makes the rows that a checked push will touch exist, with room for its
- * entries. Errors: PSD_NOMEM; rows made so far stay, with first values. */
+ * entries. Several pushes may be reserved before the first of them is applied,
+ * in any order. Errors: PSD_NOMEM; rows made so far stay, with first values,
+ * and are not present yet. */
 PSD_MUST_CHECK psd_status_t ps_store_reserve(ps_store_t *self,
                                              const ps_slice_t *slice,
                                              const ps_payload_t *payload,
                                              psd_error_t *err);
+/* Gives back what ps_store_reserve made for a push that will not be applied. */
+void ps_store_unreserve(ps_store_t *self,
+                        const ps_slice_t *slice,
+                        const ps_payload_t *payload);
 /* Applies a push that ps_store_check_push and ps_store_reserve accepted, row by
  * row in the slice's order. It cannot fail. A dense delta into a dense or range
  * row runs the updater on every column of the slice; a sparse delta only on the

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Contiguous rows and their lazy first values. */
+#include "model/array_rows.h"
+
+#include <inttypes.h>
+
+#include "model/init.h"
+
+#define BLOCK_SHIFT 12 /* 4096 values: some pages, and a bit for them */
+#define BLOCK_VALUES (UINT64_C(1) << BLOCK_SHIFT)
+#define STRIDE_VALUES 16 /* keeps every state array on a cache line */
+#define BYTES_MAX (UINT64_C(1) << 47) /* what a process can address */
+
+/* Bytes of `arrays` arrays of values; false: too many to address. */
+static bool
+array_bytes(uint64_t n_values, uint64_t unit, uint64_t *ret_bytes)
+{
+    uint64_t bytes = 0;
+
+    if (__builtin_mul_overflow(n_values, unit, &bytes) || bytes > BYTES_MAX) {
+        return false;
+    }
+    *ret_bytes = bytes;
+    return true;
+}
+
+static bool
+take_pages(ps_array_rows_t *self, uint64_t value_bytes, uint64_t state_bytes)
+{
+    uint64_t n_blocks = self->state_stride / BLOCK_VALUES + 1;
+
+    if (!ps_pages_init(&self->values, value_bytes)) {
+        return false;
+    }
+    if (state_bytes > 0 && !ps_pages_init(&self->state, state_bytes)) {
+        return false;
+    }
+    return ps_init_is_zero(&self->shape.spec->init) ||
+           ps_pages_init(&self->filled, n_blocks / 8 + 1);
+}
+
+psd_status_t
+ps_array_rows_init(ps_array_rows_t *self,
+                   const ps_row_shape_t *shape,
+                   uint64_t first_row,
+                   uint64_t n_rows,
+                   psd_error_t *err)
+{
+    uint64_t n = 0;
+    uint64_t values = 0;
+    uint64_t state = 0;
+
+    *self = (ps_array_rows_t){
+        .shape = *shape, .first_row = first_row, .n_rows = n_rows};
+    if (n_rows == 0) {
+        return PSD_OK;
+    }
+    if (!array_bytes(n_rows, shape->width, &n)) {
+        n = BYTES_MAX;
+    }
+    n = (n + STRIDE_VALUES - 1) / STRIDE_VALUES * STRIDE_VALUES;
+    self->state_stride = n;
+    if (!array_bytes(n, shape->value_size, &values) ||
+        !array_bytes(values, shape->n_states, &state)) {
+        return psd_error_set(err, PSD_LIMIT,
+                             "a partition of %" PRIu64 " rows with %" PRIu32
+                             " columns does not fit into memory addresses; "
+                             "make more partitions",
+                             n_rows, shape->width);
+    }
+    if (!take_pages(self, values, state)) {
+        ps_array_rows_done(self);
+        return psd_error_set(err, PSD_NOMEM,
+                             "no memory for a partition of %" PRIu64 " bytes",
+                             values + state);
+    }
+    return PSD_OK;
+}
+
+void
+ps_array_rows_done(ps_array_rows_t *self)
+{
+    ps_pages_done(&self->values);
+    ps_pages_done(&self->state);
+    ps_pages_done(&self->filled);
+}
+
+/* Writes first values into a block: the pieces of all rows that it cuts. */
+static void
+fill_block(ps_array_rows_t *self, uint64_t block)
+{
+    const ps_row_shape_t *shape = &self->shape;
+    uint64_t at = block * BLOCK_VALUES;
+    uint64_t end = self->n_rows * shape->width;
+
+    end = end - at > BLOCK_VALUES ? at + BLOCK_VALUES : end;
+    while (at < end) {
+        uint64_t row = at / shape->width;
+        uint32_t col = (uint32_t)(at % shape->width);
+        uint64_t n = shape->width - col;
+
+        n = n < end - at ? n : end - at;
+        ps_init_fill(shape->spec, self->first_row + row, shape->first_col + col,
+                     (uint32_t)n, self->values.data + at * shape->value_size);
+        at += n;
+    }
+}
+
+static void
+touch(ps_array_rows_t *self, uint64_t first, uint64_t n)
+{
+    uint64_t last_block = (first + n - 1) >> BLOCK_SHIFT;
+
+    for (uint64_t b = first >> BLOCK_SHIFT; b <= last_block; b++) {
+        uint8_t *bits = &self->filled.data[b / 8];
+        uint8_t bit = (uint8_t)(1U << (b % 8));
+
+        if ((*bits & bit) == 0) {
+            fill_block(self, b);
+            *bits |= bit;
+        }
+    }
+}
+
+ps_dense_row_t
+ps_array_rows_at(ps_array_rows_t *self, uint64_t row, uint32_t col, uint64_t n)
+{
+    uint64_t first = (row - self->first_row) * self->shape.width;
+    size_t offset = first * self->shape.value_size;
+
+    if (self->filled.data != NULL && n > 0) {
+        touch(self, first + col, n);
+    }
+    return (ps_dense_row_t){
+        .values = self->values.data + offset,
+        .state = self->state.data == NULL ? NULL : self->state.data + offset,
+        .state_stride = self->state_stride,
+    };
+}
+
+void
+ps_array_rows_read(ps_array_rows_t *self,
+                   uint64_t row,
+                   ps_columns_t columns,
+                   size_t n,
+                   uint8_t *ret_values)
+{
+    size_t size = self->shape.value_size;
+
+    for (size_t i = 0; i < n;) {
+        ps_columns_t rest = ps_columns_from(columns, i);
+        size_t run = ps_columns_neighbours(rest, n - i);
+        uint32_t col = ps_columns_at(rest, 0) - self->shape.first_col;
+        ps_dense_row_t at = ps_array_rows_at(self, row, col, run);
+
+        ps_values_copy(ret_values + i * size, at.values + col * size, run,
+                       size);
+        i += run;
+    }
+}
+
+void
+ps_array_rows_prefetch(const ps_array_rows_t *self, uint64_t row)
+{
+    size_t offset =
+        (row - self->first_row) * self->shape.width * self->shape.value_size;
+
+    __builtin_prefetch(self->values.data + offset);
+    if (self->state.data != NULL) {
+        __builtin_prefetch(self->state.data + offset);
+    }
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_array_rows - all rows of a range, dense, one behind the other
+ *
+ * What     One array of values and one of every state. Where first values are
+ *          not zero they are filled in block by block, when a block is first
+ *          touched; a bit per block remembers. Untouched memory costs nothing.
+ * Shape    row r of the partition begins at value r * width
+ */
+#ifndef PS_MODEL_ARRAY_ROWS_H
+#define PS_MODEL_ARRAY_ROWS_H
+
+#include "model/deltas.h"
+#include "model/pages.h"
+#include "model/row_shape.h"
+
+typedef struct ps_array_rows {
+    ps_row_shape_t shape;
+    uint64_t first_row;
+    uint64_t n_rows;
+    ps_pages_t values;
+    ps_pages_t state;    /* states one behind the other */
+    size_t state_stride; /* values from one state to the next */
+    ps_pages_t filled;   /* a bit per block; empty when first values are zero */
+} ps_array_rows_t;
+
+/* Errors: PSD_LIMIT when the rows cannot be addressed; PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_array_rows_init(ps_array_rows_t *self,
+                                               const ps_row_shape_t *shape,
+                                               uint64_t first_row,
+                                               uint64_t n_rows,
+                                               psd_error_t *err);
+void ps_array_rows_done(ps_array_rows_t *self);
+/* The row, after n of its values from column `col` (of the partition, from 0)
+ * on have got their first values. n may run on into the rows that follow. */
+ps_dense_row_t
+ps_array_rows_at(ps_array_rows_t *self, uint64_t row, uint32_t col, uint64_t n);
+/* Copies the values of n columns of a row. */
+void ps_array_rows_read(ps_array_rows_t *self,
+                        uint64_t row,
+                        ps_columns_t columns,
+                        size_t n,
+                        uint8_t *ret_values);
+/* Asks the processor for the beginning of a row. */
+void ps_array_rows_prefetch(const ps_array_rows_t *self, uint64_t row);
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_deltas - walks a slice row by row, whatever its layout
+ *
+ * What     For every row: its key, its columns, and its values in pieces that
+ *          lie in one span each. A piece ends where a span ends, so a row may
+ *          come in several.
+ * Owner    Borrows slice and payload.
+ */
+#ifndef PS_MODEL_DELTAS_H
+#define PS_MODEL_DELTAS_H
+
+#include "base/cursor.h"
+#include "base/slice.h"
+
+/* Columns by list (u32, wire bytes) or, when list is NULL, first, first + 1 …
+ */
+typedef struct ps_columns {
+    const uint8_t *list;
+    uint32_t first;
+} ps_columns_t;
+
+static inline uint32_t
+ps_columns_at(ps_columns_t self, size_t i)
+{
+    return self.list != NULL ? ps_load_u32(self.list + 4 * i)
+                             : self.first + (uint32_t)i;
+}
+
+/* The columns from the i-th on. */
+static inline ps_columns_t
+ps_columns_from(ps_columns_t self, size_t i)
+{
+    if (self.list != NULL) {
+        self.list += 4 * i;
+    } else {
+        self.first += (uint32_t)i;
+    }
+    return self;
+}
+
+/* How many of the first n columns are neighbours: c, c + 1, c + 2 …; n > 0. */
+size_t ps_columns_neighbours(ps_columns_t self, size_t n);
+/* How many of the first n columns ascend strictly; n > 0. */
+size_t ps_columns_ascending(ps_columns_t self, size_t n);
+
+typedef struct ps_deltas {
+    const ps_slice_t *slice;
+    const ps_payload_t *payload;
+    uint32_t all_first;   /* the partition's first column */
+    uint64_t row;         /* key of the row at hand */
+    ps_columns_t columns; /* of its values that have not been taken */
+    uint64_t n_left;      /* values of it that have not been taken */
+    uint64_t n_rows;      /* rows begun */
+    uint64_t n_entries;   /* SPARSE: entries of the rows begun */
+    size_t value_size;
+    size_t span; /* where the next value lies */
+    size_t at;   /* bytes into that span */
+} ps_deltas_t;
+
+/* all_first: the partition's first column, where cols ALL begins. */
+ps_deltas_t ps_deltas_over(const ps_slice_t *slice,
+                           const ps_payload_t *payload,
+                           uint32_t all_first);
+/* Goes to the next row, passing over what is left of this one; false at the
+ * end. */
+bool ps_deltas_next(ps_deltas_t *self);
+/* Takes the next values of the row that lie together: their number, 0 when the
+ * row is done. *ret_columns are their columns. */
+size_t ps_deltas_take(ps_deltas_t *self,
+                      ps_columns_t *ret_columns,
+                      const uint8_t **ret_values);
+
+/* Columns that a DENSE slice selects. all_first: the partition's first. */
+ps_columns_t ps_slice_columns(const ps_slice_t *slice,
+                              const ps_payload_t *payload,
+                              uint32_t all_first);
+#endif

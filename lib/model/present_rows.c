@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The least keys of a range: a heap with the greatest on top, which a lesser
+ * key replaces; sorted in its place at the end. */
+#include "model/present_rows.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+static void
+sift_down(uint64_t *heap, size_t n, size_t at)
+{
+    uint64_t key = heap[at];
+
+    for (;;) {
+        size_t child = 2 * at + 1;
+
+        if (child + 1 < n && heap[child + 1] > heap[child]) {
+            child++;
+        }
+        if (child >= n || heap[child] <= key) {
+            break;
+        }
+        heap[at] = heap[child];
+        at = child;
+    }
+    heap[at] = key;
+}
+
+static void
+make_heap(uint64_t *keys, size_t n)
+{
+    for (size_t i = n / 2; i > 0; i--) {
+        sift_down(keys, n, i - 1);
+    }
+}
+
+static void
+sort_heap(uint64_t *heap, size_t n)
+{
+    for (; n > 1; n--) {
+        uint64_t greatest = heap[0];
+
+        heap[0] = heap[n - 1];
+        heap[n - 1] = greatest;
+        sift_down(heap, n - 1, 0);
+    }
+}
+
+static bool
+append(ps_present_rows_t *self, uint64_t key)
+{
+    if (!ps_grow(&self->keys, &self->capacity, self->n + 1, sizeof key)) {
+        return false;
+    }
+    self->keys[self->n++] = key;
+    return true;
+}
+
+/* Takes one more key; the first `limit` make the heap. */
+static bool
+offer(ps_present_rows_t *self, uint64_t key, size_t limit)
+{
+    if (self->n < limit) {
+        if (!append(self, key)) {
+            return false;
+        }
+        if (self->n == limit) {
+            make_heap(self->keys, self->n);
+        }
+        return true;
+    }
+    self->is_cut = true;
+    if (key < self->keys[0]) {
+        self->keys[0] = key;
+        sift_down(self->keys, self->n, 0);
+    }
+    return true;
+}
+
+static bool
+find_in_index(const ps_indexed_rows_t *rows,
+              uint64_t first,
+              uint64_t last,
+              size_t limit,
+              ps_present_rows_t *ret)
+{
+    uint64_t at = 0;
+    uint64_t key = 0;
+    uint32_t number = 0;
+
+    while (ps_row_index_next(&rows->index, &at, &key, &number)) {
+        bool is_wanted =
+            key >= first && key <= last && (number & PS_ROW_MARK) != 0;
+
+        if (is_wanted && !offer(ret, key, limit)) {
+            return false;
+        }
+    }
+    if (ret->n < limit) {
+        make_heap(ret->keys, ret->n);
+    }
+    sort_heap(ret->keys, ret->n);
+    return true;
+}
+
+/* RANGE keys: every row that the hash puts here is present. */
+static bool
+find_by_number(const ps_extent_t *extent,
+               uint64_t first,
+               uint64_t last,
+               size_t limit,
+               ps_present_rows_t *ret)
+{
+    for (uint64_t row = first; row <= last; row++) {
+        if (!ps_extent_has_row(extent, row)) {
+            continue;
+        }
+        if (ret->n == limit) {
+            ret->is_cut = true;
+            return true;
+        }
+        if (!append(ret, row)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool
+ps_present_rows_find(const ps_store_t *store,
+                     uint64_t first,
+                     uint64_t n_rows,
+                     size_t limit,
+                     ps_present_rows_t *ret)
+{
+    uint64_t last = first + (n_rows - 1);
+    bool found = false;
+
+    memset(ret, 0, sizeof *ret);
+    found = store->spec.keys == PS_KEYS_HASH
+                ? find_in_index(&store->indexed, first, last, limit, ret)
+                : find_by_number(&store->extent, first, last, limit, ret);
+    if (!found) {
+        ps_present_rows_done(ret);
+    }
+    return found;
+}
+
+void
+ps_present_rows_done(ps_present_rows_t *self)
+{
+    ps_free(self->keys);
+    memset(self, 0, sizeof *self);
+}
