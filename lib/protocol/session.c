@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The client side: what its owner calls. What arrives is in session_answer.c,
+ * what time does in session_link.c. */
+#include "protocol/session.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/session_private.h"
+
+#define EFFECTS_OF_START 3 /* OPEN, HELLO, the request itself */
+
+psd_status_t
+ps_session_new(const ps_session_args_t *args,
+               ps_session_t **ret_session,
+               psd_error_t *err)
+{
+    ps_session_t *self = ps_alloc(1, sizeof *self);
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a session");
+    }
+    self->args = *args;
+    if (self->args.resend_ms == 0) {
+        self->args.resend_ms = 1;
+    } else if (self->args.resend_ms > PS_RESEND_MAX_MS) {
+        self->args.resend_ms = PS_RESEND_MAX_MS;
+    }
+    self->wake_ms = UINT64_MAX;
+    TAILQ_INIT(&self->unreported);
+    *ret_session = self;
+    return PSD_OK;
+}
+
+void
+ps_session_destroy(ps_session_t **self_p)
+{
+    ps_session_t *self = self_p == NULL ? NULL : *self_p;
+    size_t at = 0;
+    uint64_t key = 0;
+    void *op = NULL;
+
+    if (self == NULL) {
+        return;
+    }
+    *self_p = NULL;
+    while (ps_map_next(&self->op_of, &at, &key, &op)) {
+        ps_op_t *dropped = op;
+
+        ps_op_destroy(&dropped);
+    }
+    ps_map_done(&self->op_of);
+    ps_map_done(&self->table_of);
+    for (size_t i = 0; i < self->n_tables; i++) {
+        ps_free(self->tables[i]->parts);
+        ps_free(self->tables[i]);
+    }
+    for (size_t i = 0; i < self->n_places; i++) {
+        ps_free(self->places[i]);
+    }
+    ps_free(self->tables);
+    ps_free(self->places);
+    ps_free(self->links);
+    ps_free(self);
+}
+
+static psd_status_t
+make_table(ps_session_t *self,
+           uint32_t id,
+           uint32_t n_parts,
+           ps_session_table_t **ret_table,
+           psd_error_t *err)
+{
+    ps_session_table_t *table = ps_alloc(1, sizeof *table);
+
+    if (table != NULL) {
+        table->id = id;
+        table->n_parts = n_parts;
+        table->parts = ps_alloc(n_parts, sizeof *table->parts);
+    }
+    if (table == NULL || table->parts == NULL ||
+        !ps_grow(&self->tables, &self->tables_capacity, self->n_tables + 1,
+                 sizeof(ps_session_table_t *)) ||
+        !ps_map_put(&self->table_of, id, table)) {
+        if (table != NULL) {
+            ps_free(table->parts);
+        }
+        ps_free(table);
+        return psd_error_set(err, PSD_NOMEM, "no memory for %" PRIu32 " routes",
+                             n_parts);
+    }
+    for (uint32_t i = 0; i < n_parts; i++) {
+        table->parts[i].table = id;
+        table->parts[i].partition = i;
+        TAILQ_INIT(&table->parts[i].ops);
+    }
+    self->tables[self->n_tables++] = table;
+    *ret_table = table;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_session_learn(ps_session_t *self,
+                 ps_session_table_t *table,
+                 const ps_route_t *routes,
+                 uint32_t n_routes,
+                 psd_error_t *err)
+{
+    if (n_routes != table->n_parts) {
+        return psd_error_set(err, PSD_PROTO,
+                             "%" PRIu32 " routes for %" PRIu32 " partitions",
+                             n_routes, table->n_parts);
+    }
+    for (uint32_t i = 0; i < n_routes; i++) {
+        ps_part_t *part = &table->parts[i];
+        ps_link_t *place = NULL;
+        psd_status_t rc = PSD_OK;
+
+        if (routes[i].partition != i) {
+            return psd_error_set(err, PSD_PROTO,
+                                 "route %" PRIu32 " is of partition %" PRIu32,
+                                 i, routes[i].partition);
+        }
+        if (part->place != NULL && routes[i].epoch <= part->epoch) {
+            continue;
+        }
+        rc = ps_link_find(self, &routes[i], &place, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        part->place = place;
+        part->epoch = routes[i].epoch;
+        if (part->link != NULL && part->link != place) {
+            self->wake_ms = 0; /* the next tick carries them along */
+        }
+    }
+    table->known = true;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_session_routes(ps_session_t *self,
+                  uint32_t table,
+                  const ps_route_t *routes,
+                  uint32_t n_routes,
+                  psd_error_t *err)
+{
+    ps_session_table_t *known = ps_map_get(&self->table_of, table);
+    psd_status_t rc = PSD_OK;
+
+    if (known == NULL) {
+        rc = make_table(self, table, n_routes, &known, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+    return ps_session_learn(self, known, routes, n_routes, err);
+}
+
+void
+ps_session_forget(ps_session_t *self,
+                  uint32_t table,
+                  psd_status_t status,
+                  ps_outbox_t *outbox)
+{
+    ps_session_table_t *known = ps_map_get(&self->table_of, table);
+    char text[PS_TEXT_MAX + 1];
+
+    if (known == NULL) {
+        return;
+    }
+    known->known = false;
+    (void)snprintf(text, sizeof text, "table %" PRIu32 ": %s", table,
+                   psd_status_text(status));
+    for (uint32_t i = 0; i < known->n_parts; i++) {
+        ps_op_t *op = NULL;
+
+        while ((op = TAILQ_FIRST(&known->parts[i].ops)) != NULL) {
+            known->torn = known->torn || op->kind != PS_KIND_PULL;
+            ps_op_end_locally(self, op, status, text, outbox);
+        }
+    }
+    self->wake_ms = 0; /* their credits are free for others */
+}
+
+void
+ps_session_break(ps_session_t *self,
+                 psd_status_t status,
+                 const char *text,
+                 ps_outbox_t *outbox)
+{
+    size_t length = strnlen(text, PS_TEXT_MAX);
+
+    self->broken = status;
+    self->wake_ms = UINT64_MAX;
+    memmove(self->broken_text, text, length);
+    self->broken_text[length] = '\0';
+    for (size_t i = 0; i < self->n_places; i++) {
+        ps_part_t *part = NULL;
+
+        while ((part = TAILQ_FIRST(&self->places[i]->active)) != NULL) {
+            ps_op_end_locally(self, TAILQ_FIRST(&part->ops), status,
+                              self->broken_text, outbox);
+        }
+    }
+}
+
+static psd_status_t
+find_part(ps_session_t *self,
+          uint32_t table,
+          uint32_t partition,
+          ps_part_t **ret_part,
+          psd_error_t *err)
+{
+    ps_session_table_t *known = ps_map_get(&self->table_of, table);
+
+    if (self->broken != PSD_OK) {
+        return psd_error_set(err, PSD_CLOSED, "client is broken: %s",
+                             self->broken_text);
+    }
+    if (known == NULL || !known->known || known->torn ||
+        partition >= known->n_parts) {
+        return psd_error_set(err, PSD_NO_TABLE,
+                             "no route to partition %" PRIu32
+                             " of table %" PRIu32,
+                             partition, table);
+    }
+    *ret_part = &known->parts[partition];
+    return PSD_OK;
+}
+
+/* Starts what `draft` describes. Everything that needs memory comes first. */
+static psd_status_t
+start(ps_session_t *self,
+      uint64_t now_ms,
+      ps_part_t *part,
+      const ps_op_t *draft,
+      ps_outbox_t *outbox,
+      uint64_t *ret_op,
+      psd_error_t *err)
+{
+    ps_op_t *op = ps_alloc(1, sizeof *op);
+
+    if (op == NULL || !ps_outbox_reserve(outbox, EFFECTS_OF_START) ||
+        !ps_map_put(&self->op_of, self->last_op + 1, op)) {
+        ps_free(op);
+        return psd_error_set(err, PSD_NOMEM, "no memory for an operation");
+    }
+    *op = *draft;
+    op->id = ++self->last_op;
+    op->part = part;
+    op->start_ms = now_ms;
+    op->heard_ms = now_ms;
+    op->bytes = ps_payload_size(op->payload);
+    if (op->payload != NULL) {
+        (void)ps_payload_keep(op->payload);
+    }
+    if (op->kind == PS_KIND_PULL) {
+        self->n_pulls++;
+        if (op->timeout_ms > 0) {
+            ps_session_wake(self,
+                            now_ms + op->timeout_ms + self->args.resend_ms);
+        }
+    } else {
+        self->n_numbered++;
+        part->seq++;
+    }
+    op->seq = part->seq;
+    ps_op_enqueue(op);
+    ps_link_open(self, now_ms, part->link, outbox);
+    ps_part_make_ready(part, now_ms);
+    ps_link_flush(self, now_ms, part->link, outbox);
+    *ret_op = op->id;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_session_push(ps_session_t *self,
+                uint64_t now_ms,
+                uint32_t table,
+                uint32_t partition,
+                const ps_op_worker_t *worker,
+                const ps_slice_t *slice,
+                ps_payload_t *payload,
+                uint8_t ack,
+                bool pull,
+                uint32_t timeout_ms,
+                ps_outbox_t *outbox,
+                uint64_t *ret_op,
+                psd_error_t *err)
+{
+    ps_part_t *part = NULL;
+    psd_status_t rc = find_part(self, table, partition, &part, err);
+    ps_op_t draft = {.kind = PS_KIND_PUSH,
+                     .worker = *worker,
+                     .slice = *slice,
+                     .payload = payload,
+                     .ack = ack,
+                     .pull = pull,
+                     .timeout_ms = timeout_ms};
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return start(self, now_ms, part, &draft, outbox, ret_op, err);
+}
+
+psd_status_t
+ps_session_pull(ps_session_t *self,
+                uint64_t now_ms,
+                uint32_t table,
+                uint32_t partition,
+                const ps_op_worker_t *worker,
+                const ps_slice_t *slice,
+                ps_payload_t *payload,
+                uint32_t timeout_ms,
+                ps_outbox_t *outbox,
+                uint64_t *ret_op,
+                psd_error_t *err)
+{
+    ps_part_t *part = NULL;
+    psd_status_t rc = find_part(self, table, partition, &part, err);
+    ps_op_t draft = {.kind = PS_KIND_PULL,
+                     .worker = *worker,
+                     .slice = *slice,
+                     .payload = payload,
+                     .timeout_ms = timeout_ms};
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return start(self, now_ms, part, &draft, outbox, ret_op, err);
+}
+
+psd_status_t
+ps_session_mark(ps_session_t *self,
+                uint64_t now_ms,
+                uint32_t table,
+                uint32_t partition,
+                const ps_op_worker_t *worker,
+                uint32_t timeout_ms,
+                ps_outbox_t *outbox,
+                uint64_t *ret_op,
+                psd_error_t *err)
+{
+    ps_part_t *part = NULL;
+    psd_status_t rc = find_part(self, table, partition, &part, err);
+    ps_op_t draft = {
+        .kind = PS_KIND_MARK, .worker = *worker, .timeout_ms = timeout_ms};
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return start(self, now_ms, part, &draft, outbox, ret_op, err);
+}
+
+const ps_route_t *
+ps_session_link(const ps_session_t *self, uint64_t link)
+{
+    return link < self->n_links ? &self->links[link]->route : NULL;
+}
+
+uint32_t
+ps_session_chunk_bytes(const ps_session_t *self, uint64_t link)
+{
+    return link < self->n_links ? self->links[link]->chunk_bytes : 0;
+}
+
+uint64_t
+ps_session_slice_bytes(const ps_session_t *self)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (size_t i = 0; i < self->n_links; i++) {
+        uint64_t bytes = self->links[i]->slice_bytes;
+
+        if (bytes > 0 && bytes < least) {
+            least = bytes;
+        }
+    }
+    return least;
+}
+
+size_t
+ps_session_pending(const ps_session_t *self, bool with_pulls)
+{
+    return self->n_numbered + (with_pulls ? self->n_pulls : 0);
+}
+
+const char *
+ps_op_reason(ps_session_t *self, const ps_op_t *op, uint64_t now_ms)
+{
+    const ps_link_t *link = op->part->link;
+    const char *place = NULL;
+
+    if (op->reason != NULL) {
+        return op->reason;
+    }
+    if (link == NULL) {
+        return psd_status_text(op->status);
+    }
+    place = link->route.tcp[0] != '\0' ? link->route.tcp : link->route.ipc;
+    if (link->state != PS_LINK_READY) {
+        uint64_t since_ms =
+            link->state == PS_LINK_UNUSED ? op->start_ms : link->greeted_ms;
+
+        (void)snprintf(self->reason, sizeof self->reason,
+                       "no welcome from %s for %" PRIu64 " s", place,
+                       (now_ms - since_ms) / 1000);
+    } else if (op->n_sends == 0) {
+        (void)snprintf(self->reason, sizeof self->reason,
+                       "%" PRIu32 " requests to %s are unanswered",
+                       link->n_sent, place);
+    } else {
+        (void)snprintf(self->reason, sizeof self->reason,
+                       "no answer from %s for %" PRIu64 " s", place,
+                       (now_ms - op->heard_ms) / 1000);
+    }
+    return self->reason;
+}
+
+const char *
+ps_session_reason(const ps_session_t *self, uint64_t now_ms, uint64_t op)
+{
+    const ps_op_t *found = ps_map_get(&self->op_of, op);
+
+    if (found == NULL) {
+        return "";
+    }
+    /* Only the room for the text changes. */
+    return ps_op_reason((ps_session_t *)(uintptr_t)self, found, now_ms);
+}
+
+psd_status_t
+ps_session_broken(const ps_session_t *self, const char **ret_text)
+{
+    if (ret_text != NULL) {
+        *ret_text = self->broken_text;
+    }
+    return self->broken;
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a session makes of what arrives: which answers end an operation, which
+ * send it again, and which only a broken peer can give. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/session_private.h"
+
+/* What arrived, and where: the arguments of every step below. */
+typedef struct arrival {
+    uint64_t now_ms;
+    ps_link_t *link;
+    const ps_message_t *message;
+    ps_payload_t *payload;
+    ps_outbox_t *outbox;
+    uint64_t request; /* the address that all answers begin with */
+    uint32_t table;
+    uint32_t partition;
+    uint64_t epoch;
+    uint64_t seq;
+} arrival_t;
+
+static void PSD_PRINTF(3, 4) break_by(ps_session_t *self,
+                                      const arrival_t *arrival,
+                                      const char *format,
+                                      ...)
+{
+    char text[PS_ENDPOINT_MAX + 160];
+    char what[128];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    (void)snprintf(text, sizeof text, "%s broke the protocol: %s",
+                   arrival->link->route.tcp, what);
+    ps_session_break(self, PSD_PROTO, text, arrival->outbox);
+}
+
+static void
+keep_reason(ps_op_t *op, const char *text)
+{
+    char *copy = ps_strdup(text);
+
+    if (copy != NULL) { /* without memory the old reason must do */
+        ps_free(op->reason);
+        op->reason = copy;
+    }
+}
+
+static void
+on_welcome(ps_session_t *self, const arrival_t *arrival)
+{
+    const ps_msg_welcome_t *welcome = &arrival->message->welcome;
+    ps_link_t *link = arrival->link;
+
+    if (welcome->version < PS_VERSION_MIN || welcome->version > PS_VERSION ||
+        !ps_id_equal(&welcome->cluster, &self->args.cluster) ||
+        welcome->incarnation != link->route.incarnation ||
+        welcome->shard != link->route.shard) {
+        break_by(self, arrival, "WELCOME of version %u from another place",
+                 welcome->version);
+        return;
+    }
+    if (welcome->credit_requests == 0 || welcome->chunk_bytes == 0 ||
+        welcome->slice_bytes == 0) {
+        break_by(self, arrival, "WELCOME without credits");
+        return;
+    }
+    link->credit_requests = welcome->credit_requests;
+    link->credit_bytes = welcome->credit_bytes;
+    link->chunk_bytes = welcome->chunk_bytes;
+    link->slice_bytes = welcome->slice_bytes;
+    link->state = PS_LINK_READY;
+}
+
+/* A refusal of HELLO names no request. */
+static void
+on_hello_refused(ps_session_t *self, const arrival_t *arrival)
+{
+    const ps_msg_refused_t *refused = &arrival->message->refused;
+    psd_status_t status = (psd_status_t)refused->status;
+
+    if (status == PSD_OK) {
+        break_by(self, arrival, "REFUSED with status 0");
+        return;
+    }
+    if (status == PSD_BUSY || status == PSD_NOMEM || status == PSD_STOPPING) {
+        return; /* HELLO is said again in its time */
+    }
+    ps_session_break(self, status, refused->text, arrival->outbox);
+}
+
+/* The server does not know this connection: whatever was asked of it is lost.
+ * While HELLO is on its way, this is known already. */
+static void
+on_no_session(ps_session_t *self, const arrival_t *arrival)
+{
+    if (arrival->link->state == PS_LINK_READY) {
+        ps_link_greet(self, arrival->now_ms, arrival->link, arrival->outbox);
+    }
+}
+
+/* The server did not take it, now; it goes again a little later. */
+static void
+on_busy(ps_session_t *self,
+        const arrival_t *arrival,
+        ps_op_t *op,
+        const char *text)
+{
+    if (text[0] != '\0') {
+        keep_reason(op, text);
+    }
+    if (op->sent) {
+        ps_part_pause(self, arrival->now_ms, op->part);
+        ps_op_requeue(op);
+    }
+}
+
+/*
+ * The server expects `expected`, so it has thrown away what it got behind it,
+ * up to the operation that it answers. All of that goes again, in order; what
+ * went only just now may still be on its way, and waits for its time.
+ */
+static void
+on_gap(ps_session_t *self, const arrival_t *arrival, const ps_op_t *refused)
+{
+    uint64_t expected = arrival->message->refused.detail;
+    uint64_t gap_ms = ps_session_gap_ms(self);
+    ps_op_t *op = NULL;
+
+    TAILQ_FOREACH(op, &refused->part->ops, in_list)
+    {
+        bool is_pull = op->kind == PS_KIND_PULL;
+
+        if (!op->sent || op->seq < expected || (is_pull && op != refused)) {
+            continue;
+        }
+        if (arrival->now_ms - op->sent_ms >= gap_ms) {
+            ps_op_requeue(op);
+        } else if (op->id <= refused->id) {
+            op->again = true;
+            op->due_ms = op->sent_ms + gap_ms;
+            ps_session_wake(self, op->due_ms);
+        }
+    }
+    ps_part_make_ready(refused->part, arrival->now_ms);
+}
+
+static void
+on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
+{
+    const ps_msg_refused_t *refused = &arrival->message->refused;
+    psd_status_t status = (psd_status_t)refused->status;
+
+    switch ((int)status) {
+    case PSD_OK:
+        break_by(self, arrival, "REFUSED with status 0");
+        return;
+    case PSD_GAP:
+        if (refused->detail == 0 || refused->detail > op->seq) {
+            break_by(self, arrival,
+                     "GAP before seq %" PRIu64 " expects %" PRIu64, op->seq,
+                     refused->detail);
+            return;
+        }
+        on_gap(self, arrival, op);
+        return;
+    case PSD_BUSY:
+    case PSD_NOMEM:
+    case PSD_MOVED:
+    case PSD_STOPPING:
+        on_busy(self, arrival, op, refused->text);
+        return;
+    case PSD_NO_TABLE:
+        ps_session_forget(self, op->part->table, PSD_NO_TABLE, arrival->outbox);
+        return;
+    case PSD_CLOSED:
+    case PSD_ROWS_LOST:
+    case PSD_VERSION:
+    case PSD_CLUSTER:
+    case PSD_INCARNATION:
+    case PSD_DENIED:
+    case PSD_PROTO:
+        ps_session_break(self, status, refused->text, arrival->outbox);
+        return;
+    default:
+        break;
+    }
+    op->part->pauses = 0;
+    ps_op_end(self, op, arrival->message, NULL, arrival->outbox);
+}
+
+static void
+on_ack(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
+{
+    if (op->kind == PS_KIND_PULL || arrival->seq != op->seq) {
+        break_by(self, arrival, "ACK of seq %" PRIu64 " for a request of %s",
+                 arrival->seq, ps_kind_name(op->kind));
+        return;
+    }
+    if (arrival->epoch < op->part->epoch) {
+        return; /* of a place that was not asked any more */
+    }
+    op->part->pauses = 0;
+    if (op->pull) {
+        /* A probe's answer: it is applied; the values come when it is sent
+         * again. */
+        if (op->sent && !op->again) {
+            op->again = true;
+            op->due_ms = arrival->now_ms + ps_session_gap_ms(self);
+            ps_session_wake(self, op->due_ms);
+        }
+        return;
+    }
+    ps_op_end(self, op, arrival->message, NULL, arrival->outbox);
+}
+
+static void
+on_values(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
+{
+    bool wanted = op->kind == PS_KIND_PULL || op->pull;
+    uint64_t seq = op->kind == PS_KIND_PULL ? 0 : op->seq;
+
+    if (!wanted || arrival->seq != seq) {
+        break_by(self, arrival, "VALUES of seq %" PRIu64 " for a %s",
+                 arrival->seq, ps_kind_name(op->kind));
+        return;
+    }
+    if (arrival->epoch < op->part->epoch) {
+        return;
+    }
+    op->part->pauses = 0;
+    ps_op_end(self, op, arrival->message, arrival->payload, arrival->outbox);
+}
+
+static void
+on_parked(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
+{
+    keep_reason(op, arrival->message->parked.text);
+    if (op->sent && !op->again) {
+        op->due_ms = arrival->now_ms +
+                     ps_session_backoff(self->args.resend_ms, op->tries);
+        ps_session_wake(self, op->due_ms);
+    }
+}
+
+/* Takes the newer ones of the routes and carries operations along. */
+static void
+take_routes(ps_session_t *self, const arrival_t *arrival)
+{
+    PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
+    ps_session_table_t *table = ps_map_get(&self->table_of, arrival->table);
+    uint32_t n_routes = arrival->message->moved.n_routes;
+    ps_bytes_t bytes = {0};
+    psd_status_t rc = PSD_OK;
+
+    if (table == NULL || !table->known) {
+        return;
+    }
+    if (arrival->payload != NULL) {
+        bytes = arrival->payload->keys;
+    }
+    rc = ps_routes_decode(bytes, n_routes, &routes, NULL);
+    if (rc == PSD_NOMEM) {
+        return; /* the next answer tells it again */
+    }
+    if (rc != PSD_OK) {
+        break_by(self, arrival, "MOVED with routes that cannot be read");
+        return;
+    }
+    rc = ps_session_learn(self, table, routes, n_routes, NULL);
+    if (rc == PSD_LIMIT) {
+        ps_session_break(self, rc,
+                         "the map names too many places; open a new client",
+                         arrival->outbox);
+        return;
+    }
+    if (rc == PSD_PROTO) {
+        break_by(self, arrival,
+                 "MOVED with %" PRIu32 " routes of a table "
+                 "with %" PRIu32 " partitions",
+                 n_routes, table->n_parts);
+        return;
+    }
+    for (uint32_t i = 0; i < table->n_parts; i++) {
+        ps_part_t *part = &table->parts[i];
+
+        if (part->link != NULL && part->link != part->place) {
+            ps_part_move(self, arrival->now_ms, part, arrival->outbox);
+        }
+    }
+}
+
+static void
+on_moved(ps_session_t *self, const arrival_t *arrival)
+{
+    ps_op_t *op = NULL;
+
+    take_routes(self, arrival);
+    if (self->broken != PSD_OK) {
+        return;
+    }
+    op = ps_map_get(&self->op_of, arrival->request);
+    if (op == NULL || op->part->link != arrival->link || !op->sent) {
+        return; /* ended, or carried along */
+    }
+    if (op->sent_epoch < op->part->epoch) {
+        ps_part_requeue(op->part); /* the same place, known better */
+        ps_part_make_ready(op->part, arrival->now_ms);
+    } else {
+        on_busy(self, arrival, op, "the partition is moving");
+    }
+}
+
+/* Answers to an operation that is under way on this link. */
+static void
+on_answer(ps_session_t *self, const arrival_t *arrival)
+{
+    ps_op_t *op = ps_map_get(&self->op_of, arrival->request);
+
+    if (op == NULL || op->part->link != arrival->link) {
+        return; /* late: it has ended, or is asked of another place */
+    }
+    if (op->n_sends == 0 || op->part->table != arrival->table ||
+        op->part->partition != arrival->partition) {
+        break_by(self, arrival, "%s to what was not asked",
+                 ps_kind_name(arrival->message->kind));
+        return;
+    }
+    op->heard_ms = arrival->now_ms;
+    switch (arrival->message->kind) {
+    case PS_KIND_ACK:
+        on_ack(self, arrival, op);
+        break;
+    case PS_KIND_VALUES:
+        on_values(self, arrival, op);
+        break;
+    case PS_KIND_REFUSED:
+        on_refused(self, arrival, op);
+        break;
+    case PS_KIND_PARKED:
+        on_parked(self, arrival, op);
+        break;
+    case PS_KIND_HELLO:
+    case PS_KIND_WELCOME:
+    case PS_KIND_PUSH:
+    case PS_KIND_PULL:
+    case PS_KIND_MARK:
+    case PS_KIND_PROBE:
+    case PS_KIND_MOVED:
+    case PS_KIND_CHUNK:
+    case PS_KIND_BYE:
+    default:
+        assert(!"only answers come here");
+    }
+}
+
+#define READ_ADDRESS(arrival, from)               \
+    do {                                          \
+        (arrival)->request = (from)->request;     \
+        (arrival)->table = (from)->table;         \
+        (arrival)->partition = (from)->partition; \
+        (arrival)->epoch = (from)->epoch;         \
+        (arrival)->seq = (from)->seq;             \
+    } while (0)
+
+static void
+dispatch(ps_session_t *self, arrival_t *arrival)
+{
+    const ps_message_t *message = arrival->message;
+
+    switch (message->kind) {
+    case PS_KIND_WELCOME:
+        on_welcome(self, arrival);
+        return;
+    case PS_KIND_ACK:
+        READ_ADDRESS(arrival, &message->ack);
+        break;
+    case PS_KIND_VALUES:
+        READ_ADDRESS(arrival, &message->values);
+        break;
+    case PS_KIND_PARKED:
+        READ_ADDRESS(arrival, &message->parked);
+        break;
+    case PS_KIND_REFUSED:
+        READ_ADDRESS(arrival, &message->refused);
+        if (arrival->request == 0 &&
+            message->refused.status != PSD_NO_SESSION) {
+            on_hello_refused(self, arrival);
+            return;
+        }
+        if (message->refused.status == PSD_NO_SESSION) {
+            on_no_session(self, arrival);
+            return;
+        }
+        break;
+    case PS_KIND_MOVED:
+        READ_ADDRESS(arrival, &message->moved);
+        on_moved(self, arrival);
+        return;
+    case PS_KIND_HELLO:
+    case PS_KIND_PUSH:
+    case PS_KIND_PULL:
+    case PS_KIND_MARK:
+    case PS_KIND_PROBE:
+    case PS_KIND_CHUNK:
+    case PS_KIND_BYE:
+    default:
+        break_by(self, arrival, "%s comes from clients only",
+                 ps_kind_name(message->kind));
+        return;
+    }
+    on_answer(self, arrival);
+}
+
+void
+ps_session_received(ps_session_t *self,
+                    uint64_t now_ms,
+                    uint64_t link,
+                    const ps_message_t *message,
+                    ps_payload_t *payload,
+                    ps_outbox_t *outbox)
+{
+    arrival_t arrival = {
+        .now_ms = now_ms,
+        .message = message,
+        .payload = payload,
+        .outbox = outbox,
+    };
+
+    assert(link < self->n_links);
+    if (self->broken != PSD_OK) {
+        return;
+    }
+    arrival.link = self->links[link];
+    dispatch(self, &arrival);
+    ps_link_flush(self, now_ms, arrival.link, outbox);
+}

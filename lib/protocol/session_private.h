@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Private to ps_session: what its files share.
+ *
+ *   session.c         starting operations, learning routes, looking
+ *   session_queue.c   operations in their partitions, credits, sending
+ *   session_link.c    connections: HELLO, resending, time
+ *   session_answer.c  what arrives
+ *
+ * An operation waits in its partition's list, which is in order of submission,
+ * until its end; it is `sent` (and counts against the credits of the link) or
+ * queued. A partition with operations is in the `active` list of its link; one
+ * that has something to send is in the link's `ready` ring as well, which
+ * gives each partition its turn.
+ *
+ * All walks follow lists in the order in which things were put in, so that the
+ * same events give the same effects.
+ */
+#ifndef PS_PROTOCOL_SESSION_PRIVATE_H
+#define PS_PROTOCOL_SESSION_PRIVATE_H
+
+#include <sys/queue.h>
+
+#include "base/map.h"
+#include "protocol/session.h"
+
+#define PS_LINKS_MAX 4096     /* places that one session may learn of */
+#define PS_BACKOFF_DOUBLING 4 /* waits double up to 2^4 times the first */
+#define PS_RESEND_GAP_MS 50   /* least time between two sends of one thing */
+#define PS_RESEND_MAX_MS 3600000
+
+typedef struct ps_part ps_part_t;
+typedef struct ps_link ps_link_t;
+
+typedef struct ps_op {
+    TAILQ_ENTRY(ps_op) in_list; /* of its partition, or unreported */
+    ps_part_t *part;
+    uint64_t id;    /* `request` on the wire */
+    ps_kind_t kind; /* PUSH, PULL, MARK */
+    uint64_t seq;   /* PULL: `after` */
+    ps_op_worker_t worker;
+    ps_slice_t slice;
+    ps_payload_t *payload; /* held; may be NULL */
+    size_t bytes;          /* of the payload */
+    uint32_t timeout_ms;
+    uint8_t ack;
+    bool pull;           /* PUSH: answered by VALUES */
+    bool sent;           /* counts against the credits */
+    bool again;          /* when due: send it, do not ask */
+    uint32_t tries;      /* asked again so often */
+    uint64_t n_sends;    /* 0: no answer can come yet */
+    uint64_t sent_epoch; /* epoch of the last send */
+    uint64_t start_ms;
+    uint64_t sent_ms;    /* the last send */
+    uint64_t heard_ms;   /* the last sign of it from the server; or start */
+    uint64_t due_ms;     /* sent: when to ask again */
+    char *reason;        /* owned; of the last PARKED or BUSY; may be NULL */
+    psd_status_t status; /* unreported: how it ended */
+} ps_op_t;
+TAILQ_HEAD(ps_ops, ps_op);
+
+struct ps_part {
+    TAILQ_ENTRY(ps_part) in_active;
+    TAILQ_ENTRY(ps_part) in_ready;
+    ps_link_t *place; /* where it lives; borrowed */
+    ps_link_t *link;  /* where its operations are; NULL: it has none */
+    struct ps_ops ops;
+    ps_op_t *queued; /* the first operation that is not sent */
+    uint32_t table;
+    uint32_t partition;
+    uint64_t epoch;
+    uint64_t seq;      /* the last one given out */
+    uint64_t pause_ms; /* nothing is sent before this time */
+    uint32_t pauses;   /* since the last success */
+    bool ready;        /* in the ring of its link */
+};
+TAILQ_HEAD(ps_parts, ps_part);
+
+typedef struct ps_session_table {
+    uint32_t id;
+    bool known; /* routes are known */
+    bool torn;  /* forgotten with numbered operations under way: their
+                   numbers cannot be used again, nor those behind them */
+    uint32_t n_parts;
+    ps_part_t *parts; /* owned */
+} ps_session_table_t;
+
+typedef enum ps_link_state {
+    PS_LINK_UNUSED = 0,   /* learned of, never needed; has no number */
+    PS_LINK_GREETING = 1, /* HELLO is on its way */
+    PS_LINK_READY = 2     /* WELCOME came */
+} ps_link_state_t;
+
+struct ps_link {
+    ps_link_state_t state;
+    uint64_t number;
+    ps_route_t route; /* partition and epoch mean nothing here */
+    struct ps_parts active;
+    struct ps_parts ready;
+    uint32_t hello_tries;
+    uint64_t hello_due_ms; /* GREETING: when to say HELLO again */
+    uint64_t greeted_ms;   /* GREETING: since when */
+    uint32_t n_sent;       /* operations that count against the credits */
+    uint64_t sent_bytes;   /* of their bodies */
+    uint32_t credit_requests;
+    uint64_t credit_bytes;
+    uint32_t chunk_bytes;
+    uint64_t slice_bytes;
+};
+
+struct ps_session {
+    ps_session_args_t args;
+    ps_link_t **places; /* owned; all links, in order of learning */
+    size_t n_places;
+    size_t places_capacity;
+    ps_link_t **links; /* borrowed from places; by number; room for all */
+    size_t n_links;
+    size_t links_capacity;
+    ps_session_table_t **tables; /* owned; in order of learning */
+    size_t n_tables;
+    size_t tables_capacity;
+    ps_map_t table_of;        /* number -> ps_session_table_t */
+    ps_map_t op_of;           /* id -> ps_op_t */
+    struct ps_ops unreported; /* ended; no memory to say so yet */
+    uint64_t last_op;
+    size_t n_pulls;
+    size_t n_numbered; /* pushes and marks */
+    uint64_t wake_ms;  /* no timer is due before this time */
+    psd_status_t broken;
+    char broken_text[PS_TEXT_MAX + 1];
+    char reason[PS_TEXT_MAX + 1];
+};
+
+static inline void
+ps_session_wake(ps_session_t *self, uint64_t at_ms)
+{
+    if (at_ms < self->wake_ms) {
+        self->wake_ms = at_ms;
+    }
+}
+
+/* session.c */
+const char *
+ps_op_reason(ps_session_t *self, const ps_op_t *op, uint64_t now_ms);
+psd_status_t ps_session_learn(ps_session_t *self,
+                              ps_session_table_t *table,
+                              const ps_route_t *routes,
+                              uint32_t n_routes,
+                              psd_error_t *err);
+/* Ends everything with status; later calls are refused. */
+void ps_session_break(ps_session_t *self,
+                      psd_status_t status,
+                      const char *text,
+                      ps_outbox_t *outbox);
+
+/* session_queue.c */
+uint64_t ps_session_backoff(uint64_t first_ms, uint32_t tries);
+uint64_t ps_session_gap_ms(const ps_session_t *self);
+/* Puts a new operation behind the others of its partition. */
+void ps_op_enqueue(ps_op_t *op);
+/* Takes the credits back; it will be sent again in its turn. */
+void ps_op_requeue(ps_op_t *op);
+void ps_part_requeue(ps_part_t *part);
+/* Sends nothing to it for a while that grows with each pause. */
+void ps_part_pause(ps_session_t *self, uint64_t now_ms, ps_part_t *part);
+/* Puts it into the ring of its link if it has something to send. */
+void ps_part_make_ready(ps_part_t *part, uint64_t now_ms);
+/* Sends what the credits allow. */
+void ps_link_flush(ps_session_t *self,
+                   uint64_t now_ms,
+                   ps_link_t *link,
+                   ps_outbox_t *outbox);
+/* Asks what became of an operation that is sent: PROBE, or the PULL again. */
+void ps_op_ask(ps_session_t *self,
+               uint64_t now_ms,
+               ps_op_t *op,
+               ps_outbox_t *outbox);
+/* Ends an operation by an answer. Without memory nothing changes: it is asked
+ * about again. */
+void ps_op_end(ps_session_t *self,
+               ps_op_t *op,
+               const ps_message_t *answer,
+               ps_payload_t *payload,
+               ps_outbox_t *outbox);
+/* Ends an operation by ourselves. */
+void ps_op_end_locally(ps_session_t *self,
+                       ps_op_t *op,
+                       psd_status_t status,
+                       const char *text,
+                       ps_outbox_t *outbox);
+/* Says the ends that had no memory to be said. */
+void ps_session_report(ps_session_t *self, ps_outbox_t *outbox);
+/* Frees an operation that is in no list. */
+void ps_op_destroy(ps_op_t **op_p);
+
+/* session_link.c */
+/* The link to that place; made if there is none. Errors: PSD_NOMEM, PSD_LIMIT.
+ */
+PSD_MUST_CHECK psd_status_t ps_link_find(ps_session_t *self,
+                                         const ps_route_t *route,
+                                         ps_link_t **ret_link,
+                                         psd_error_t *err);
+/* Opens a link that is unused. Without memory the next tick does. */
+void ps_link_open(ps_session_t *self,
+                  uint64_t now_ms,
+                  ps_link_t *link,
+                  ps_outbox_t *outbox);
+/* Says HELLO, and sends everything again after the WELCOME. */
+void ps_link_greet(ps_session_t *self,
+                   uint64_t now_ms,
+                   ps_link_t *link,
+                   ps_outbox_t *outbox);
+/* Carries a partition's operations to where it lives now. */
+void ps_part_move(ps_session_t *self,
+                  uint64_t now_ms,
+                  ps_part_t *part,
+                  ps_outbox_t *outbox);
+#endif

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How operations wait, go out within the credits, and end. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/session_private.h"
+
+uint64_t
+ps_session_backoff(uint64_t first_ms, uint32_t tries)
+{
+    return first_ms << (tries < PS_BACKOFF_DOUBLING ? tries
+                                                    : PS_BACKOFF_DOUBLING);
+}
+
+uint64_t
+ps_session_gap_ms(const ps_session_t *self)
+{
+    return self->args.resend_ms < PS_RESEND_GAP_MS ? self->args.resend_ms
+                                                   : PS_RESEND_GAP_MS;
+}
+
+static void
+leave_ring(ps_part_t *part)
+{
+    if (part->ready) {
+        TAILQ_REMOVE(&part->link->ready, part, in_ready);
+        part->ready = false;
+    }
+}
+
+void
+ps_part_make_ready(ps_part_t *part, uint64_t now_ms)
+{
+    if (part->queued != NULL && !part->ready && part->pause_ms <= now_ms) {
+        TAILQ_INSERT_TAIL(&part->link->ready, part, in_ready);
+        part->ready = true;
+    }
+}
+
+void
+ps_op_enqueue(ps_op_t *op)
+{
+    ps_part_t *part = op->part;
+
+    if (TAILQ_EMPTY(&part->ops)) {
+        part->link = part->place;
+        TAILQ_INSERT_TAIL(&part->link->active, part, in_active);
+    }
+    TAILQ_INSERT_TAIL(&part->ops, op, in_list);
+    if (part->queued == NULL) {
+        part->queued = op;
+    }
+}
+
+static void
+give_credits_back(ps_op_t *op)
+{
+    ps_link_t *link = op->part->link;
+
+    if (!op->sent) {
+        return;
+    }
+    assert(link->n_sent > 0 && link->sent_bytes >= op->bytes);
+    link->n_sent--;
+    link->sent_bytes -= op->bytes;
+    op->sent = false;
+}
+
+void
+ps_op_requeue(ps_op_t *op)
+{
+    ps_part_t *part = op->part;
+
+    give_credits_back(op);
+    op->again = false;
+    op->tries = 0;
+    if (part->queued == NULL || op->id < part->queued->id) {
+        part->queued = op;
+    }
+}
+
+void
+ps_part_requeue(ps_part_t *part)
+{
+    ps_op_t *op = NULL;
+
+    TAILQ_FOREACH(op, &part->ops, in_list)
+    {
+        ps_op_requeue(op);
+    }
+}
+
+void
+ps_part_pause(ps_session_t *self, uint64_t now_ms, ps_part_t *part)
+{
+    if (part->pause_ms > now_ms) {
+        return; /* one more answer about the same trouble */
+    }
+    part->pause_ms =
+        now_ms + ps_session_backoff(ps_session_gap_ms(self), part->pauses);
+    part->pauses++;
+    leave_ring(part);
+    ps_session_wake(self, part->pause_ms);
+}
+
+/* The first operation behind `op`, itself included, that is not sent. */
+static ps_op_t *
+first_queued(ps_op_t *op)
+{
+    while (op != NULL && op->sent) {
+        op = TAILQ_NEXT(op, in_list);
+    }
+    return op;
+}
+
+/* What is left of the caller's patience, told to the server; 0 is for ever. */
+static uint32_t
+time_left(const ps_op_t *op, uint64_t now_ms)
+{
+    uint64_t passed = now_ms - op->start_ms;
+
+    if (op->timeout_ms == 0) {
+        return 0;
+    }
+    return passed < op->timeout_ms ? op->timeout_ms - (uint32_t)passed : 1;
+}
+
+#define SET_WORKER(to, from)           \
+    do {                               \
+        (to)->job = (from)->job;       \
+        (to)->worker = (from)->worker; \
+        (to)->member = (from)->member; \
+        (to)->clock = (from)->clock;   \
+    } while (0)
+
+/* Every kind begins with the same address. */
+#define SET_ADDRESS(to, op)                      \
+    do {                                         \
+        (to)->request = (op)->id;                \
+        (to)->table = (op)->part->table;         \
+        (to)->partition = (op)->part->partition; \
+        (to)->epoch = (op)->part->epoch;         \
+    } while (0)
+
+static void
+fill_request(const ps_op_t *op, uint64_t now_ms, ps_message_t *message)
+{
+    message->kind = op->kind;
+    if (op->kind == PS_KIND_PUSH) {
+        SET_ADDRESS(&message->push, op);
+        SET_WORKER(&message->push, &op->worker);
+        message->push.seq = op->seq;
+        message->push.timeout_ms = time_left(op, now_ms);
+        message->push.ack = op->ack;
+        message->push.pull = op->pull;
+        ps_message_set_slice(message, &op->slice);
+    } else if (op->kind == PS_KIND_PULL) {
+        SET_ADDRESS(&message->pull, op);
+        SET_WORKER(&message->pull, &op->worker);
+        message->pull.after = op->seq;
+        message->pull.timeout_ms = time_left(op, now_ms);
+        ps_message_set_slice(message, &op->slice);
+    } else {
+        SET_ADDRESS(&message->mark, op);
+        SET_WORKER(&message->mark, &op->worker);
+        message->mark.seq = op->seq;
+        message->mark.timeout_ms = time_left(op, now_ms);
+    }
+}
+
+/* Sends an operation. Without memory it counts as lost on its way. */
+static void
+send_request(ps_session_t *self,
+             uint64_t now_ms,
+             ps_op_t *op,
+             ps_outbox_t *outbox)
+{
+    ps_effect_t *effect = ps_outbox_add(outbox, PS_EFFECT_SEND);
+
+    op->n_sends++;
+    op->sent_ms = now_ms;
+    op->sent_epoch = op->part->epoch;
+    op->due_ms = now_ms + ps_session_backoff(self->args.resend_ms, op->tries);
+    op->again = false;
+    ps_session_wake(self, op->due_ms);
+    if (effect == NULL) {
+        return;
+    }
+    effect->to = op->part->link->number;
+    fill_request(op, now_ms, &effect->message);
+    if (op->payload != NULL) {
+        effect->payload = ps_payload_keep(op->payload);
+    }
+}
+
+static bool
+has_credits(const ps_link_t *link, const ps_op_t *op)
+{
+    if (link->n_sent == 0) {
+        return true; /* even a body larger than all credits */
+    }
+    return link->n_sent < link->credit_requests &&
+           link->sent_bytes <= link->credit_bytes &&
+           op->bytes <= link->credit_bytes - link->sent_bytes;
+}
+
+void
+ps_link_flush(ps_session_t *self,
+              uint64_t now_ms,
+              ps_link_t *link,
+              ps_outbox_t *outbox)
+{
+    ps_part_t *part = NULL;
+
+    while (link->state == PS_LINK_READY &&
+           (part = TAILQ_FIRST(&link->ready)) != NULL) {
+        ps_op_t *op = part->queued;
+
+        if (op != NULL && !has_credits(link, op)) {
+            return;
+        }
+        leave_ring(part);
+        if (op == NULL) {
+            continue;
+        }
+        op->sent = true;
+        link->n_sent++;
+        link->sent_bytes += op->bytes;
+        part->queued = first_queued(op);
+        send_request(self, now_ms, op, outbox);
+        ps_part_make_ready(part, now_ms);
+    }
+}
+
+void
+ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
+{
+    ps_effect_t *effect = NULL;
+
+    op->tries++;
+    if (op->kind == PS_KIND_PULL) {
+        send_request(self, now_ms, op, outbox);
+        return;
+    }
+    op->due_ms = now_ms + ps_session_backoff(self->args.resend_ms, op->tries);
+    ps_session_wake(self, op->due_ms);
+    effect = ps_outbox_add(outbox, PS_EFFECT_SEND);
+    if (effect == NULL) {
+        return;
+    }
+    effect->to = op->part->link->number;
+    effect->message.kind = PS_KIND_PROBE;
+    SET_ADDRESS(&effect->message.probe, op);
+    effect->message.probe.seq = op->seq;
+}
+
+void
+ps_op_destroy(ps_op_t **op_p)
+{
+    if (*op_p != NULL) {
+        ps_payload_destroy(&(*op_p)->payload);
+        ps_free((*op_p)->reason);
+        ps_free(*op_p);
+        *op_p = NULL;
+    }
+}
+
+/* Takes an operation out of its partition; nobody answers it any more. */
+static void
+detach(ps_op_t *op)
+{
+    ps_part_t *part = op->part;
+
+    give_credits_back(op);
+    if (part->queued == op) {
+        op->sent = true; /* so that it is passed over */
+        part->queued = first_queued(op);
+        op->sent = false;
+    }
+    TAILQ_REMOVE(&part->ops, op, in_list);
+    if (part->queued == NULL) {
+        leave_ring(part);
+    }
+    if (TAILQ_EMPTY(&part->ops)) {
+        TAILQ_REMOVE(&part->link->active, part, in_active);
+        part->link = NULL;
+    }
+}
+
+/* Drops an operation whose end was said. */
+static void
+forget(ps_session_t *self, ps_op_t *op)
+{
+    (void)ps_map_remove(&self->op_of, op->id);
+    if (op->kind == PS_KIND_PULL) {
+        self->n_pulls--;
+    } else {
+        self->n_numbered--;
+    }
+    ps_op_destroy(&op);
+}
+
+void
+ps_op_end(ps_session_t *self,
+          ps_op_t *op,
+          const ps_message_t *answer,
+          ps_payload_t *payload,
+          ps_outbox_t *outbox)
+{
+    ps_effect_t *effect = ps_outbox_add(outbox, PS_EFFECT_DONE);
+
+    if (effect == NULL) {
+        return;
+    }
+    effect->to = op->id;
+    effect->message = *answer;
+    if (payload != NULL) {
+        effect->payload = ps_payload_keep(payload);
+    }
+    detach(op);
+    forget(self, op);
+}
+
+/* Says how an operation, which is in no partition any more, ended. */
+static bool
+report(ps_session_t *self, ps_op_t *op, const char *text, ps_outbox_t *outbox)
+{
+    ps_effect_t *effect = ps_outbox_add(outbox, PS_EFFECT_DONE);
+    ps_msg_refused_t *refused = NULL;
+    size_t length = strnlen(text, PS_TEXT_MAX);
+
+    if (effect == NULL) {
+        return false;
+    }
+    effect->to = op->id;
+    effect->message.kind = PS_KIND_REFUSED;
+    refused = &effect->message.refused;
+    SET_ADDRESS(refused, op);
+    refused->seq = op->kind == PS_KIND_PULL ? 0 : op->seq;
+    refused->status = (uint16_t)op->status;
+    memcpy(refused->text, text, length);
+    refused->text[length] = '\0';
+    forget(self, op);
+    return true;
+}
+
+void
+ps_op_end_locally(ps_session_t *self,
+                  ps_op_t *op,
+                  psd_status_t status,
+                  const char *text,
+                  ps_outbox_t *outbox)
+{
+    detach(op);
+    op->status = status;
+    if (!report(self, op, text, outbox)) {
+        TAILQ_INSERT_TAIL(&self->unreported, op, in_list);
+        self->wake_ms = 0;
+    }
+}
+
+void
+ps_session_report(ps_session_t *self, ps_outbox_t *outbox)
+{
+    ps_op_t *op = NULL;
+
+    while ((op = TAILQ_FIRST(&self->unreported)) != NULL) {
+        TAILQ_REMOVE(&self->unreported, op, in_list);
+        if (!report(self, op, psd_status_text(op->status), outbox)) {
+            TAILQ_INSERT_HEAD(&self->unreported, op, in_list);
+            self->wake_ms = 0;
+            return;
+        }
+    }
+}
