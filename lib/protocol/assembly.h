@@ -2,10 +2,10 @@
 /*
  * ps_assembly - messages in pieces, put together without copying
  *
- * What     Sending: ps_piece_next walks over a payload's values in pieces.
+ * What     Sending: ps_piece_at walks over a payload's values in pieces.
  *          Receiving: the first message (PS_FLAG_MORE) and its CHUNKs become
- * one payload whose spans are the pieces as they arrived. Owner    The caller;
- * embedded, one for each connection.
+ *          one payload whose spans are the pieces as they arrived.
+ * Owner    The caller; embedded, one for each connection.
  */
 #ifndef PS_PROTOCOL_ASSEMBLY_H
 #define PS_PROTOCOL_ASSEMBLY_H
@@ -15,7 +15,8 @@
 typedef struct ps_assembly {
     struct ps_assembling *open; /* owned list, one for each request */
     size_t n_open;
-    uint64_t bytes; /* held by them */
+    size_t n_pieces; /* held by them, and some for each of them */
+    uint64_t bytes;  /* of these pieces */
 } ps_assembly_t;
 
 void ps_assembly_done(ps_assembly_t *self);
@@ -25,9 +26,11 @@ void ps_assembly_done(ps_assembly_t *self);
  * Otherwise *payload_p was taken and *ret_whole is false. A new first message
  * of a request drops the pieces of the old one.
  *
- * limit_bytes  in  what all unfinished messages of the connection may hold
- * Errors: PSD_PROTO (a CHUNK of no request, at the wrong offset, too long),
- * PSD_LIMIT, PSD_NOMEM; the request's pieces are then dropped.
+ * limit_bytes  in  what all unfinished messages of the connection may hold;
+ *                  very many tiny pieces are PSD_LIMIT before that
+ * Errors: PSD_PROTO (a CHUNK of no request, at the wrong offset, too long, not
+ * of whole values), PSD_LIMIT, PSD_NOMEM; the request's pieces are then
+ * dropped, and *payload_p is still the caller's (or, taken, it is NULL).
  */
 PSD_MUST_CHECK psd_status_t ps_assembly_add(ps_assembly_t *self,
                                             ps_message_t *message,
@@ -38,7 +41,7 @@ PSD_MUST_CHECK psd_status_t ps_assembly_add(ps_assembly_t *self,
 
 /* The piece of values at byte `offset`: at most chunk_bytes long, a multiple of
  * 64 bytes unless it ends its span, never over a span's end. Empty at the end.
- */
+ * chunk_bytes below 64: a multiple of 8 bytes, and at least 8. */
 ps_bytes_t
 ps_piece_at(const ps_payload_t *payload, uint64_t offset, uint32_t chunk_bytes);
 #endif
