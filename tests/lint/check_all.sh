@@ -66,9 +66,8 @@ check_format() {
     format=$(command -v clang-format-14 || echo clang-format)
     "$format" --dry-run --Werror "${c_files[@]}" 2>"$work/format" && return
     # The files are enough: nobody mends this by hand.
-    sed -n 's/^\([^ ]*\):[0-9]*:[0-9]*: error: .*/\1/p' "$work/format" | sort -u |
-        sed 's/$/: wants clang-format -i/'
-    grep -vE '^[^ ]*:[0-9]+:[0-9]+: error: |^ ' "$work/format" | head -5
+    sed -n 's/^\([^ ]*\):[0-9]*:[0-9]*: error: .*/\1/p' "$work/format" |
+        sort -u | sed 's/$/: wants clang-format -i/'
     return 1
 }
 
