@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registry from its birth to its end, and the door through which every
+ * change of it comes. */
+#include "protocol/registry.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/registry_state.h"
+
+void
+ps_node_done(ps_node_t *self)
+{
+    ps_free(self->shards);
+    *self = (ps_node_t){0};
+}
+
+void
+ps_table_done(ps_table_t *self)
+{
+    ps_table_spec_done(&self->spec);
+    ps_free(self->routes);
+    *self = (ps_table_t){0};
+}
+
+void
+ps_job_entry_done(ps_job_entry_t *self)
+{
+    ps_job_done(&self->job);
+    ps_free(self->seen);
+    ps_free(self->tables);
+    *self = (ps_job_entry_t){0};
+}
+
+psd_status_t
+ps_node_copy(const ps_node_t *self, ps_node_t *ret_node, psd_error_t *err)
+{
+    ps_route_t *shards = ps_alloc(self->n_shards, sizeof *shards);
+
+    if (shards == NULL) {
+        return psd_error_set(err, PSD_NOMEM,
+                             "no memory for %u shards of node %s",
+                             self->n_shards, self->name);
+    }
+    for (uint32_t i = 0; i < self->n_shards; i++) {
+        shards[i] = self->shards[i];
+        shards[i].partition = 0;
+        shards[i].epoch = 0;
+        shards[i].shard = i;
+        shards[i].incarnation = self->incarnation;
+    }
+    *ret_node = *self;
+    ret_node->shards = shards;
+    return PSD_OK;
+}
+
+void
+ps_command_done(ps_command_t *self)
+{
+    ps_node_done(&self->node);
+    ps_table_done(&self->table);
+    ps_job_done(&self->job);
+    *self = (ps_command_t){0};
+}
+
+psd_status_t
+ps_registry_new(const ps_registry_args_t *args,
+                ps_registry_t **ret_registry,
+                psd_error_t *err)
+{
+    ps_registry_t *self = NULL;
+
+    if (args->default_partitions == 0 || args->lost_after_ms == 0 ||
+        args->join_within_ms == 0 || args->tables_max == 0 ||
+        args->jobs_max == 0 || args->nodes_max == 0) {
+        return psd_error_set(err, PSD_INVALID,
+                             "a limit of the registry is 0; allowed: 1 ..");
+    }
+    self = ps_alloc(1, sizeof *self);
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the registry");
+    }
+    self->args = *args;
+    self->next_session = 1;
+    *ret_registry = self;
+    return PSD_OK;
+}
+
+void
+ps_registry_destroy(ps_registry_t **self_p)
+{
+    ps_registry_t *self = self_p == NULL ? NULL : *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < self->n_nodes; i++) {
+        ps_node_done(&self->nodes[i]);
+    }
+    for (size_t i = 0; i < self->n_tables; i++) {
+        ps_table_done(&self->tables[i]);
+    }
+    for (size_t i = 0; i < self->n_jobs; i++) {
+        ps_job_entry_done(&self->jobs[i]);
+    }
+    ps_free(self->nodes);
+    ps_free(self->tables);
+    ps_free(self->jobs);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+/* What was stored as free to give may have been given before a load. */
+static void
+apply_cluster(ps_registry_t *self, const ps_command_t *command)
+{
+    memcpy(self->cluster, command->name, sizeof self->cluster);
+    self->uuid = command->uuid;
+    self->sessions = command->number;
+    self->old_sessions = command->number;
+    self->next_session = command->number + 1;
+    self->last_table = command->last_table;
+    self->last_job = command->last_job;
+    self->has_cluster = true;
+}
+
+static psd_status_t
+apply_checked(ps_registry_t *self,
+              const ps_command_t *command,
+              uint64_t now_ms,
+              psd_error_t *err)
+{
+    switch (command->kind) {
+    case PS_COMMAND_CLUSTER:
+        apply_cluster(self, command);
+        return PSD_OK;
+    case PS_COMMAND_NODE:
+        return ps_registry_apply_node(self, command, now_ms, err);
+    case PS_COMMAND_SESSIONS:
+        self->sessions = command->number;
+        return PSD_OK;
+    case PS_COMMAND_TABLE:
+        return ps_registry_apply_table(self, command, err);
+    case PS_COMMAND_DROP:
+        ps_registry_apply_drop(self, command);
+        return PSD_OK;
+    case PS_COMMAND_JOB:
+        return ps_registry_apply_job(self, command, now_ms, err);
+    case PS_COMMAND_JOB_TABLE:
+        return ps_registry_apply_job_table(self, command, err);
+    default:
+        return psd_error_set(err, PSD_DAMAGED, "command kind is %d",
+                             (int)command->kind);
+    }
+}
+
+psd_status_t
+ps_registry_apply(ps_registry_t *self,
+                  const ps_command_t *command,
+                  uint64_t now_ms,
+                  psd_error_t *err)
+{
+    psd_status_t rc = ps_registry_check(self, command, err);
+
+    if (rc == PSD_OK) {
+        rc = apply_checked(self, command, now_ms, err);
+    }
+    if (rc == PSD_OK) {
+        self->epoch = command->epoch;
+    }
+    return rc;
+}
+
+uint64_t
+ps_registry_take_session(ps_registry_t *self)
+{
+    return self->next_session <= self->sessions ? self->next_session++ : 0;
+}
+
+uint64_t
+ps_registry_old_sessions(const ps_registry_t *self)
+{
+    return self->old_sessions;
+}

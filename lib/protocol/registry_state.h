@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_registry's state, for the files of the registry only
+ *
+ * Shape    nodes in the order of their first start; tables and jobs ascending
+ *          by id
+ */
+#ifndef PS_PROTOCOL_REGISTRY_STATE_H
+#define PS_PROTOCOL_REGISTRY_STATE_H
+
+#include "protocol/registry.h"
+
+/* Numbers are stored as SQLite's signed integers. */
+#define PS_STORED_MAX ((uint64_t)INT64_MAX)
+
+/* Signs of life of one worker. */
+typedef struct ps_seen {
+    uint64_t since_ms; /* last sign; before it, when its state began */
+    uint64_t clock;    /* what its last heartbeat said */
+    bool heard;        /* there was one in this life */
+} ps_seen_t;
+
+typedef struct ps_job_entry {
+    ps_job_t job;
+    uint32_t n_expected;      /* workers counted on at its start */
+    uint64_t created_unix_ms; /* its start */
+    ps_seen_t *seen;          /* owned; beside job.workers */
+    size_t n_live;            /* workers that are live */
+    uint64_t ended;           /* its place in the order of ends; 0: it runs */
+    uint32_t *tables;         /* owned; in the order of opening */
+    size_t n_tables;
+    size_t max_tables; /* room in the array */
+} ps_job_entry_t;
+
+struct ps_registry {
+    ps_registry_args_t args;
+    bool has_cluster; /* PS_COMMAND_CLUSTER was applied */
+    char cluster[PS_NAME_MAX + 1];
+    ps_id_t uuid;
+    uint64_t epoch;
+    uint64_t sessions;     /* stored: may be given out */
+    uint64_t next_session; /* to be given next; sessions + 1: none is left */
+    uint64_t old_sessions; /* may have been given by earlier starts */
+    uint32_t last_table;   /* highest id ever given */
+    uint32_t last_job;     /* highest id ever given */
+    uint64_t n_ended;      /* jobs that ended since the load */
+    ps_node_t *nodes;      /* owned */
+    size_t n_nodes;
+    size_t max_nodes;
+    ps_table_t *tables; /* owned */
+    size_t n_tables;
+    size_t max_tables;
+    ps_job_entry_t *jobs; /* owned */
+    size_t n_jobs;
+    size_t max_jobs;
+};
+
+/* registry.c: free what they own and zero them. */
+void ps_node_done(ps_node_t *self);
+void ps_table_done(ps_table_t *self);
+void ps_job_entry_done(ps_job_entry_t *self);
+/* A deep copy that is normal: shards numbered, of this node's incarnation.
+ * Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_node_copy(const ps_node_t *self,
+                                         ps_node_t *ret_node,
+                                         psd_error_t *err);
+
+/* registry_view.c: NULL when there is none. */
+ps_node_t *ps_registry_find_node(const ps_registry_t *self, const char *name);
+ps_table_t *ps_registry_find_table(const ps_registry_t *self, uint32_t id);
+ps_job_entry_t *ps_registry_find_job(const ps_registry_t *self, uint32_t id);
+/* The newest of that name. */
+ps_job_entry_t *ps_registry_find_job_named(const ps_registry_t *self,
+                                           const char *name);
+
+/* registry_check.c: PSD_DAMAGED when the command does not fit the state. */
+PSD_MUST_CHECK psd_status_t ps_registry_check(const ps_registry_t *self,
+                                              const ps_command_t *command,
+                                              psd_error_t *err);
+/* What a node must be. Errors: PSD_INVALID. */
+PSD_MUST_CHECK psd_status_t ps_node_check(const ps_node_t *node,
+                                          psd_error_t *err);
+
+/* registry_apply.c, registry_apply_job.c: a checked command. Errors: PSD_NOMEM;
+ * the state is then unchanged. */
+PSD_MUST_CHECK psd_status_t ps_registry_apply_node(ps_registry_t *self,
+                                                   const ps_command_t *command,
+                                                   uint64_t now_ms,
+                                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_apply_table(ps_registry_t *self,
+                                                    const ps_command_t *command,
+                                                    psd_error_t *err);
+void ps_registry_apply_drop(ps_registry_t *self, const ps_command_t *command);
+PSD_MUST_CHECK psd_status_t ps_registry_apply_job(ps_registry_t *self,
+                                                  const ps_command_t *command,
+                                                  uint64_t now_ms,
+                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_apply_job_table(
+    ps_registry_t *self, const ps_command_t *command, psd_error_t *err);
+/* A dropped table is no longer open anywhere. */
+void ps_registry_close_table(ps_registry_t *self, uint32_t table);
+#endif
