@@ -88,8 +88,9 @@ uniform_int(const ps_table_spec_t *spec, cell_bits_t bits)
     /* b may be 2^63, which no int64_t holds: take the last value instead. */
     int64_t last =
         spec->init.b >= 0x1p63 ? INT64_MAX : (int64_t)spec->init.b - 1;
-    uint64_t n = (uint64_t)last - (uint64_t)low + 1; /* 0 means 2^64 */
-    uint64_t offset = n == 0 ? bits.first : ps_fold(bits.first, n);
+    uint64_t width = (uint64_t)last - (uint64_t)low;
+    uint64_t offset =
+        width == UINT64_MAX ? bits.first : ps_fold(bits.first, width + 1);
 
     return (int64_t)((uint64_t)low + offset);
 }

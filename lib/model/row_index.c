@@ -7,8 +7,9 @@
 
 #define FIRST_BUCKETS 4
 #define FULL_PER_BUCKET 4 /* keys per bucket, on average, when it grows */
-#define COPIES_PER_ADD 2  /* buckets; all are copied long before `now` is full \
-                           */
+#define COPIES_PER_ADD                                     \
+    2 /* buckets; all are copied long before `now` is full \
+       */
 
 _Static_assert(sizeof(ps_row_bucket_t) == 64, "a bucket is one cache line");
 

@@ -309,11 +309,11 @@ ps_sparse_row_read(const ps_sparse_row_t *self,
     const uint32_t *own = columns_of(self, shape);
     const uint8_t *values = array_of(self, shape, 0);
     size_t size = shape->value_size;
-    uint32_t at = 0;
 
     memset(ret_values, 0, n * size);
     if (columns.list == NULL) {
-        at = seek(own, 0, self->n, columns.first);
+        uint32_t at = seek(own, 0, self->n, columns.first);
+
         for (; at < self->n && own[at] - columns.first < n; at++) {
             ps_values_copy(ret_values + (own[at] - columns.first) * size,
                            values + at * size, 1, size);
@@ -322,8 +322,8 @@ ps_sparse_row_read(const ps_sparse_row_t *self,
     }
     for (size_t i = 0; i < n; i++) {
         uint32_t col = ps_columns_at(columns, i);
+        uint32_t at = seek(own, 0, self->n, col);
 
-        at = seek(own, 0, self->n, col);
         if (at < self->n && own[at] == col) {
             ps_values_copy(ret_values + i * size, values + at * size, 1, size);
         }

@@ -123,7 +123,6 @@ ps_updater_spec_parse(const char *text,
     int kind = ps_word_find(PS_WORDS(updaters), text, length);
     const char *rest = text + length;
     ps_updater_spec_t spec = updater_defaults((ps_updater_kind_t)kind);
-    psd_status_t rc = PSD_OK;
 
     if (kind == 0) {
         return ps_word_unknown("updater", text,
@@ -135,6 +134,7 @@ ps_updater_spec_parse(const char *text,
     }
     while (*rest != '\0') {
         char part[PS_NUMBER_SIZE] = {0};
+        psd_status_t rc = PSD_OK;
 
         rest++; /* ':' or ',' */
         length = strcspn(rest, ",");
@@ -158,9 +158,10 @@ read_init_numbers(const char *text, ps_init_spec_t *spec, psd_error_t *err)
 {
     const char *at = text;
     char part[PS_NUMBER_SIZE] = {0};
-    psd_status_t rc = PSD_OK;
 
     if (spec->kind != PS_INIT_CONSTANT) {
+        psd_status_t rc = PSD_OK;
+
         if (!ps_word_take(&at, ',', part)) {
             return bad_number("first value", at, err);
         }
@@ -180,7 +181,6 @@ ps_init_spec_parse(const char *text, ps_init_spec_t *ret, psd_error_t *err)
     int kind = ps_word_find(PS_WORDS(inits), text, length);
     ps_init_spec_t spec = {.kind = (ps_init_kind_t)kind};
     bool has_colon = text[length] == ':';
-    psd_status_t rc = PSD_OK;
 
     if (kind == 0 || has_colon != (spec.kind != PS_INIT_ZERO)) {
         return ps_word_unknown(
@@ -188,7 +188,8 @@ ps_init_spec_parse(const char *text, ps_init_spec_t *ret, psd_error_t *err)
             "zero, constant:V, uniform:LOW,HIGH or normal:MEAN,STD", err);
     }
     if (has_colon) {
-        rc = read_init_numbers(text + length + 1, &spec, err);
+        psd_status_t rc = read_init_numbers(text + length + 1, &spec, err);
+
         if (rc != PSD_OK) {
             return rc;
         }

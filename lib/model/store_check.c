@@ -210,8 +210,28 @@ not_finite(ps_type_t type,
                          row, col, number != number ? "nan" : name);
 }
 
-/* Looks for the first value that is not finite, row by row: only after one has
- * been seen. */
+/* The first value of the row at hand that is not finite, if there is one. */
+static psd_status_t
+check_finite_row(ps_type_t type, ps_deltas_t *deltas, psd_error_t *err)
+{
+    ps_columns_t columns = {0};
+    const uint8_t *values = NULL;
+    size_t n = 0;
+
+    while ((n = ps_deltas_take(deltas, &columns, &values)) > 0) {
+        for (size_t i = 0; i < n; i++) {
+            const uint8_t *at = values + i * deltas->value_size;
+
+            if (!ps_finite_all(type, at, 1)) {
+                return not_finite(type, deltas->row, ps_columns_at(columns, i),
+                                  at, err);
+            }
+        }
+    }
+    return PSD_OK;
+}
+
+/* Row by row: only after a value that is not finite has been seen. */
 static psd_status_t
 name_not_finite(const ps_store_t *self,
                 const ps_slice_t *slice,
@@ -219,23 +239,12 @@ name_not_finite(const ps_store_t *self,
                 psd_error_t *err)
 {
     ps_deltas_t deltas = ps_deltas_over(slice, payload, self->shape.first_col);
-    ps_columns_t columns = {0};
-    const uint8_t *values = NULL;
-    size_t n = 0;
+    psd_status_t rc = PSD_OK;
 
-    while (ps_deltas_next(&deltas)) {
-        while ((n = ps_deltas_take(&deltas, &columns, &values)) > 0) {
-            for (size_t i = 0; i < n; i++) {
-                const uint8_t *at = values + i * self->shape.value_size;
-
-                if (!ps_finite_all(slice->type, at, 1)) {
-                    return not_finite(slice->type, deltas.row,
-                                      ps_columns_at(columns, i), at, err);
-                }
-            }
-        }
+    while (rc == PSD_OK && ps_deltas_next(&deltas)) {
+        rc = check_finite_row(slice->type, &deltas, err);
     }
-    return PSD_OK;
+    return rc;
 }
 
 static psd_status_t

@@ -2,79 +2,11 @@
 /* Rows into a reply: one block of keys, index and values, written once. */
 #include "model/store.h"
 
-#include <assert.h>
-#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "model/init.h"
 #include "model/present_rows.h"
-
-#define AHEAD 16 /* rows whose memory is asked for before it is used */
-#define KEY_BYTES 8
-#define COUNT_BYTES 4 /* of a sparse row */
-#define COLUMN_BYTES 4
-#define SCAN_VALUES 512 /* columns of a row looked at in one piece */
-
-/* The block of a reply, and where its parts begin. */
-typedef struct reply {
-    uint8_t *block; /* owned until it goes into a payload */
-    ps_bytes_t keys;
-    ps_bytes_t index;
-    ps_bytes_t values;
-} reply_t;
-
-static void
-reply_done(reply_t *self)
-{
-    ps_free(self->block);
-}
-
-static bool
-reply_init(reply_t *self, size_t keys, size_t index, size_t values)
-{
-    /* Keys are whole eights; the index may leave values odd by four. */
-    size_t gap = index % 8;
-    size_t size = 0;
-
-    if (__builtin_add_overflow(keys, index + gap, &size) ||
-        __builtin_add_overflow(size, values, &size)) {
-        return false;
-    }
-    self->block = ps_alloc_raw(size, 1);
-    if (self->block == NULL) {
-        return false;
-    }
-    self->keys = (ps_bytes_t){self->block, keys};
-    self->index = (ps_bytes_t){self->block + keys, index};
-    self->values = (ps_bytes_t){self->block + keys + index + gap, values};
-    return true;
-}
-
-static uint8_t *
-writable(ps_bytes_t bytes)
-{
-    return (uint8_t *)(uintptr_t)bytes.data; /* they lie in our own block */
-}
-
-static ps_payload_t *
-reply_finish(reply_t *self)
-{
-    ps_payload_t *payload = ps_payload_new(self->keys, self->index,
-                                           self->values, self->block, ps_free);
-
-    if (payload != NULL) {
-        self->block = NULL;
-    }
-    return payload;
-}
-
-static psd_status_t
-no_memory(uint64_t n_rows, psd_error_t *err)
-{
-    return psd_error_set(err, PSD_NOMEM, "no memory to read %" PRIu64 " rows",
-                         n_rows);
-}
+#include "model/reply.h"
 
 /* Bytes that each row adds to a dense reply, and those that all share. */
 static void
@@ -83,11 +15,11 @@ dense_costs(const ps_store_t *self,
             size_t *ret_row,
             size_t *ret_shared)
 {
-    size_t key = want->rows == PS_ROWS_LIST ? KEY_BYTES : 0;
+    size_t key = want->rows == PS_ROWS_LIST ? PS_KEY_BYTES : 0;
 
     *ret_row = key + (size_t)want->n_cols * self->shape.value_size;
     *ret_shared =
-        want->cols == PS_COLS_LIST ? COLUMN_BYTES * (size_t)want->n_cols : 0;
+        want->cols == PS_COLS_LIST ? PS_COLUMN_BYTES * (size_t)want->n_cols : 0;
 }
 
 /* At least one row, if there is any. */
@@ -102,30 +34,6 @@ rows_that_fit(size_t max_bytes, size_t shared, size_t row, uint64_t n_rows)
     n = max_bytes > shared ? (max_bytes - shared) / row : 0;
     n = n > 0 ? n : 1;
     return n < n_rows ? n : n_rows;
-}
-
-/* Asks for the memory of the rows from `first` on. */
-static void
-prefetch_rows(const ps_store_t *self,
-              const ps_slice_t *want,
-              const ps_payload_t *rows,
-              uint64_t first,
-              uint64_t n_rows)
-{
-    uint64_t end = first + AHEAD < n_rows ? first + AHEAD : n_rows;
-
-    for (uint64_t i = first; i < end; i++) {
-        uint64_t row = ps_slice_row(want, rows, i);
-
-        if (self->is_array) {
-            ps_array_rows_prefetch(&self->array, row);
-        } else {
-            ps_row_index_prefetch(&self->indexed.index, row);
-        }
-    }
-    for (uint64_t i = first; !self->is_array && i < end; i++) {
-        ps_indexed_rows_prefetch(&self->indexed, ps_slice_row(want, rows, i));
-    }
 }
 
 /* Whole neighbouring rows: one copy. */
@@ -154,9 +62,7 @@ read_dense(ps_store_t *self,
         return;
     }
     for (uint64_t i = 0; i < n_rows; i++) {
-        if (i % AHEAD == 0) {
-            prefetch_rows(self, want, rows, i, n_rows);
-        }
+        ps_store_prefetch(self, want, rows, i, n_rows);
         ps_store_read(self, ps_slice_row(want, rows, i), columns, want->n_cols,
                       ret_values + i * row_bytes);
     }
@@ -171,191 +77,33 @@ gather_dense(ps_store_t *self,
              ps_payload_t **ret_payload,
              psd_error_t *err)
 {
-    PSD_AUTO(reply_done) reply_t reply = {0};
+    PSD_AUTO(ps_reply_done) ps_reply_t reply = {0};
     size_t row_bytes = 0;
-    size_t shared = 0;
-    size_t values = 0;
     uint64_t n = 0;
     ps_payload_t *payload = NULL;
 
-    dense_costs(self, want, &row_bytes, &shared);
-    n = rows_that_fit(max_bytes, shared, row_bytes, want->n_rows);
+    dense_costs(self, want, &row_bytes, &reply.index_size);
+    n = rows_that_fit(max_bytes, reply.index_size, row_bytes, want->n_rows);
+    reply.keys_size = want->rows == PS_ROWS_LIST ? n * PS_KEY_BYTES : 0;
     if (__builtin_mul_overflow(n, (size_t)want->n_cols * self->shape.value_size,
-                               &values) ||
-        !reply_init(&reply, want->rows == PS_ROWS_LIST ? n * KEY_BYTES : 0,
-                    shared, values)) {
-        return no_memory(n, err);
+                               &reply.values_size) ||
+        !ps_reply_init(&reply)) {
+        return ps_reply_no_memory(n, err);
     }
-    if (reply.keys.size > 0) {
-        memcpy(writable(reply.keys), rows->keys.data, reply.keys.size);
+    if (reply.keys_size > 0) {
+        memcpy(reply.keys, rows->keys.data, reply.keys_size);
     }
-    if (shared > 0) {
-        memcpy(writable(reply.index), rows->index.data, shared);
+    if (reply.index_size > 0) {
+        memcpy(reply.index, rows->index.data, reply.index_size);
     }
-    read_dense(self, want, rows, n, writable(reply.values));
-    payload = reply_finish(&reply);
+    read_dense(self, want, rows, n, reply.values);
+    payload = ps_reply_finish(&reply);
     if (payload == NULL) {
-        return no_memory(n, err);
+        return ps_reply_no_memory(n, err);
     }
     *ret_slice = *want;
     ret_slice->n_rows = n;
     ret_slice->n_values = n * want->n_cols;
-    *ret_payload = payload;
-    return PSD_OK;
-}
-
-/* Where the entries of a row go; columns NULL: they are only counted. */
-typedef struct entry_sink {
-    uint8_t *columns;
-    uint8_t *values;
-    uint64_t n;
-} entry_sink_t;
-
-/* Entries of a row that is not sparse: read in pieces, zeros left out. */
-static void
-scan_entries(ps_store_t *self, uint64_t row, entry_sink_t *sink)
-{
-    const ps_row_shape_t *shape = &self->shape;
-    _Alignas(8) uint8_t piece[SCAN_VALUES * 8];
-
-    for (uint32_t col = 0; col < shape->width;) {
-        uint32_t left = shape->width - col;
-        uint32_t n = left < SCAN_VALUES ? left : SCAN_VALUES;
-        ps_columns_t columns = {.first = shape->first_col + col};
-
-        ps_store_read(self, row, columns, n, piece);
-        for (uint32_t i = 0; i < n; i++) {
-            const uint8_t *value = piece + (size_t)i * shape->value_size;
-
-            if (ps_value_is_zero(shape->type, value)) {
-                continue;
-            }
-            if (sink->columns != NULL) {
-                ps_store_u32(sink->columns + COLUMN_BYTES * sink->n,
-                             columns.first + i);
-                ps_values_copy(sink->values + sink->n * shape->value_size,
-                               value, 1, shape->value_size);
-            }
-            sink->n++;
-        }
-        col += n;
-    }
-}
-
-/* Adds the entries of a row that are not zero. */
-static void
-take_entries(ps_store_t *self, uint64_t row, entry_sink_t *sink)
-{
-    const ps_row_shape_t *shape = &self->shape;
-    ps_row_t found = {0};
-    bool is_found =
-        !self->is_array && ps_indexed_rows_find(&self->indexed, row, &found);
-
-    if (is_found && found.sparse != NULL) {
-        bool is_kept = sink->columns != NULL;
-
-        sink->n += ps_sparse_row_entries(
-            found.sparse, shape,
-            is_kept ? sink->columns + COLUMN_BYTES * sink->n : NULL,
-            is_kept ? sink->values + sink->n * shape->value_size : NULL);
-        return;
-    }
-    if ((is_found || self->is_array) || !ps_init_is_zero(&self->spec.init)) {
-        scan_entries(self, row, sink);
-    }
-}
-
-/* The counts of the rows that fit. */
-typedef struct counts {
-    uint32_t *items; /* owned */
-    size_t n;
-    size_t capacity;
-    uint64_t n_entries; /* their sum */
-} counts_t;
-
-static void
-counts_done(counts_t *self)
-{
-    ps_free(self->items);
-}
-
-static bool
-count_entries(ps_store_t *self,
-              const ps_slice_t *want,
-              const ps_payload_t *rows,
-              size_t max_bytes,
-              counts_t *ret)
-{
-    size_t entry = COLUMN_BYTES + self->shape.value_size;
-    size_t used = 0;
-
-    for (uint64_t i = 0; i < want->n_rows; i++) {
-        entry_sink_t sink = {0};
-        size_t row = COUNT_BYTES;
-
-        if (i % AHEAD == 0) {
-            prefetch_rows(self, want, rows, i, want->n_rows);
-        }
-        take_entries(self, ps_slice_row(want, rows, i), &sink);
-        row += sink.n * entry + (want->rows == PS_ROWS_LIST ? KEY_BYTES : 0);
-        if (ret->n > 0 && (used > max_bytes || row > max_bytes - used)) {
-            return true;
-        }
-        if (!ps_grow(&ret->items, &ret->capacity, ret->n + 1,
-                     sizeof *ret->items)) {
-            return false;
-        }
-        ret->items[ret->n++] = (uint32_t)sink.n;
-        ret->n_entries += sink.n;
-        used += row;
-    }
-    return true;
-}
-
-static psd_status_t
-gather_sparse(ps_store_t *self,
-              const ps_slice_t *want,
-              const ps_payload_t *rows,
-              size_t max_bytes,
-              ps_slice_t *ret_slice,
-              ps_payload_t **ret_payload,
-              psd_error_t *err)
-{
-    PSD_AUTO(reply_done) reply_t reply = {0};
-    PSD_AUTO(counts_done) counts_t counts = {0};
-    entry_sink_t sink = {0};
-    size_t heads = 0;
-    ps_payload_t *payload = NULL;
-
-    if (!count_entries(self, want, rows, max_bytes, &counts)) {
-        return no_memory(want->n_rows, err);
-    }
-    heads = counts.n * COUNT_BYTES;
-    if (!reply_init(&reply,
-                    want->rows == PS_ROWS_LIST ? counts.n * KEY_BYTES : 0,
-                    heads + counts.n_entries * COLUMN_BYTES,
-                    counts.n_entries * self->shape.value_size)) {
-        return no_memory(counts.n, err);
-    }
-    if (reply.keys.size > 0) {
-        memcpy(writable(reply.keys), rows->keys.data, reply.keys.size);
-    }
-    if (counts.n > 0) {
-        memcpy(writable(reply.index), counts.items, heads);
-    }
-    sink.columns = writable(reply.index) + heads;
-    sink.values = writable(reply.values);
-    for (size_t i = 0; i < counts.n; i++) {
-        take_entries(self, ps_slice_row(want, rows, i), &sink);
-    }
-    assert(sink.n == counts.n_entries);
-    payload = reply_finish(&reply);
-    if (payload == NULL) {
-        return no_memory(counts.n, err);
-    }
-    *ret_slice = *want;
-    ret_slice->n_rows = counts.n;
-    ret_slice->n_values = counts.n_entries;
     *ret_payload = payload;
     return PSD_OK;
 }
@@ -376,8 +124,8 @@ gather_named(ps_store_t *self,
         named.cols = PS_COLS_ALL;
         named.first_col = 0;
         named.n_cols = 0;
-        return gather_sparse(self, &named, rows, max_bytes, ret_slice,
-                             ret_payload, err);
+        return ps_store_gather_sparse(self, &named, rows, max_bytes, ret_slice,
+                                      ret_payload, err);
     }
     return gather_dense(self, &named, rows, max_bytes, ret_slice, ret_payload,
                         err);
@@ -387,7 +135,7 @@ gather_named(ps_store_t *self,
 static size_t
 present_limit(const ps_store_t *self, const ps_slice_t *want, size_t max_bytes)
 {
-    size_t row = KEY_BYTES + COUNT_BYTES;
+    size_t row = PS_KEY_BYTES + PS_COUNT_BYTES;
     size_t shared = 0;
 
     if (want->layout == PS_LAYOUT_DENSE) {
@@ -409,20 +157,23 @@ gather_present(ps_store_t *self,
 {
     PSD_AUTO(ps_present_rows_done) ps_present_rows_t present = {0};
     ps_slice_t named = *want;
-    ps_payload_t names = {.index = rows->index};
+    ps_payload_t names = {0};
     ps_slice_t got = {0};
     psd_status_t rc = PSD_OK;
 
+    if (want->cols == PS_COLS_LIST) {
+        names.index = rows->index;
+    }
     named.rows = PS_ROWS_LIST;
     named.first_row = 0;
     if (!ps_present_rows_find(self, want->first_row, want->n_rows,
                               present_limit(self, &named, max_bytes),
                               &present)) {
-        return no_memory(want->n_rows, err);
+        return ps_reply_no_memory(want->n_rows, err);
     }
     named.n_rows = present.n;
     names.keys =
-        (ps_bytes_t){(const uint8_t *)present.keys, present.n * KEY_BYTES};
+        (ps_bytes_t){(const uint8_t *)present.keys, present.n * PS_KEY_BYTES};
     rc = gather_named(self, &named, &names, max_bytes, &got, ret_payload, err);
     if (rc != PSD_OK) {
         return rc;

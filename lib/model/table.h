@@ -105,8 +105,9 @@ PSD_MUST_CHECK psd_status_t ps_table_spec_copy(const ps_table_spec_t *self,
                                                ps_table_spec_t *ret_spec,
                                                psd_error_t *err);
 /* Fills in what the cluster chooses: n_col_slices (as many as keep a dense row
- * slice at or under 16 MiB), n_partitions (default_partitions row slices, but
- * not more than rows), so that ps_table_spec_check passes. */
+ * slice at or under 16 MiB, and divide n_partitions), n_partitions
+ * (default_partitions row slices, but not more than rows), so that
+ * ps_table_spec_check passes. */
 void ps_table_spec_settle(ps_table_spec_t *self, uint32_t default_partitions);
 /*
  * True to every rule: bounds above; integer types take add and assign only and
@@ -126,6 +127,7 @@ PSD_MUST_CHECK psd_status_t ps_table_spec_check(const ps_table_spec_t *self,
  *   ack         memory | replica | disk
  *   updater     add | assign | sgd[:alpha=F,l1=F,l2=F] |
  *               adagrad[:alpha=F,beta=F,l1=F,l2=F] | ftrl[:…]
+ *               (not named: alpha 0.1, beta 1, l1 0, l2 0)
  *   init        zero | constant:V | uniform:LOW,HIGH | normal:MEAN,STD
  *   partition   range | hash | list:ROW,ROW,…
  */

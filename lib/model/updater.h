@@ -12,7 +12,9 @@
  *                   w = 0 if |z| <= l1, else
  *                   -(z - sign(z) l1) / ((beta + sqrt(n)) / alpha + l2)
  *          prox(x, eta) = soft(x, l1 eta) / (1 + l2 eta)
- *          All arithmetic is done in the table's type.
+ *          All arithmetic is done in the table's type. Where beta + sqrt(s) or
+ *          ftrl's divisor is 0, no gradient has been seen: eta is then 0, and
+ *          ftrl's w is 0.
  * Shape    state is n_state arrays of the row's width, of the table's type,
  *          one behind the other: adagrad {s}; ftrl {z, n}; else none
  * Source   McMahan et al., KDD 2013, algorithm 1 (ftrl); Duchi et al., JMLR
