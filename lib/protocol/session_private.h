@@ -73,6 +73,7 @@ struct ps_part {
     uint64_t pause_ms; /* nothing is sent before this time */
     uint32_t pauses;   /* since the last success */
     bool ready;        /* in the ring of its link */
+    bool blocked;      /* its next mark waits for the values of a pull */
 };
 TAILQ_HEAD(ps_parts, ps_part);
 

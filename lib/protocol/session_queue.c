@@ -205,6 +205,22 @@ has_credits(const ps_link_t *link, const ps_op_t *op)
            op->bytes <= link->credit_bytes - link->sent_bytes;
 }
 
+/* A mark goes behind the values that were asked for before it: once it has
+ * gone, the next clock may close, and they would be those of a later one. */
+static bool
+waits_for_values(const ps_part_t *part, const ps_op_t *op)
+{
+    const ps_op_t *before = TAILQ_FIRST(&part->ops);
+
+    while (op->kind == PS_KIND_MARK && before != op) {
+        if (before->kind == PS_KIND_PULL || before->pull) {
+            return true;
+        }
+        before = TAILQ_NEXT(before, in_list);
+    }
+    return false;
+}
+
 void
 ps_link_flush(ps_session_t *self,
               uint64_t now_ms,
@@ -221,7 +237,8 @@ ps_link_flush(ps_session_t *self,
             return;
         }
         leave_ring(part);
-        if (op == NULL) {
+        part->blocked = op != NULL && waits_for_values(part, op);
+        if (op == NULL || part->blocked) {
             continue;
         }
         op->sent = true;
@@ -281,6 +298,9 @@ detach(ps_op_t *op)
     TAILQ_REMOVE(&part->ops, op, in_list);
     if (part->queued == NULL) {
         leave_ring(part);
+    } else if (part->blocked) {
+        part->blocked = false;
+        ps_part_make_ready(part, UINT64_MAX); /* a pause has lost its reason */
     }
     if (TAILQ_EMPTY(&part->ops)) {
         TAILQ_REMOVE(&part->link->active, part, in_active);
