@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/partition_work.h"
-
-#define ENDED_JOBS_MAX 256 /* jobs kept so that their late workers are told */
+#include "protocol/shard_state.h"
 
 psd_status_t
 ps_shard_new(const ps_shard_args_t *args,
@@ -26,35 +24,6 @@ ps_shard_new(const ps_shard_args_t *args,
     return PSD_OK;
 }
 
-static void
-table_destroy(ps_shard_table_t **self_p)
-{
-    ps_shard_table_t *self = self_p == NULL ? NULL : *self_p;
-
-    if (self == NULL) {
-        return;
-    }
-    for (uint32_t i = 0;
-         self->partitions != NULL && i < self->spec.n_partitions; i++) {
-        ps_partition_destroy(&self->partitions[i]);
-    }
-    ps_free(self->partitions);
-    ps_free(self->routes);
-    ps_table_spec_done(&self->spec);
-    ps_free(self);
-    *self_p = NULL;
-}
-
-static void
-job_destroy(ps_job_t **self_p)
-{
-    if (*self_p != NULL) {
-        ps_job_done(*self_p);
-        ps_free(*self_p);
-        *self_p = NULL;
-    }
-}
-
 void
 ps_shard_destroy(ps_shard_t **self_p)
 {
@@ -69,13 +38,13 @@ ps_shard_destroy(ps_shard_t **self_p)
     while (ps_map_next(&self->tables, &at, &key, &value)) {
         ps_shard_table_t *table = value;
 
-        table_destroy(&table);
+        ps_shard_table_destroy(&table);
     }
     at = 0;
     while (ps_map_next(&self->jobs, &at, &key, &value)) {
         ps_job_t *job = value;
 
-        job_destroy(&job);
+        ps_shard_job_destroy(&job);
     }
     ps_map_done(&self->tables);
     ps_map_done(&self->jobs);
@@ -209,132 +178,14 @@ step_message(ps_shard_t *self, const ps_event_t *event)
     return PSD_OK;
 }
 
-static bool
-is_here(const ps_shard_t *self, const ps_route_t *route)
-{
-    return route->incarnation == self->args.incarnation &&
-           route->shard == self->args.shard;
-}
-
-static psd_status_t
-new_table(const ps_event_t *event, ps_shard_table_t **ret, psd_error_t *err)
-{
-    PSD_AUTO(table_destroy)
-    ps_shard_table_t *table = ps_alloc(1, sizeof *table);
-    psd_status_t rc;
-
-    if (table == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a table");
-    }
-    rc = ps_table_spec_copy(event->spec, &table->spec, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    table->id = event->table;
-    table->routes = ps_alloc(event->n_routes, sizeof *table->routes);
-    table->partitions = ps_alloc(event->n_routes, sizeof(ps_partition_t *));
-    if (table->routes == NULL || table->partitions == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a table");
-    }
-    *ret = table;
-    table = NULL;
-    return PSD_OK;
-}
-
-/* Makes the partitions that are to be here and are not; all or none. */
-static psd_status_t
-make_partitions(ps_shard_t *self,
-                ps_shard_table_t *table,
-                const ps_event_t *event,
-                psd_error_t *err)
-{
-    ps_partition_t **made = ps_alloc(event->n_routes, sizeof *made);
-    psd_status_t rc = PSD_OK;
-
-    if (made == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a table");
-    }
-    for (uint32_t i = 0; i < event->n_routes && rc == PSD_OK; i++) {
-        if (table->partitions[i] == NULL && is_here(self, &event->routes[i])) {
-            rc = ps_partition_new(&table->spec, table->id, i,
-                                  event->routes[i].epoch, &made[i], err);
-        }
-    }
-    for (uint32_t i = 0; i < event->n_routes; i++) {
-        if (rc != PSD_OK) {
-            ps_partition_destroy(&made[i]);
-        } else if (made[i] != NULL) {
-            table->partitions[i] = made[i];
-        }
-    }
-    ps_free(made);
-    return rc;
-}
-
-/* The map of a table as it is now: partitions come, go, or get a new epoch. */
-static psd_status_t
-step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
-{
-    ps_shard_table_t *table = ps_map_get(&self->tables, event->table);
-    ps_shard_table_t *fresh = NULL;
-    psd_status_t rc;
-
-    if (table == NULL) {
-        rc = new_table(event, &fresh, err);
-        if (rc != PSD_OK) {
-            return rc;
-        }
-        table = fresh;
-    }
-    rc = make_partitions(self, table, event, err);
-    if (rc == PSD_OK && fresh != NULL &&
-        !ps_map_put(&self->tables, event->table, fresh)) {
-        rc = psd_error_set(err, PSD_NOMEM, "no memory for a table");
-    }
-    if (rc != PSD_OK) {
-        table_destroy(&fresh);
-        return psd_error_wrap(err, rc, "table %s", event->spec->name);
-    }
-    memcpy(table->routes, event->routes,
-           event->n_routes * sizeof *table->routes);
-    for (uint32_t i = 0; i < event->n_routes; i++) {
-        ps_partition_t *partition = table->partitions[i];
-
-        if (partition == NULL) {
-            continue;
-        }
-        if (is_here(self, &event->routes[i])) {
-            partition->epoch = event->routes[i].epoch;
-        } else {
-            ps_partition_leave(self, partition, table);
-            ps_partition_destroy(&table->partitions[i]);
-        }
-    }
-    return PSD_OK;
-}
-
-static void
-step_drop(ps_shard_t *self, const ps_event_t *event)
-{
-    ps_shard_table_t *table = ps_map_remove(&self->tables, event->table);
-
-    for (uint32_t i = 0; table != NULL && i < table->spec.n_partitions; i++) {
-        if (table->partitions[i] != NULL) {
-            ps_partition_leave(self, table->partitions[i], NULL);
-        }
-    }
-    table_destroy(&table);
-}
-
-/* Calls every partition of this shard in the order of tables and numbers. */
-static psd_status_t
-for_each_partition(ps_shard_t *self,
-                   psd_status_t (*visit)(ps_shard_t *self,
-                                         ps_partition_t *partition,
-                                         const void *arg,
-                                         psd_error_t *err),
-                   const void *arg,
-                   psd_error_t *err)
+psd_status_t
+ps_shard_visit(ps_shard_t *self,
+               psd_status_t (*visit)(ps_shard_t *self,
+                                     ps_partition_t *partition,
+                                     const void *arg,
+                                     psd_error_t *err),
+               const void *arg,
+               psd_error_t *err)
 {
     size_t at = 0;
     uint64_t id = 0;
@@ -357,27 +208,6 @@ for_each_partition(ps_shard_t *self,
 }
 
 static psd_status_t
-visit_job(ps_shard_t *self,
-          ps_partition_t *partition,
-          const void *arg,
-          psd_error_t *err)
-{
-    return ps_partition_job(self, partition, arg, err);
-}
-
-static psd_status_t
-visit_advance(ps_shard_t *self,
-              ps_partition_t *partition,
-              const void *arg,
-              psd_error_t *err)
-{
-    (void)arg;
-    (void)err;
-    ps_partition_advance(self, partition);
-    return PSD_OK;
-}
-
-static psd_status_t
 visit_tick(ps_shard_t *self,
            ps_partition_t *partition,
            const void *arg,
@@ -387,72 +217,6 @@ visit_tick(ps_shard_t *self,
     (void)err;
     ps_partition_tick(self, partition);
     return PSD_OK;
-}
-
-static bool
-has_ended(const ps_job_t *job)
-{
-    for (size_t i = 0; i < job->n_workers; i++) {
-        if (ps_worker_is_live(&job->workers[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Forgets the oldest ended jobs above ENDED_JOBS_MAX. */
-static void
-forget_ended_jobs(ps_shard_t *self)
-{
-    while (self->jobs.count > ENDED_JOBS_MAX) {
-        ps_job_t *oldest = NULL;
-        size_t at = 0;
-        uint64_t id = 0;
-        void *value = NULL;
-
-        while (ps_map_next(&self->jobs, &at, &id, &value)) {
-            ps_job_t *job = value;
-
-            if (has_ended(job) && (oldest == NULL || job->id < oldest->id)) {
-                oldest = job;
-            }
-        }
-        if (oldest == NULL) {
-            return;
-        }
-        (void)ps_map_remove(&self->jobs, oldest->id);
-        job_destroy(&oldest);
-    }
-}
-
-static psd_status_t
-step_job(ps_shard_t *self, const ps_job_t *job, psd_error_t *err)
-{
-    ps_job_t *known = ps_map_get(&self->jobs, job->id);
-    ps_job_t *fresh = NULL;
-    psd_status_t rc;
-
-    if (known != NULL && known->version >= job->version) {
-        return PSD_OK;
-    }
-    fresh = ps_alloc(1, sizeof *fresh);
-    if (fresh == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a job");
-    }
-    rc = ps_job_copy(job, fresh, err);
-    if (rc == PSD_OK) {
-        rc = for_each_partition(self, visit_job, job, err);
-    }
-    if (rc == PSD_OK && !ps_map_put(&self->jobs, job->id, fresh)) {
-        rc = psd_error_set(err, PSD_NOMEM, "no memory for a job");
-    }
-    if (rc != PSD_OK) {
-        job_destroy(&fresh);
-        return psd_error_wrap(err, rc, "job %s", job->name);
-    }
-    job_destroy(&known);
-    forget_ended_jobs(self);
-    return for_each_partition(self, visit_advance, NULL, err);
 }
 
 psd_status_t
@@ -470,16 +234,16 @@ ps_shard_step(ps_shard_t *self,
         rc = step_message(self, event);
         break;
     case PS_EVENT_TICK:
-        rc = for_each_partition(self, visit_tick, NULL, err);
+        rc = ps_shard_visit(self, visit_tick, NULL, err);
         break;
     case PS_EVENT_TABLE:
-        rc = step_table(self, event, err);
+        rc = ps_shard_step_table(self, event, err);
         break;
     case PS_EVENT_DROP:
-        step_drop(self, event);
+        ps_shard_step_drop(self, event);
         break;
     case PS_EVENT_JOB:
-        rc = step_job(self, event->job, err);
+        rc = ps_shard_step_job(self, event->job, err);
         break;
     case PS_EVENT_GONE:
         ps_peers_gone(&self->peers, event->conn);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The inside of a shard, shared by the files that are the shard: shard.c (step
- * and dispatch), shard_info.c (looking), partition*.c (one partition's work),
- * answer.c (what goes back).
+ * and dispatch), shard_table.c and shard_job.c (what the registry says),
+ * shard_info.c (looking), partition*.c (one partition's work), answer.c (what
+ * goes back).
  */
 #ifndef PS_PROTOCOL_SHARD_STATE_H
 #define PS_PROTOCOL_SHARD_STATE_H
@@ -30,6 +31,27 @@ struct ps_shard {
     uint64_t now_ms;
     ps_outbox_t *outbox;
 };
+
+/* Calls every partition that is here, until one call fails. */
+PSD_MUST_CHECK psd_status_t
+ps_shard_visit(ps_shard_t *self,
+               psd_status_t (*visit)(ps_shard_t *self,
+                                     ps_partition_t *partition,
+                                     const void *arg,
+                                     psd_error_t *err),
+               const void *arg,
+               psd_error_t *err);
+/* The map of a table as it is now: partitions come, go, or get a new epoch. */
+PSD_MUST_CHECK psd_status_t ps_shard_step_table(ps_shard_t *self,
+                                                const ps_event_t *event,
+                                                psd_error_t *err);
+void ps_shard_step_drop(ps_shard_t *self, const ps_event_t *event);
+PSD_MUST_CHECK psd_status_t ps_shard_step_job(ps_shard_t *self,
+                                              const ps_job_t *job,
+                                              psd_error_t *err);
+/* Take NULL, null what they point at. */
+void ps_shard_table_destroy(ps_shard_table_t **self_p);
+void ps_shard_job_destroy(ps_job_t **self_p);
 
 /* answer.c: each appends to the step's outbox; when there is no memory for an
  * answer it is left out, and the client asks again. */

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables come, move and go: which partitions this shard holds. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/partition_work.h"
+
+void
+ps_shard_table_destroy(ps_shard_table_t **self_p)
+{
+    ps_shard_table_t *self = self_p == NULL ? NULL : *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    for (uint32_t i = 0;
+         self->partitions != NULL && i < self->spec.n_partitions; i++) {
+        ps_partition_destroy(&self->partitions[i]);
+    }
+    ps_free(self->partitions);
+    ps_free(self->routes);
+    ps_table_spec_done(&self->spec);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+static bool
+is_here(const ps_shard_t *self, const ps_route_t *route)
+{
+    return route->incarnation == self->args.incarnation &&
+           route->shard == self->args.shard;
+}
+
+static psd_status_t
+new_table(const ps_event_t *event, ps_shard_table_t **ret, psd_error_t *err)
+{
+    PSD_AUTO(ps_shard_table_destroy)
+    ps_shard_table_t *table = ps_alloc(1, sizeof *table);
+    psd_status_t rc;
+
+    if (table == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a table");
+    }
+    rc = ps_table_spec_copy(event->spec, &table->spec, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    table->id = event->table;
+    table->routes = ps_alloc(event->n_routes, sizeof *table->routes);
+    table->partitions = ps_alloc(event->n_routes, sizeof(ps_partition_t *));
+    if (table->routes == NULL || table->partitions == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a table");
+    }
+    *ret = table;
+    table = NULL;
+    return PSD_OK;
+}
+
+/* Makes the partitions that are to be here and are not; all or none. */
+static psd_status_t
+make_partitions(ps_shard_t *self,
+                ps_shard_table_t *table,
+                const ps_event_t *event,
+                psd_error_t *err)
+{
+    ps_partition_t **made = ps_alloc(event->n_routes, sizeof *made);
+    psd_status_t rc = PSD_OK;
+
+    if (made == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a table");
+    }
+    for (uint32_t i = 0; i < event->n_routes && rc == PSD_OK; i++) {
+        if (table->partitions[i] == NULL && is_here(self, &event->routes[i])) {
+            rc = ps_partition_new(&table->spec, table->id, i,
+                                  event->routes[i].epoch, &made[i], err);
+        }
+    }
+    for (uint32_t i = 0; i < event->n_routes; i++) {
+        if (rc != PSD_OK) {
+            ps_partition_destroy(&made[i]);
+        } else if (made[i] != NULL) {
+            table->partitions[i] = made[i];
+        }
+    }
+    ps_free(made);
+    return rc;
+}
+
+psd_status_t
+ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
+{
+    ps_shard_table_t *table = ps_map_get(&self->tables, event->table);
+    ps_shard_table_t *fresh = NULL;
+    psd_status_t rc;
+
+    if (table == NULL) {
+        rc = new_table(event, &fresh, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        table = fresh;
+    }
+    rc = make_partitions(self, table, event, err);
+    if (rc == PSD_OK && fresh != NULL &&
+        !ps_map_put(&self->tables, event->table, fresh)) {
+        rc = psd_error_set(err, PSD_NOMEM, "no memory for a table");
+    }
+    if (rc != PSD_OK) {
+        ps_shard_table_destroy(&fresh);
+        return psd_error_wrap(err, rc, "table %s", event->spec->name);
+    }
+    memcpy(table->routes, event->routes,
+           event->n_routes * sizeof *table->routes);
+    for (uint32_t i = 0; i < event->n_routes; i++) {
+        ps_partition_t *partition = table->partitions[i];
+
+        if (partition == NULL) {
+            continue;
+        }
+        if (is_here(self, &event->routes[i])) {
+            partition->epoch = event->routes[i].epoch;
+        } else {
+            ps_partition_leave(self, partition, table);
+            ps_partition_destroy(&table->partitions[i]);
+        }
+    }
+    return PSD_OK;
+}
+
+void
+ps_shard_step_drop(ps_shard_t *self, const ps_event_t *event)
+{
+    ps_shard_table_t *table = ps_map_remove(&self->tables, event->table);
+
+    for (uint32_t i = 0; table != NULL && i < table->spec.n_partitions; i++) {
+        if (table->partitions[i] != NULL) {
+            ps_partition_leave(self, table->partitions[i], NULL);
+        }
+    }
+    ps_shard_table_destroy(&table);
+}
