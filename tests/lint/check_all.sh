@@ -113,6 +113,7 @@ run form python3 $lint/check_form.py
 run rooms python3 $lint/check_rooms.py
 run calls python3 $lint/check_calls.py
 run config python3 $lint/check_config.py
+run statuses python3 $lint/check_statuses.py
 run format check_format
 run exports check_exports
 run shellcheck shellcheck --external-sources "${scripts[@]}"

@@ -14,6 +14,8 @@ SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 BANNED_H = SPDX + "#pragma GCC poison strcpy malloc exit usleep\n"
 PUBLIC_H = SPDX + "#define PSD_EXPORT\nPSD_EXPORT int psd_one(void);\n"
 MAP = SPDX + "LIBPSD_0 {\nglobal:\n    psd_one;\nlocal:\n    *;\n};\n"
+STATUS_H = SPDX + '#define MAP(X) X(OK, 0, "E0000", 0, "ok", "nothing")\n'
+STATUS_LINE = "| E0000 | `OK` | 0 | 0 | ok | nothing |\n"
 GOOD = {
     "lib/base/banned.h": BANNED_H,
     "lib/base/one.h": SPDX + "int ps_one(void);\n",
@@ -33,6 +35,8 @@ GOOD = {
                      "  control: x\n# How many.\n#shards: 2\n",
     "scripts/one.sh": "#!/bin/sh\n# SPDX-License-Identifier: Apache-2.0\n"
                       "echo one\n",
+    "lib/include/psd/status.h": STATUS_H,
+    "docs/errors.md": STATUS_LINE,
     ".clang-format": None,  # the real one
 }
 
@@ -59,6 +63,10 @@ def call(expression):
 
 # (check, path, new content, what it must say)
 BREAKS = [
+    ("statuses", "docs/errors.md", "# Errors\n", "missing: | E0000 | `OK`"),
+    ("statuses", "docs/errors.md",
+     STATUS_LINE + "| E9999 | `NO` | 9 | 9 | no | no |\n",
+     "not in lib/include/psd/status.h: | E9999"),
     ("form", "lib/base/a.c", "int x;\n", "lib/base/a.c:1: no line with SPDX"),
     ("form", "scripts/a", "#!/bin/sh\necho\n", "scripts/a:1: no line"),
     ("form", "lib/base/a.c", source("int x; // y"), "a.c:2: // is a leftover"),
