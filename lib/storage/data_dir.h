@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_data_dir - the directory that one psd keeps its state in, one at a time */
+#ifndef PS_STORAGE_DATA_DIR_H
+#define PS_STORAGE_DATA_DIR_H
+
+#include "psd/status.h"
+
+/*
+ * Makes DIR and what is missing above it (0700), and locks it: DIR/lock, which
+ * holds our pid as text. The lock ends with the process, however that ends; the
+ * file stays.
+ *
+ * ret_fd  out  the lock's file; closing it unlocks
+ *
+ * Errors: PSD_IO; PSD_BUSY another process holds it, naming its pid.
+ */
+PSD_MUST_CHECK psd_status_t ps_data_dir_lock(const char *dir,
+                                             int *ret_fd,
+                                             psd_error_t *err);
+#endif

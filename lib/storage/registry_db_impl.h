@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_registry_db from inside: its statements; for the files of registry_db. */
+#ifndef PS_STORAGE_REGISTRY_DB_IMPL_H
+#define PS_STORAGE_REGISTRY_DB_IMPL_H
+
+#include "storage/query.h"
+#include "storage/registry_db.h"
+
+#define PS_REGISTRY_DB_ID INT64_C(0x70735247) /* application_id: "psRG" */
+#define PS_EVENTS_KEPT 100000                 /* rows of the history */
+
+/* X(NAME, table that errors name, SQL). What is done here in SQL, registry.c's
+ * apply does in memory: the two must agree. */
+#define PS_STATEMENTS(X)                                                      \
+    X(BEGIN, "cluster", "BEGIN IMMEDIATE")                                    \
+    X(COMMIT, "cluster", "COMMIT")                                            \
+    X(ROLLBACK, "cluster", "ROLLBACK")                                        \
+    X(EVENT_ADD, "events",                                                    \
+      "INSERT INTO events(unix_ms, epoch, kind, text) VALUES(?, ?, ?, ?)")    \
+    X(EVENT_CUT, "events", "DELETE FROM events WHERE id <= ?")                \
+    X(CLUSTER_ADD, "cluster",                                                 \
+      "INSERT INTO cluster(id, name, uuid, epoch, sessions, last_table, "     \
+      "last_job, created_unix_ms) VALUES(1, ?, ?, ?, ?, ?, ?, ?)")            \
+    X(CLUSTER_SET, "cluster",                                                 \
+      "UPDATE cluster SET epoch = ?, sessions = max(sessions, ?), "           \
+      "last_table = max(last_table, ?), last_job = max(last_job, ?)")         \
+    X(NODE_PUT, "nodes",                                                      \
+      "INSERT INTO nodes(name, incarnation, control, started_unix_ms) "       \
+      "VALUES(?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET "                   \
+      "incarnation = excluded.incarnation, control = excluded.control, "      \
+      "started_unix_ms = excluded.started_unix_ms RETURNING id")              \
+    X(SHARD_COUNT, "shards", "SELECT count(*) FROM shards WHERE node_id = ?") \
+    X(SHARD_PUT, "shards",                                                    \
+      "INSERT INTO shards(node_id, shard, tcp, ipc) VALUES(?, ?, ?, ?) "      \
+      "ON CONFLICT(node_id, shard) DO UPDATE SET tcp = excluded.tcp, "        \
+      "ipc = excluded.ipc")                                                   \
+    X(SHARD_CUT, "shards",                                                    \
+      "DELETE FROM shards WHERE node_id = ? AND shard >= ?")                  \
+    X(PARTITIONS_MOVE, "partitions",                                          \
+      "UPDATE partitions SET epoch = ?2, shard = CASE WHEN ?3 = ?4 "          \
+      "THEN shard ELSE (table_id - 1 + partition) % ?3 END "                  \
+      "WHERE node_id = ?1")                                                   \
+    X(TABLES_LOST, "tables",                                                  \
+      "UPDATE tables SET rows_lost = 1 WHERE id IN "                          \
+      "(SELECT table_id FROM partitions WHERE node_id = ?)")                  \
+    X(TABLE_ADD, "tables",                                                    \
+      "INSERT INTO tables(id, name, created_unix_ms, rows_lost, n_rows, "     \
+      "n_cols, type, row_format, keys, updater, init, seed, n_partitions, "   \
+      "n_col_slices, partition_by, replicas, ack, allow_nonfinite) "          \
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")         \
+    X(PARTITION_ADD, "partitions",                                            \
+      "INSERT INTO partitions(table_id, partition, node_id, shard, epoch) "   \
+      "VALUES(?, ?, (SELECT id FROM nodes WHERE incarnation = ?), ?, ?)")     \
+    X(TABLE_CLOSE, "jobs",                                                    \
+      "UPDATE jobs SET version = version + 1 WHERE id IN "                    \
+      "(SELECT job_id FROM job_tables WHERE table_id = ?)")                   \
+    X(TABLE_DROP, "tables", "DELETE FROM tables WHERE id = ?")                \
+    X(JOB_PUT, "jobs",                                                        \
+      "INSERT INTO jobs(id, name, max_delay, version, stopped, n_expected, "  \
+      "created_unix_ms, ended) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7, CASE WHEN " \
+      "?8 THEN 0 ELSE (SELECT coalesce(max(ended), 0) + 1 FROM jobs) END) "   \
+      "ON CONFLICT(id) DO UPDATE SET version = excluded.version, "            \
+      "stopped = excluded.stopped, ended = CASE WHEN ended <> 0 THEN ended "  \
+      "ELSE excluded.ended END")                                              \
+    X(WORKER_PUT, "workers",                                                  \
+      "INSERT INTO workers(job_id, worker, state, n_members, joins, start) "  \
+      "VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(job_id, worker) DO UPDATE SET "   \
+      "state = excluded.state, n_members = excluded.n_members, "              \
+      "joins = excluded.joins, start = excluded.start "                       \
+      "WHERE (state, n_members, joins, start) IS NOT "                        \
+      "(excluded.state, excluded.n_members, excluded.joins, excluded.start)") \
+    X(JOBS_CUT, "jobs",                                                       \
+      "DELETE FROM jobs WHERE ended <> 0 AND id NOT IN (SELECT id FROM jobs " \
+      "WHERE ended <> 0 ORDER BY ended DESC LIMIT ?)")                        \
+    X(JOB_TABLE_ADD, "job_tables",                                            \
+      "INSERT INTO job_tables(job_id, place, table_id) VALUES(?1, "           \
+      "(SELECT coalesce(max(place), 0) + 1 FROM job_tables "                  \
+      "WHERE job_id = ?1), ?2)")                                              \
+    X(JOB_VERSION, "jobs", "UPDATE jobs SET version = ?2 WHERE id = ?1")      \
+    X(CLUSTER_ALL, "cluster",                                                 \
+      "SELECT id, name, uuid, epoch, sessions, last_table, last_job, "        \
+      "created_unix_ms FROM cluster")                                         \
+    X(NODE_ALL, "nodes",                                                      \
+      "SELECT id, name, incarnation, control FROM nodes ORDER BY id")         \
+    X(SHARD_ALL, "shards",                                                    \
+      "SELECT node_id, shard, tcp, ipc FROM shards WHERE node_id = ? "        \
+      "ORDER BY shard")                                                       \
+    X(TABLE_ALL, "tables",                                                    \
+      "SELECT id, name, created_unix_ms, rows_lost, n_rows, n_cols, type, "   \
+      "row_format, keys, updater, init, seed, n_partitions, n_col_slices, "   \
+      "partition_by, replicas, ack, allow_nonfinite FROM tables ORDER BY id") \
+    X(PARTITION_ALL, "partitions",                                            \
+      "SELECT p.table_id, p.partition, n.incarnation, p.shard, p.epoch "      \
+      "FROM partitions p LEFT JOIN nodes n ON n.id = p.node_id "              \
+      "WHERE p.table_id = ? ORDER BY p.partition")                            \
+    X(JOB_ALL, "jobs",                                                        \
+      "SELECT id, name, max_delay, version, stopped, n_expected, "            \
+      "created_unix_ms FROM jobs ORDER BY ended = 0, ended, id")              \
+    X(WORKER_ALL, "workers",                                                  \
+      "SELECT job_id, worker, state, n_members, joins, start FROM workers "   \
+      "WHERE job_id = ? ORDER BY worker")                                     \
+    X(JOB_TABLE_ALL, "job_tables",                                            \
+      "SELECT job_id, table_id FROM job_tables WHERE job_id = ? "             \
+      "ORDER BY place")                                                       \
+    X(EVENT_LAST, "events",                                                   \
+      "SELECT id, unix_ms, epoch, kind, text FROM events "                    \
+      "ORDER BY id DESC LIMIT ?")
+
+#define PS_STATEMENT_ENUM(name, table, sql) STATEMENT_##name,
+typedef enum ps_statement {
+    PS_STATEMENTS(PS_STATEMENT_ENUM) STATEMENT_COUNT
+} ps_statement_t;
+#undef PS_STATEMENT_ENUM
+
+struct ps_registry_db {
+    int lock_fd; /* of the data directory; -1 */
+    sqlite3 *db; /* owned */
+    sqlite3_stmt *statements[STATEMENT_COUNT];
+};
+
+ps_query_t ps_registry_db_query(ps_registry_db_t *self,
+                                ps_statement_t statement);
+
+/* registry_db_open.c: opens the file, checks that it is a registry and whole,
+ * and brings its schema up to date. *ret_db is set on failure too, where there
+ * is one; the caller closes it. Errors: PSD_IO, PSD_FOREIGN, PSD_DAMAGED,
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_open_file(const char *path,
+                                                     sqlite3 **ret_db,
+                                                     psd_error_t *err);
+#endif

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registry's file from its opening to the newest schema: is it one of ours,
+ * of a version that we know, and whole? Nothing is written before that is
+ * clear. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "storage/registry_db_impl.h"
+
+#define PATIENCE_MS 1000 /* for somebody who looks at the file with sqlite3 */
+#define ANSWER_SIZE 256  /* of a check's first complaint */
+
+/* Step i makes schema i + 1 of schema i. A step that was shipped is never
+ * changed; docs/storage.md explains the tables. */
+static const char *const migrations[] = {
+    "CREATE TABLE cluster ("
+    "  id INTEGER PRIMARY KEY CHECK (id = 1),"
+    "  name TEXT NOT NULL,"
+    "  uuid BLOB NOT NULL,"
+    "  epoch INTEGER NOT NULL,"
+    "  sessions INTEGER NOT NULL,"
+    "  last_table INTEGER NOT NULL,"
+    "  last_job INTEGER NOT NULL,"
+    "  created_unix_ms INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE nodes ("
+    "  id INTEGER PRIMARY KEY,"
+    "  name TEXT NOT NULL UNIQUE,"
+    "  incarnation INTEGER NOT NULL UNIQUE,"
+    "  control TEXT NOT NULL,"
+    "  started_unix_ms INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE shards ("
+    "  node_id INTEGER NOT NULL REFERENCES nodes(id) ON DELETE CASCADE,"
+    "  shard INTEGER NOT NULL,"
+    "  tcp TEXT NOT NULL,"
+    "  ipc TEXT NOT NULL,"
+    "  PRIMARY KEY (node_id, shard)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE tables ("
+    "  id INTEGER PRIMARY KEY,"
+    "  name TEXT NOT NULL UNIQUE,"
+    "  created_unix_ms INTEGER NOT NULL,"
+    "  rows_lost INTEGER NOT NULL,"
+    "  n_rows INTEGER NOT NULL,"
+    "  n_cols INTEGER NOT NULL,"
+    "  type TEXT NOT NULL,"
+    "  row_format TEXT NOT NULL,"
+    "  keys TEXT NOT NULL,"
+    "  updater TEXT NOT NULL,"
+    "  init TEXT NOT NULL,"
+    "  seed INTEGER NOT NULL,"
+    "  n_partitions INTEGER NOT NULL,"
+    "  n_col_slices INTEGER NOT NULL,"
+    "  partition_by TEXT NOT NULL,"
+    "  replicas INTEGER NOT NULL,"
+    "  ack TEXT NOT NULL,"
+    "  allow_nonfinite INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE partitions ("
+    "  table_id INTEGER NOT NULL REFERENCES tables(id) ON DELETE CASCADE,"
+    "  partition INTEGER NOT NULL,"
+    "  node_id INTEGER NOT NULL,"
+    "  shard INTEGER NOT NULL,"
+    "  epoch INTEGER NOT NULL,"
+    "  PRIMARY KEY (table_id, partition),"
+    "  FOREIGN KEY (node_id, shard) REFERENCES shards(node_id, shard)"
+    "    DEFERRABLE INITIALLY DEFERRED"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE INDEX partitions_by_shard ON partitions(node_id, shard);"
+    "CREATE TABLE jobs ("
+    "  id INTEGER PRIMARY KEY,"
+    "  name TEXT NOT NULL,"
+    "  max_delay INTEGER NOT NULL,"
+    "  version INTEGER NOT NULL,"
+    "  stopped INTEGER NOT NULL,"
+    "  n_expected INTEGER NOT NULL,"
+    "  created_unix_ms INTEGER NOT NULL,"
+    "  ended INTEGER NOT NULL"
+    ") STRICT;"
+    "CREATE TABLE workers ("
+    "  job_id INTEGER NOT NULL REFERENCES jobs(id) ON DELETE CASCADE,"
+    "  worker INTEGER NOT NULL,"
+    "  state TEXT NOT NULL,"
+    "  n_members INTEGER NOT NULL,"
+    "  joins INTEGER NOT NULL,"
+    "  start INTEGER NOT NULL,"
+    "  PRIMARY KEY (job_id, worker)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE TABLE job_tables ("
+    "  job_id INTEGER NOT NULL REFERENCES jobs(id) ON DELETE CASCADE,"
+    "  place INTEGER NOT NULL,"
+    "  table_id INTEGER NOT NULL REFERENCES tables(id) ON DELETE CASCADE,"
+    "  PRIMARY KEY (job_id, place),"
+    "  UNIQUE (job_id, table_id)"
+    ") STRICT, WITHOUT ROWID;"
+    "CREATE INDEX job_tables_by_table ON job_tables(table_id);"
+    "CREATE TABLE events ("
+    "  id INTEGER PRIMARY KEY,"
+    "  unix_ms INTEGER NOT NULL,"
+    "  epoch INTEGER NOT NULL,"
+    "  kind TEXT NOT NULL,"
+    "  text TEXT NOT NULL"
+    ") STRICT;"
+    "PRAGMA application_id = 0x70735247;"
+    "PRAGMA user_version = 1",
+};
+#define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
+
+/* Bytes that cannot have come from SQLite are somebody else's file. The file is
+ * made here, so that nobody else may read it. */
+static psd_status_t
+check_magic(const char *path, psd_error_t *err)
+{
+    static const char magic[] = "SQLite format 3";
+    char head[sizeof magic] = "";
+    char reason[128];
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ssize_t size = fd < 0 ? -1 : pread(fd, head, sizeof head, 0);
+    int number = errno;
+
+    if (fd >= 0) {
+        (void)close(fd);
+    }
+    if (size < 0) {
+        return psd_error_set(err, PSD_IO, "cannot read %s: %s", path,
+                             strerror_r(number, reason, sizeof reason));
+    }
+    if (size > 0 && (size < (ssize_t)sizeof magic ||
+                     memcmp(head, magic, sizeof magic) != 0)) {
+        return psd_error_set(err, PSD_FOREIGN,
+                             "%s is no registry of psd: not SQLite", path);
+    }
+    return PSD_OK;
+}
+
+/* *ret_version is 0 for an empty file. */
+static psd_status_t
+check_ids(sqlite3 *db, const char *path, int64_t *ret_version, psd_error_t *err)
+{
+    int64_t id = 0;
+    int64_t version = 0;
+    int64_t n_objects = 0;
+    psd_status_t rc = ps_sql_number(db, "PRAGMA application_id", &id, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_sql_number(db, "PRAGMA user_version", &version, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_sql_number(db, "SELECT count(*) FROM sqlite_schema", &n_objects,
+                           err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (id != PS_REGISTRY_DB_ID &&
+        (id != 0 || version != 0 || n_objects != 0)) {
+        return psd_error_set(err, PSD_FOREIGN,
+                             "%s is no registry of psd: its application_id is "
+                             "%lld",
+                             path, (long long)id);
+    }
+    if (version > SCHEMA_VERSION) {
+        return psd_error_set(err, PSD_FOREIGN,
+                             "%s was written by a newer psd: its schema is "
+                             "version %lld; psd %s knows up to %lld",
+                             path, (long long)version, PSD_RELEASE,
+                             (long long)SCHEMA_VERSION);
+    }
+    if (version < 0 || (id == PS_REGISTRY_DB_ID && version == 0)) {
+        return psd_error_set(err, PSD_DAMAGED, "%s: its schema is version %lld",
+                             path, (long long)version);
+    }
+    *ret_version = version;
+    return PSD_OK;
+}
+
+/* What a check of SQLite says must be `good`. */
+static psd_status_t
+check_answer(sqlite3 *db,
+             const char *pragma,
+             const char *good,
+             psd_status_t status,
+             psd_error_t *err)
+{
+    char answer[ANSWER_SIZE];
+    psd_status_t rc = ps_sql_text(db, pragma, answer, sizeof answer, err);
+
+    if (rc == PSD_OK && strcmp(answer, good) != 0) {
+        rc = psd_error_set(err, status, "%s: %s says \"%s\"",
+                           sqlite3_db_filename(db, "main"), pragma, answer);
+    }
+    return rc;
+}
+
+static psd_status_t
+set_up(sqlite3 *db, psd_error_t *err)
+{
+    psd_status_t rc =
+        check_answer(db, "PRAGMA journal_mode = WAL", "wal", PSD_IO, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return ps_sql_exec(db,
+                       "PRAGMA synchronous = FULL;"
+                       "PRAGMA foreign_keys = ON;"
+                       "PRAGMA trusted_schema = OFF;"
+                       "PRAGMA cell_size_check = ON;"
+                       "PRAGMA journal_size_limit = 16777216",
+                       err);
+}
+
+static psd_status_t
+migrate_one(sqlite3 *db, int64_t version, psd_error_t *err)
+{
+    psd_status_t rc = ps_sql_exec(db, "BEGIN IMMEDIATE", err);
+
+    if (rc == PSD_OK) {
+        rc = ps_sql_exec(db, migrations[version], err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_sql_exec(db, "COMMIT", err);
+    }
+    if (rc != PSD_OK && sqlite3_get_autocommit(db) == 0) {
+        (void)sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    }
+    return psd_error_wrap(err, rc, "schema version %lld",
+                          (long long)version + 1);
+}
+
+psd_status_t
+ps_registry_db_open_file(const char *path, sqlite3 **ret_db, psd_error_t *err)
+{
+    int64_t version = 0;
+    int code = SQLITE_OK;
+    psd_status_t rc = check_magic(path, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    code = sqlite3_open_v2(path, ret_db,
+                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (*ret_db == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory in SQLite");
+    }
+    if (code != SQLITE_OK) {
+        return ps_sql_error(*ret_db, code, err);
+    }
+    (void)sqlite3_extended_result_codes(*ret_db, 1);
+    (void)sqlite3_busy_timeout(*ret_db, PATIENCE_MS);
+    (void)sqlite3_db_config(*ret_db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    rc = check_ids(*ret_db, path, &version, err);
+    if (rc == PSD_OK) {
+        rc = check_answer(*ret_db, "PRAGMA quick_check(1)", "ok", PSD_DAMAGED,
+                          err);
+    }
+    if (rc == PSD_OK) {
+        rc = set_up(*ret_db, err);
+    }
+    for (; version < SCHEMA_VERSION && rc == PSD_OK; version++) {
+        rc = migrate_one(*ret_db, version, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_answer(*ret_db, "PRAGMA foreign_key_check", "", PSD_DAMAGED,
+                          err);
+    }
+    return rc;
+}
