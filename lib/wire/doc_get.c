@@ -93,6 +93,9 @@ show(const json_t *json, shown_t *shown)
     shown->size = 0;
     (void)json_dump_callback(json, show_piece, shown,
                              JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+    for (char *at = shown->text; *at != '\0'; at++) {
+        *at = *at == 0x7F ? '?' : *at; /* the one that JSON does not escape */
+    }
     return shown->text;
 }
 

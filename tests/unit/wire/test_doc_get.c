@@ -259,6 +259,16 @@ Test(doc_get, path_begins_at_an_array_too)
          ps_doc_get_u64(child, "y", 0, 9, &number, err));
 }
 
+/* DEL once went through to the error's text: JSON has no need to escape it. */
+Test(doc_get, value_is_shown_without_control_bytes)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = parse("{\"t\":\"0\x7F\"}");
+    uint64_t number = 0;
+
+    SAYS(PSD_PROTO, "t is \"0?\"; allowed: 0..9",
+         ps_doc_get_u64(doc, "t", 0, 9, &number, err));
+}
+
 /* The key is the object's own, not the caller's. */
 Test(doc_get, path_outlives_the_key_that_was_asked_for)
 {
