@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry_fixture - a small cluster for tests of the registry
+ *
+ * What     Builds registries, nodes and tables in a line, does a plan the way a
+ *          shell does (store, then apply), and writes the whole state as text,
+ *          so that two states can be compared and a difference be read.
+ */
+#ifndef PS_TESTS_REGISTRY_FIXTURE_H
+#define PS_TESTS_REGISTRY_FIXTURE_H
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/registry.h"
+
+#define FIXTURE_LOST_AFTER_MS 1000
+#define FIXTURE_JOIN_WITHIN_MS 5000
+#define FIXTURE_TABLES_MAX 64
+#define FIXTURE_JOBS_MAX 4
+#define FIXTURE_NODES_MAX 3
+#define FIXTURE_SHARDS_MAX 8
+
+static inline ps_registry_args_t
+fixture_args(void)
+{
+    return (ps_registry_args_t){.default_partitions = 4,
+                                .lost_after_ms = FIXTURE_LOST_AFTER_MS,
+                                .join_within_ms = FIXTURE_JOIN_WITHIN_MS,
+                                .tables_max = FIXTURE_TABLES_MAX,
+                                .jobs_max = FIXTURE_JOBS_MAX,
+                                .nodes_max = FIXTURE_NODES_MAX};
+}
+
+static inline ps_id_t
+fixture_uuid(void)
+{
+    return (ps_id_t){.bytes = {0xC1, 1, 2, 3}};
+}
+
+/* Endpoints that tell name, incarnation and shard. shards is room for them;
+ * the node borrows it. */
+static inline ps_node_t
+fixture_node(const char *name,
+             uint64_t incarnation,
+             uint32_t n_shards,
+             ps_route_t shards[FIXTURE_SHARDS_MAX])
+{
+    ps_node_t node = {
+        .incarnation = incarnation, .n_shards = n_shards, .shards = shards};
+
+    (void)snprintf(node.name, sizeof node.name, "%s", name);
+    (void)snprintf(node.control, sizeof node.control, "tcp://%s:7171", name);
+    for (uint32_t i = 0; i < n_shards; i++) {
+        shards[i] = (ps_route_t){0};
+        (void)snprintf(shards[i].tcp, sizeof shards[i].tcp,
+                       "tcp://%s:%" PRIu64 "%u", name, incarnation % 1000, i);
+        (void)snprintf(shards[i].ipc, sizeof shards[i].ipc, "ipc:///run/%s/%u",
+                       name, i);
+    }
+    return node;
+}
+
+/* 100 rows of one f32 column, by default in four partitions. */
+static inline ps_table_spec_t
+fixture_spec(const char *name)
+{
+    ps_table_spec_t spec;
+
+    ps_table_spec_init(&spec);
+    (void)snprintf(spec.name, sizeof spec.name, "%s", name);
+    spec.n_rows = 100;
+    return spec;
+}
+
+/* What a shell does with a plan. store may be NULL; command is done with. */
+typedef psd_status_t
+fixture_store_t(void *context, const ps_command_t *command, psd_error_t *err);
+static inline psd_status_t
+fixture_do(ps_registry_t *registry,
+           psd_status_t planned,
+           ps_command_t *command,
+           uint64_t now_ms,
+           fixture_store_t *store,
+           void *context,
+           psd_error_t *err)
+{
+    psd_status_t rc = planned;
+
+    if (rc == PSD_OK && command->kind != 0 && store != NULL) {
+        rc = store(context, command, err);
+    }
+    if (rc == PSD_OK && command->kind != 0) {
+        rc = ps_registry_apply(registry, command, now_ms, err);
+    }
+    ps_command_done(command);
+    return rc;
+}
+
+static inline bool
+fixture_dump_table(const ps_table_t *table, ps_buffer_t *text)
+{
+    const ps_table_spec_t *spec = &table->spec;
+    char updater[PS_SPEC_TEXT_SIZE];
+    char init[PS_SPEC_TEXT_SIZE];
+    bool ok = true;
+
+    ps_updater_spec_format(&spec->updater, updater);
+    ps_init_spec_format(&spec->init, init);
+    ok = ps_buffer_print(
+             text,
+             "table %u %s created %" PRIu64 " lost %d rows %" PRIu64
+             " cols %u %s %s %s %s %s seed %" PRIu64
+             " parts %u slices %u replicas %u ack %s nonfinite %d ",
+             table->id, spec->name, table->created_unix_ms, table->rows_lost,
+             spec->n_rows, spec->n_cols, ps_type_name(spec->type),
+             ps_row_format_name(spec->row_format), ps_keys_name(spec->keys),
+             updater, init, spec->seed, spec->n_partitions, spec->n_col_slices,
+             spec->replicas, ps_ack_name(spec->ack), spec->allow_nonfinite) &&
+         ps_partition_by_format(spec, text) && ps_buffer_append(text, "\n", 1);
+    for (uint32_t i = 0; i < spec->n_partitions; i++) {
+        const ps_route_t *route = &table->routes[i];
+
+        ok = ok &&
+             ps_buffer_print(text,
+                             "  %u: epoch %" PRIu64 " incarnation %" PRIu64
+                             " shard %u %s %s\n",
+                             route->partition, route->epoch, route->incarnation,
+                             route->shard, route->tcp, route->ipc);
+    }
+    return ok;
+}
+
+static inline bool
+fixture_dump_job(const ps_registry_t *self,
+                 const ps_job_t *job,
+                 ps_buffer_t *text)
+{
+    uint32_t n_expected = 0;
+    uint64_t created = 0;
+    const uint32_t *tables = NULL;
+    size_t n = ps_registry_job_tables(self, job->id, &tables);
+    bool ok = ps_registry_job_facts(self, job->id, &n_expected, &created) &&
+              ps_buffer_print(
+                  text,
+                  "job %u %s %s max_delay %d version %" PRIu64
+                  " expected %u created %" PRIu64 " tables",
+                  job->id, job->name, ps_registry_job_state(self, job->id),
+                  job->max_delay, job->version, n_expected, created);
+
+    for (size_t i = 0; i < n; i++) {
+        ok = ok && ps_buffer_print(text, " %u", tables[i]);
+    }
+    for (size_t i = 0; i < job->n_workers; i++) {
+        const ps_worker_t *worker = &job->workers[i];
+
+        ok = ok && ps_buffer_print(
+                       text, "\n  %u: %s members %u joins %u start %" PRIu64,
+                       worker->worker, ps_worker_state_name(worker->state),
+                       worker->n_members, worker->joins, worker->start);
+    }
+    return ok && ps_buffer_append(text, "\n", 1);
+}
+
+/* All that is stored of a state; the caller frees the text (ps_free). NULL when
+ * there is no memory. up is left out: it is not stored. */
+static inline char *
+fixture_dump(const ps_registry_t *self)
+{
+    ps_buffer_t text = {0};
+    ps_id_t uuid = {{0}};
+    char uuid_text[PS_ID_TEXT_SIZE];
+    const char *cluster = ps_registry_cluster(self, &uuid);
+    bool ok = true;
+
+    ps_id_format(&uuid, uuid_text);
+    ok = ps_buffer_print(&text, "cluster %s %s epoch %" PRIu64 "\n",
+                         cluster == NULL ? "-" : cluster, uuid_text,
+                         ps_registry_epoch(self));
+    for (size_t i = 0; i < ps_registry_n_nodes(self); i++) {
+        const ps_node_t *node = ps_registry_node_at(self, i);
+
+        ok =
+            ok && ps_buffer_print(&text, "node %s incarnation %" PRIu64 " %s\n",
+                                  node->name, node->incarnation, node->control);
+        for (uint32_t j = 0; j < node->n_shards; j++) {
+            ok = ok &&
+                 ps_buffer_print(&text, "  %u: %s %s\n", node->shards[j].shard,
+                                 node->shards[j].tcp, node->shards[j].ipc);
+        }
+    }
+    for (size_t i = 0; i < ps_registry_n_tables(self); i++) {
+        ok = ok && fixture_dump_table(ps_registry_table_at(self, i), &text);
+    }
+    for (size_t i = 0; i < ps_registry_n_jobs(self); i++) {
+        ok = ok && fixture_dump_job(self, ps_registry_job_at(self, i), &text);
+    }
+    ok = ok && ps_buffer_append(&text, "", 1);
+    if (!ok) {
+        ps_buffer_done(&text);
+        return NULL;
+    }
+    return (char *)text.data; /* ownership moves to the caller */
+}
+#endif
