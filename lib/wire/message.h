@@ -149,7 +149,7 @@
 /* The client goes; the server may forget the connection. */
 #define PS_BYE_FIELDS(X) X(u64, session)
 
-/* X(NAME, name, kind number, has a body) */
+/* X(NAME, name, kind number) */
 #define PS_MESSAGE_MAP(X)  \
     X(HELLO, hello, 1)     \
     X(WELCOME, welcome, 2) \
@@ -202,7 +202,8 @@ void ps_message_slice(const ps_message_t *self, ps_slice_t *ret_slice);
 void ps_message_set_slice(ps_message_t *self, const ps_slice_t *slice);
 
 /* Bytes of keys / index / values that the slice fields call for. false: the
- * numbers contradict each other or overflow. A pull request has no values. */
+ * numbers contradict each other or overflow. A pull request has no values; one
+ * for SPARSE rows has no index either, which the slice alone cannot tell. */
 PSD_MUST_CHECK bool ps_slice_sizes(const ps_slice_t *slice,
                                    uint64_t *ret_keys,
                                    uint64_t *ret_index,
