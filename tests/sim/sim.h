@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sim - one node and its clients in one thread, from one seed
+ *
+ * What     Shards and sessions of the core, joined by a network that loses,
+ *          repeats, delays and reorders messages and cuts connections; workers
+ *          that follow a script, join late and are killed. After every step
+ *          the promises of W1, W3, C1 to C4 and A4 are checked.
+ * Shape    sim_net.c    packets and connections: bytes on their way
+ *          sim_node.c   the shards, the job as the registry would tell it
+ *          sim_client.c a session and the script that it follows
+ *          sim_script.c what a seed makes the clients do
+ *          sim_check.c  values seen against the ledger of pushes
+ *          sim_run.c    the loop
+ * Units    virtual ms
+ */
+#ifndef PS_TESTS_SIM_H
+#define PS_TESTS_SIM_H
+
+#include <stdio.h>
+
+#include "base/map.h"
+#include "base/rng.h"
+#include "model/partition.h"
+#include "protocol/assembly.h"
+#include "protocol/session.h"
+#include "protocol/shard.h"
+
+#define SIM_SHARDS_MAX 3
+#define SIM_CLIENTS_MAX 10
+#define SIM_WORKERS_MAX 4
+#define SIM_ROWS_MAX 24   /* of the table */
+#define SIM_OP_ROWS_MAX 6 /* of one operation */
+#define SIM_PARTITIONS_MAX 4
+#define SIM_TABLE 7 /* numbers of the one table and the one job */
+#define SIM_JOB 3
+#define SIM_INCARNATION 77
+
+/* What the workload's seed decides. */
+typedef struct sim_plan {
+    ps_table_spec_t spec; /* owned boundaries: none */
+    uint32_t n_rows;
+    uint64_t keys[SIM_ROWS_MAX];
+    uint32_t n_shards;
+    uint32_t n_workers;
+    uint32_t n_members;
+    uint32_t n_clients; /* workers x members */
+    int32_t max_delay;
+    uint64_t n_clocks;
+    uint32_t late;   /* worker that joins late, or UINT32_MAX */
+    bool expected;   /* and is counted on from the start */
+    uint32_t killed; /* worker that is killed, or UINT32_MAX */
+    bool pipelined;  /* clients do not wait for their pulls */
+    ps_shard_args_t shard;
+    uint64_t resend_ms;
+} sim_plan_t;
+
+/* What the network's seed decides. */
+typedef struct sim_weather {
+    uint32_t loss;   /* of 1000 packets */
+    uint32_t repeat; /* of 1000 packets */
+    uint32_t delay_ms;
+    uint32_t cut_ms;  /* mean time between two cuts; 0: none */
+    uint64_t calm_ms; /* nothing goes wrong from here on */
+} sim_weather_t;
+
+typedef enum sim_step_kind {
+    SIM_PUSH = 1,
+    SIM_PUSHPULL = 2,
+    SIM_PULL = 3,
+    SIM_MARK = 4,
+    SIM_WAIT = 5 /* for everything to end */
+} sim_step_kind_t;
+
+/* One line of a client's script. */
+typedef struct sim_step {
+    sim_step_kind_t kind;
+    uint32_t layout; /* how a push lies: 0 .. 3 */
+    bool bad;        /* a push outside the table: must be refused */
+    uint32_t timeout_ms;
+    uint32_t n_rows;
+    uint32_t rows[SIM_OP_ROWS_MAX]; /* indices into plan->keys, different */
+    int64_t deltas[SIM_OP_ROWS_MAX];
+} sim_step_t;
+
+/* One operation of a session: a line of the ledger. */
+typedef struct sim_op {
+    sim_step_t step; /* rows: those of this operation's partition */
+    uint32_t partition;
+    uint64_t clock;
+    size_t line; /* of the script */
+    bool done;
+    psd_status_t status;
+} sim_op_t;
+
+typedef struct sim_client {
+    uint32_t number;
+    uint32_t worker;
+    uint32_t member;
+    bool reader; /* not a worker: reads all at the end */
+    bool running;
+    bool killed;
+    bool finished;
+    ps_session_t *session; /* owned */
+    uint64_t wake_ms;      /* of the tick that is planned; UINT64_MAX: none */
+    sim_step_t *script;    /* owned */
+    size_t n_steps;
+    size_t at;    /* the next step */
+    bool planned; /* an event for the next step is on its way */
+    uint64_t clock;
+    sim_op_t *ops; /* owned; operation i + 1 of the session */
+    size_t n_ops;
+    size_t ops_capacity;
+    size_t n_open;  /* operations without an end */
+    sim_op_t *redo; /* owned; to be asked again */
+    size_t n_redo;
+    size_t redo_capacity;
+    uint64_t conn_of[SIM_SHARDS_MAX * 2]; /* by link */
+    size_t n_links;
+    uint64_t digest; /* of all bits pulled, in script order */
+} sim_client_t;
+
+typedef struct sim_frame {
+    ps_buffer_t bytes; /* owned */
+    bool first;        /* begins a message */
+} sim_frame_t;
+
+/* One message, with its pieces. */
+typedef struct sim_packet {
+    uint32_t n_holders;
+    bool to_shard;
+    uint64_t conn;
+    const char *kind;
+    sim_frame_t *frames; /* owned */
+    size_t n_frames;
+    size_t capacity;
+} sim_packet_t;
+
+typedef struct sim_conn {
+    uint32_t client;
+    uint64_t link;
+    uint32_t shard;
+    bool cut;
+    ps_assembly_t at_shard;
+    ps_assembly_t at_client;
+} sim_conn_t;
+
+typedef enum sim_event_kind {
+    SIM_EVENT_PACKET = 1,
+    SIM_EVENT_CLIENT_TICK = 2, /* a: client */
+    SIM_EVENT_SHARD_TICK = 3,  /* a: shard */
+    SIM_EVENT_STEP = 4,        /* a: client */
+    SIM_EVENT_JOB = 5,         /* a: shard, job: as it was told */
+    SIM_EVENT_CUT = 6,
+    SIM_EVENT_RELINKED = 7, /* a: client, b: link */
+    SIM_EVENT_GONE = 8,     /* a: shard, b: conn */
+    SIM_EVENT_JOIN = 9,
+    SIM_EVENT_KILL = 10,
+    SIM_EVENT_LOST = 11
+} sim_event_kind_t;
+
+typedef struct sim_event {
+    uint64_t at_ms;
+    uint64_t order; /* of two at one time */
+    sim_event_kind_t kind;
+    uint64_t a;
+    uint64_t b;
+    sim_packet_t *packet; /* held */
+    ps_job_t *job;        /* owned */
+} sim_event_t;
+
+typedef struct sim {
+    sim_plan_t plan;
+    sim_weather_t weather;
+    ps_rng_t net; /* everything about time and luck */
+    uint64_t now_ms;
+    uint64_t order;
+    uint64_t n_events_done;
+    sim_event_t *events; /* owned; a heap */
+    size_t n_events;
+    size_t events_capacity;
+    ps_shard_t *shards[SIM_SHARDS_MAX];
+    uint64_t shard_wake_ms[SIM_SHARDS_MAX];
+    ps_route_t routes[SIM_PARTITIONS_MAX];
+    uint64_t lsn[SIM_PARTITIONS_MAX];
+    uint64_t seqs[SIM_PARTITIONS_MAX][SIM_CLIENTS_MAX]; /* the last one */
+    sim_conn_t *conns; /* owned; connection i + 1 */
+    size_t n_conns;
+    size_t conns_capacity;
+    ps_job_t job;                  /* as the registry has it */
+    uint64_t told[SIM_SHARDS_MAX]; /* version that each shard has */
+    sim_client_t clients[SIM_CLIENTS_MAX];
+    size_t n_clients; /* the reader included */
+    uint64_t n_pulls_checked;
+    bool reading; /* all workers are through */
+    FILE *trace;  /* NULL: none */
+    bool failed;
+    char violation[1024];
+} sim_t;
+
+typedef struct sim_result {
+    bool failed;
+    char violation[1024];
+    uint64_t digest;    /* of final rows and everything pulled */
+    bool is_repeatable; /* the promise C2 says: same digest in any weather */
+    uint64_t n_events;
+    uint64_t n_pulls;
+} sim_result_t;
+
+/* Runs one world. trace may be NULL. */
+void sim_run(uint64_t workload_seed,
+             uint64_t weather_seed,
+             FILE *trace,
+             sim_result_t *ret_result);
+
+/* Runs n seeds from `first` on: each once, and once more in other weather where
+ * the bits must be the same. The number of the first seed that fails, with its
+ * trace's end on stdout, or UINT64_MAX. */
+uint64_t sim_search(uint64_t first, uint64_t n, bool verbose);
+
+/* A promise was broken; the first one is kept. */
+void PSD_PRINTF(2, 3) sim_fail(sim_t *sim, const char *format, ...);
+void PSD_PRINTF(2, 3) sim_trace(sim_t *sim, const char *format, ...);
+/* Stops the program: a mistake of the simulator itself. */
+void sim_need(bool condition, const char *what);
+
+/* sim_script.c */
+void sim_plan_make(uint64_t seed, sim_plan_t *ret_plan);
+void sim_weather_make(uint64_t seed, sim_weather_t *ret_weather);
+void
+sim_script_make(const sim_plan_t *plan, uint64_t seed, sim_client_t *client);
+uint32_t sim_partition_of(const sim_plan_t *plan, uint32_t row);
+
+/* sim_net.c */
+sim_event_t *
+sim_at(sim_t *sim, uint64_t at_ms, sim_event_kind_t kind, uint64_t a);
+bool sim_next(sim_t *sim, sim_event_t *ret_event);
+uint64_t sim_conn_new(sim_t *sim, uint32_t client, uint64_t link);
+sim_conn_t *sim_conn(sim_t *sim, uint64_t conn);
+void sim_send(sim_t *sim,
+              uint64_t conn,
+              bool to_shard,
+              const ps_message_t *message,
+              const ps_payload_t *payload,
+              uint32_t chunk_bytes);
+/* Decodes and hands on each message of the packet. */
+void sim_arrive(sim_t *sim, const sim_packet_t *packet);
+void sim_packet_drop(sim_packet_t **packet_p);
+/* Cuts one connection at random; both ends may or may not notice. */
+void sim_cut(sim_t *sim);
+
+/* sim_node.c */
+void sim_node_start(sim_t *sim);
+void sim_node_event(sim_t *sim, uint32_t shard, ps_event_t *event);
+void sim_node_tick(sim_t *sim, uint32_t shard);
+/* Tells every shard the job as it is now, each in its own time. */
+void sim_node_tell(sim_t *sim);
+void sim_node_told(sim_t *sim, uint32_t shard, const ps_job_t *job);
+void sim_node_join(sim_t *sim);
+void sim_node_print_waiting(sim_t *sim, char *text, size_t size);
+
+/* sim_client.c */
+void sim_client_start(sim_t *sim, uint32_t client, uint64_t clock);
+void sim_client_received(sim_t *sim,
+                         uint32_t client,
+                         uint64_t link,
+                         const ps_message_t *message,
+                         ps_payload_t *payload);
+void sim_client_tick(sim_t *sim, uint32_t client);
+void sim_client_relinked(sim_t *sim, uint32_t client, uint64_t link);
+void sim_client_step(sim_t *sim, uint32_t client);
+void sim_client_kill(sim_t *sim, uint32_t client);
+
+/* sim_check.c */
+/* What operation `at` of the client, a pull or pushpull, saw. */
+void sim_check_values(sim_t *sim,
+                      sim_client_t *client,
+                      size_t at,
+                      const ps_message_t *message,
+                      const ps_payload_t *payload);
+void sim_check_record(sim_t *sim, uint32_t shard, const ps_record_t *record);
+#endif

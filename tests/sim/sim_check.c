@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was seen against what was pushed. Every client has a column of its own
+ * and pushes positive numbers into it, so the value of a cell says exactly how
+ * many of that client's pushes are in it: it must be a sum of its first n, and
+ * n must lie where the promises want it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cursor.h"
+#include "base/hash.h"
+#include "sim.h"
+
+/* A gathered payload, made easy to ask. */
+typedef struct seen {
+    const sim_t *sim;
+    ps_slice_t slice;
+    const ps_payload_t *payload;
+    ps_buffer_t values; /* owned; in one piece */
+} seen_t;
+
+static const uint8_t *
+value_at(const seen_t *seen, size_t i)
+{
+    return seen->values.data + i * ps_type_size(seen->slice.type);
+}
+
+/* The bytes of one cell; NULL where a sparse row has no entry. */
+static const uint8_t *
+cell(const seen_t *seen, uint32_t row, uint32_t col)
+{
+    size_t entry = 0;
+    uint32_t count = 0;
+
+    if (seen->slice.layout == PS_LAYOUT_DENSE) {
+        return value_at(seen, (size_t)row * seen->slice.n_cols + col);
+    }
+    for (uint32_t i = 0; i < row; i++) {
+        entry += ps_load_u32(seen->payload->index.data + (size_t)4 * i);
+    }
+    count = ps_load_u32(seen->payload->index.data + (size_t)4 * row);
+    for (size_t i = entry; i < entry + count; i++) {
+        if (ps_load_u32(seen->payload->index.data +
+                        4 * (seen->slice.n_rows + i)) == col) {
+            return value_at(seen, i);
+        }
+    }
+    return NULL;
+}
+
+static int64_t
+number_at(const seen_t *seen, uint32_t row, uint32_t col)
+{
+    const uint8_t *at = cell(seen, row, col);
+
+    if (at == NULL) {
+        return 0;
+    }
+    return seen->slice.type == PS_TYPE_I32 ? ps_load_i32(at) : ps_load_i64(at);
+}
+
+static bool
+is_delta(const sim_op_t *op)
+{
+    return (op->step.kind == SIM_PUSH || op->step.kind == SIM_PUSHPULL) &&
+           !op->step.bad;
+}
+
+/* What a push adds to a row; 0: nothing. */
+static int64_t
+delta_of(const sim_op_t *op, uint32_t row)
+{
+    for (uint32_t i = 0; is_delta(op) && i < op->step.n_rows; i++) {
+        if (op->step.rows[i] == row) {
+            return op->step.deltas[i];
+        }
+    }
+    return 0;
+}
+
+/* Which of a client's pushes a reader must see, and which it may. */
+typedef struct bound {
+    const char *promise;
+    size_t least; /* operations before this one: must */
+    size_t most;  /* operations before this one: may */
+} bound_t;
+
+/* Operations of the clocks 1 … clock: those made when fewer were finished. */
+static size_t
+ops_of_clocks(const sim_client_t *client, uint64_t clock)
+{
+    size_t n = 0;
+
+    while (n < client->n_ops && client->ops[n].clock < clock) {
+        n++;
+    }
+    return n;
+}
+
+static size_t
+ops_acknowledged(const sim_client_t *client)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < client->n_ops; i++) {
+        if (client->ops[i].done && is_delta(&client->ops[i])) {
+            n = i + 1;
+        }
+    }
+    return n;
+}
+
+static bound_t
+bound_of(const sim_t *sim,
+         const sim_client_t *reader,
+         size_t at,
+         const sim_client_t *writer)
+{
+    const sim_op_t *op = &reader->ops[at];
+    int32_t delay = sim->plan.max_delay;
+    bound_t bound = {.promise = "C1", .most = writer->n_ops};
+
+    if (reader->reader) {
+        bound.promise = "W1";
+        bound.least = writer->killed ? ops_acknowledged(writer) : writer->n_ops;
+    } else if (delay == 0) {
+        bound.promise = "C2";
+        if (!writer->killed) {
+            bound.least = ops_of_clocks(writer, op->clock);
+            bound.most = bound.least;
+        }
+    } else if (writer == reader) {
+        bound.promise = "C3";
+        bound.least = op->step.kind == SIM_PUSHPULL ? at + 1 : at;
+    } else if (delay > 0 && op->clock > (uint64_t)delay && !writer->killed) {
+        bound.least = ops_of_clocks(writer, op->clock - (uint64_t)delay);
+    }
+    return bound;
+}
+
+static void
+check_cell(sim_t *sim,
+           const sim_client_t *reader,
+           size_t at,
+           const sim_client_t *writer,
+           uint32_t row,
+           int64_t value)
+{
+    bound_t bound = bound_of(sim, reader, at, writer);
+    int64_t sum = 0;
+    size_t low = 0;  /* operations after which the sum is `value` … */
+    size_t high = 0; /* … up to these; none if high < low */
+    bool found = value == 0;
+
+    for (size_t i = 0; i < writer->n_ops; i++) {
+        int64_t delta = delta_of(&writer->ops[i], row);
+
+        sum += delta;
+        if (delta != 0 && sum == value) {
+            low = i + 1;
+            found = true;
+        }
+        if (sum == value) {
+            high = i + 1;
+        }
+    }
+    if (!found) {
+        sim_fail(sim,
+                 "W1: client %u op %zu sees %lld in row %u of client %u: no "
+                 "sum of its first pushes",
+                 reader->number, at + 1, (long long)value, row, writer->number);
+    } else if (high < bound.least || low > bound.most) {
+        sim_fail(sim,
+                 "%s: client %u op %zu (clock %llu, max_delay %d) sees %lld in "
+                 "row %u of client %u: its operations up to %zu .. %zu; "
+                 "promised %zu .. %zu",
+                 bound.promise, reader->number, at + 1,
+                 (unsigned long long)reader->ops[at].clock, sim->plan.max_delay,
+                 (long long)value, row, writer->number, low, high, bound.least,
+                 bound.most);
+    }
+}
+
+/* The column that all push into: only its end is known. */
+static void
+check_shared(sim_t *sim, uint32_t row, int64_t value)
+{
+    int64_t least = 0;
+    int64_t most = 0;
+
+    for (uint32_t i = 0; i < sim->plan.n_clients; i++) {
+        const sim_client_t *writer = &sim->clients[i];
+
+        for (size_t j = 0; j < writer->n_ops; j++) {
+            const sim_op_t *op = &writer->ops[j];
+            int64_t delta = op->step.layout == 3 ? 0 : delta_of(op, row);
+
+            most += delta;
+            least += op->done ? delta : 0;
+        }
+    }
+    if (value < least || value > most) {
+        sim_fail(sim,
+                 "W1: row %u ends with %lld; acknowledged %lld, tried "
+                 "%lld",
+                 row, (long long)value, (long long)least, (long long)most);
+    }
+}
+
+/* Takes the bits of a row into the client's digest, whatever the order in
+ * which answers came. */
+static void
+digest_row(sim_client_t *client,
+           const seen_t *seen,
+           const sim_op_t *op,
+           uint32_t row)
+{
+    for (uint32_t col = 0; col <= seen->sim->plan.n_clients; col++) {
+        const uint8_t *at = cell(seen, row, col);
+        uint64_t about[4] = {client->number, op->line, op->step.rows[row], col};
+
+        if (at != NULL) {
+            client->digest +=
+                ps_hash_bytes(at, ps_type_size(seen->slice.type),
+                              ps_hash_bytes(about, sizeof about, 0));
+        }
+    }
+}
+
+static void
+check_row(sim_t *sim,
+          sim_client_t *client,
+          size_t at,
+          const seen_t *seen,
+          uint32_t row)
+{
+    const sim_op_t *op = &client->ops[at];
+
+    digest_row(client, seen, op, row);
+    if (seen->slice.type == PS_TYPE_F32) {
+        return; /* its bits are compared with another run's */
+    }
+    for (uint32_t i = 0; i < sim->plan.n_clients; i++) {
+        check_cell(sim, client, at, &sim->clients[i], op->step.rows[row],
+                   number_at(seen, row, i));
+    }
+    if (client->reader) {
+        check_shared(sim, op->step.rows[row],
+                     number_at(seen, row, sim->plan.n_clients));
+    }
+}
+
+void
+sim_check_values(sim_t *sim,
+                 sim_client_t *client,
+                 size_t at,
+                 const ps_message_t *message,
+                 const ps_payload_t *payload)
+{
+    seen_t seen = {.sim = sim, .payload = payload};
+
+    sim->n_pulls_checked++;
+    ps_message_slice(message, &seen.slice);
+    if (seen.slice.type != sim->plan.spec.type || payload == NULL ||
+        seen.slice.n_rows != message->values.n_done) {
+        sim_fail(sim, "VALUES that are not what was asked for");
+        return;
+    }
+    for (size_t i = 0; i < payload->n_spans; i++) {
+        sim_need(ps_buffer_append(&seen.values, payload->spans[i].data,
+                                  payload->spans[i].size),
+                 "memory for values");
+    }
+    if (seen.values.size !=
+            seen.slice.n_values * ps_type_size(seen.slice.type) ||
+        (seen.slice.layout == PS_LAYOUT_DENSE &&
+         seen.slice.n_cols != sim->plan.n_clients + 1)) {
+        sim_fail(sim, "VALUES of another shape than was asked for");
+    }
+    for (uint32_t i = 0; i < seen.slice.n_rows && !sim->failed; i++) {
+        check_row(sim, client, at, &seen, i);
+    }
+    ps_buffer_done(&seen.values);
+}
+
+void
+sim_check_record(sim_t *sim, uint32_t shard, const ps_record_t *record)
+{
+    uint64_t *lsn = &sim->lsn[record->partition];
+    uint64_t *last = NULL;
+
+    if (sim->routes[record->partition].shard != shard) {
+        sim_fail(sim, "partition %u changes at shard %u, where it is not",
+                 record->partition, shard);
+    }
+    if (record->lsn != *lsn + 1) {
+        sim_fail(sim, "log: partition %u goes from %llu to %llu",
+                 record->partition, (unsigned long long)*lsn,
+                 (unsigned long long)record->lsn);
+    }
+    *lsn = record->lsn;
+    if (record->kind != PS_RECORD_PUSH && record->kind != PS_RECORD_MARK &&
+        record->kind != PS_RECORD_REFUSAL) {
+        return;
+    }
+    sim_need(record->session >= 1 && record->session <= SIM_CLIENTS_MAX,
+             "a session that exists");
+    last = &sim->seqs[record->partition][record->session - 1];
+    if (record->seq != *last + 1) {
+        sim_fail(sim,
+                 "W3: partition %u takes seq %llu of session %llu after "
+                 "%llu",
+                 record->partition, (unsigned long long)record->seq,
+                 (unsigned long long)record->session,
+                 (unsigned long long)*last);
+    }
+    *last = record->seq;
+}

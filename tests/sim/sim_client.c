@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A client: a session of the core, and the script that it follows. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cursor.h"
+#include "sim.h"
+
+#define THINK_MS 30 /* most between two lines of a script */
+
+static void
+plan_step(sim_t *sim, sim_client_t *client)
+{
+    if (!client->planned && !client->killed && !client->finished) {
+        client->planned = true;
+        sim_at(sim, sim->now_ms + 1 + ps_rng_below(&sim->net, THINK_MS),
+               SIM_EVENT_STEP, client->number);
+    }
+}
+
+static void
+plan_tick(sim_t *sim, sim_client_t *client)
+{
+    uint64_t at_ms = ps_session_deadline(client->session);
+
+    if (at_ms < client->wake_ms) {
+        client->wake_ms = at_ms;
+        sim_at(sim, at_ms > sim->now_ms ? at_ms : sim->now_ms,
+               SIM_EVENT_CLIENT_TICK, client->number);
+    }
+}
+
+/* Asks for what a pull did not get, as a new operation. */
+static void
+ask_again(sim_t *sim, sim_client_t *client, const sim_op_t *op, size_t n_done)
+{
+    sim_op_t *again = NULL;
+
+    sim_need(ps_grow(&client->redo, &client->redo_capacity, client->n_redo + 1,
+                     sizeof *client->redo),
+             "memory for an operation");
+    again = &client->redo[client->n_redo++];
+    *again = *op;
+    again->step.kind = SIM_PULL;
+    again->step.n_rows -= (uint32_t)n_done;
+    memmove(again->step.rows, op->step.rows + n_done,
+            again->step.n_rows * sizeof *again->step.rows);
+    plan_step(sim, client);
+}
+
+static void
+end_refused(sim_t *sim,
+            sim_client_t *client,
+            sim_op_t *op,
+            const ps_msg_refused_t *refused)
+{
+    op->status = (psd_status_t)refused->status;
+    if (refused->text[0] == '\0') {
+        sim_fail(sim, "A4: client %u: a refusal without a reason",
+                 client->number);
+    }
+    if (op->step.bad && op->status == PSD_RANGE) {
+        return;
+    }
+    if (op->step.kind == SIM_PULL && op->status == PSD_DEADLINE &&
+        op->step.timeout_ms > 0) {
+        ask_again(sim, client, op, 0);
+        return;
+    }
+    sim_fail(sim, "client %u: operation in clock %llu was refused: %s %s",
+             client->number, (unsigned long long)op->clock,
+             psd_status_name(op->status), refused->text);
+}
+
+static void
+end_op(sim_t *sim,
+       sim_client_t *client,
+       uint64_t number,
+       const ps_message_t *message,
+       const ps_payload_t *payload)
+{
+    sim_op_t *op = NULL;
+
+    sim_need(number >= 1 && number <= client->n_ops, "an operation known");
+    op = &client->ops[number - 1];
+    if (op->done) {
+        sim_fail(sim, "client %u: operation %llu ended twice", client->number,
+                 (unsigned long long)number);
+        return;
+    }
+    sim_trace(sim, "  client %u: op %llu ends as %s", client->number,
+              (unsigned long long)number, ps_kind_name(message->kind));
+    op->done = true;
+    op->status = PSD_OK;
+    client->n_open--;
+    if (message->kind == PS_KIND_REFUSED) {
+        end_refused(sim, client, op, &message->refused);
+    } else if (op->step.bad) {
+        sim_fail(sim, "client %u: a bad push was taken", client->number);
+    } else if (message->kind == PS_KIND_VALUES) {
+        if (message->values.n_done == 0 ||
+            message->values.n_done > op->step.n_rows) {
+            sim_fail(sim, "VALUES of %llu rows",
+                     (unsigned long long)message->values.n_done);
+            return;
+        }
+        sim_check_values(sim, client, number - 1, message, payload);
+        if (message->values.n_done < op->step.n_rows) {
+            ask_again(sim, client, op, message->values.n_done);
+        }
+    }
+    plan_step(sim, client);
+}
+
+static void
+perform(sim_t *sim, sim_client_t *client, const ps_outbox_t *outbox)
+{
+    const char *why = "";
+
+    for (size_t i = 0; i < outbox->n_effects; i++) {
+        const ps_effect_t *effect = &outbox->effects[i];
+
+        if (effect->kind == PS_EFFECT_OPEN) {
+            sim_need(effect->to == client->n_links &&
+                         effect->to < SIM_SHARDS_MAX * 2,
+                     "links in order");
+            client->n_links++;
+            (void)sim_conn_new(sim, client->number, effect->to);
+        } else if (effect->kind == PS_EFFECT_SEND) {
+            sim_send(sim, client->conn_of[effect->to], true, &effect->message,
+                     effect->payload,
+                     ps_session_chunk_bytes(client->session, effect->to));
+        } else if (effect->kind == PS_EFFECT_DONE) {
+            end_op(sim, client, effect->to, &effect->message, effect->payload);
+        }
+    }
+    if (ps_session_broken(client->session, &why) != PSD_OK) {
+        sim_fail(sim, "client %u is broken: %s", client->number, why);
+    }
+    plan_tick(sim, client);
+}
+
+static bool
+append_values(const sim_t *sim,
+              const sim_client_t *client,
+              const sim_step_t *step,
+              ps_buffer_t *values)
+{
+    uint32_t shared = sim->plan.n_clients;
+    bool fits = true;
+
+    for (uint32_t i = 0; i < step->n_rows; i++) {
+        for (uint32_t col = 0; col <= shared; col++) {
+            bool given =
+                col == client->number || (col == shared && step->layout != 3);
+            int64_t delta = given ? step->deltas[i] : 0;
+
+            if (!given && step->layout != 2) {
+                continue;
+            }
+            if (sim->plan.spec.type == PS_TYPE_I32) {
+                fits = fits && ps_buffer_i32(values, (int32_t)delta);
+            } else if (sim->plan.spec.type == PS_TYPE_I64) {
+                fits = fits && ps_buffer_i64(values, delta);
+            } else {
+                fits = fits && ps_buffer_f32(values, (float)delta * 0.37f);
+            }
+        }
+    }
+    return fits;
+}
+
+static bool
+append_index(const sim_t *sim,
+             const sim_client_t *client,
+             const sim_step_t *step,
+             ps_buffer_t *index)
+{
+    bool fits = true;
+
+    if (step->layout == 0) {
+        return ps_buffer_u32(index, client->number) &&
+               ps_buffer_u32(index, sim->plan.n_clients);
+    }
+    if (step->layout != 1) {
+        return true;
+    }
+    for (uint32_t i = 0; i < step->n_rows; i++) {
+        fits = fits && ps_buffer_u32(index, 2);
+    }
+    for (uint32_t i = 0; i < step->n_rows; i++) {
+        fits = fits && ps_buffer_u32(index, client->number) &&
+               ps_buffer_u32(index, sim->plan.n_clients);
+    }
+    return fits;
+}
+
+static void
+describe_push(const sim_t *sim, const sim_step_t *step, ps_slice_t *slice)
+{
+    uint32_t n_cols = step->layout == 0   ? 2
+                      : step->layout == 1 ? 0
+                      : step->layout == 2 ? sim->plan.n_clients + 1
+                                          : 1;
+
+    slice->n_cols = n_cols;
+    slice->n_values = (uint64_t)step->n_rows * (step->layout == 1 ? 2 : n_cols);
+    slice->layout = step->layout == 1 ? PS_LAYOUT_SPARSE : PS_LAYOUT_DENSE;
+    slice->cols = step->layout == 0   ? PS_COLS_LIST
+                  : step->layout == 3 ? PS_COLS_RANGE
+                                      : PS_COLS_ALL;
+}
+
+/* The slice and the bytes of one operation. */
+static ps_payload_t *
+make_slice(sim_t *sim,
+           const sim_client_t *client,
+           const sim_step_t *step,
+           ps_slice_t *ret_slice)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t keys = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t index = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t values = {0};
+    ps_payload_t *payload = NULL;
+    bool fits = true;
+
+    *ret_slice = (ps_slice_t){.rows = PS_ROWS_LIST,
+                              .type = sim->plan.spec.type,
+                              .n_rows = step->n_rows};
+    for (uint32_t i = 0; i < step->n_rows; i++) {
+        fits = fits &&
+               ps_buffer_u64(&keys, step->bad ? sim->plan.n_rows + 9
+                                              : sim->plan.keys[step->rows[i]]);
+    }
+    if (step->kind == SIM_PULL) {
+        ret_slice->layout =
+            step->layout % 2 == 1 ? PS_LAYOUT_SPARSE : PS_LAYOUT_DENSE;
+        ret_slice->n_cols = step->layout % 2 == 1 ? 0 : sim->plan.n_clients + 1;
+    } else {
+        describe_push(sim, step, ret_slice);
+        if (step->layout == 3) {
+            ret_slice->first_col = client->number;
+        }
+        fits = fits && append_index(sim, client, step, &index) &&
+               append_values(sim, client, step, &values);
+    }
+    payload = fits ? ps_payload_copy((ps_bytes_t){keys.data, keys.size},
+                                     (ps_bytes_t){index.data, index.size},
+                                     (ps_bytes_t){values.data, values.size})
+                   : NULL;
+    sim_need(payload != NULL, "memory for a slice");
+    return payload;
+}
+
+/* Starts one operation and writes it into the ledger. */
+static void
+start_op(sim_t *sim,
+         sim_client_t *client,
+         const sim_step_t *step,
+         uint32_t partition,
+         size_t line)
+{
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    ps_op_worker_t worker = {0};
+    ps_slice_t slice;
+    uint64_t number = 0;
+    psd_status_t rc;
+
+    if (!client->reader) {
+        worker = (ps_op_worker_t){.job = SIM_JOB,
+                                  .worker = client->worker,
+                                  .member = client->member,
+                                  .clock = client->clock};
+    }
+    sim_need(ps_grow(&client->ops, &client->ops_capacity, client->n_ops + 1,
+                     sizeof *client->ops),
+             "memory for an operation");
+    client->ops[client->n_ops] = (sim_op_t){.step = *step,
+                                            .partition = partition,
+                                            .clock = client->clock,
+                                            .line = line};
+    client->n_ops++;
+    client->n_open++;
+    sim_trace(sim,
+              "client %u (worker %u, clock %llu): op %zu, %s to partition %u",
+              client->number, client->worker, (unsigned long long)client->clock,
+              client->n_ops,
+              step->kind == SIM_PULL       ? "pull"
+              : step->kind == SIM_PUSH     ? "push"
+              : step->kind == SIM_PUSHPULL ? "pushpull"
+                                           : "mark",
+              partition);
+    if (step->kind == SIM_MARK) {
+        rc = ps_session_mark(client->session, sim->now_ms, SIM_TABLE, partition,
+                             &worker, 0, &outbox, &number, NULL);
+    } else {
+        payload = make_slice(sim, client, step, &slice);
+        rc = step->kind == SIM_PULL
+                 ? ps_session_pull(client->session, sim->now_ms, SIM_TABLE,
+                                   partition, &worker, &slice, payload,
+                                   step->timeout_ms, &outbox, &number, NULL)
+                 : ps_session_push(client->session, sim->now_ms, SIM_TABLE,
+                                   partition, &worker, &slice, payload, 0,
+                                   step->kind == SIM_PUSHPULL, 0, &outbox,
+                                   &number, NULL);
+    }
+    sim_need(rc == PSD_OK && number == client->n_ops,
+             "an operation that starts");
+    perform(sim, client, &outbox);
+}
+
+/* Cuts a line of the script by partitions, as lib/client does. */
+static void
+start_line(sim_t *sim, sim_client_t *client, const sim_step_t *step)
+{
+    for (uint32_t p = 0; p < sim->plan.spec.n_partitions; p++) {
+        sim_step_t part = *step;
+
+        part.n_rows = 0;
+        for (uint32_t i = 0; i < step->n_rows; i++) {
+            if (sim_partition_of(&sim->plan, step->rows[i]) == p) {
+                part.rows[part.n_rows] = step->rows[i];
+                part.deltas[part.n_rows++] = step->deltas[i];
+            }
+        }
+        if (part.n_rows > 0 || step->kind == SIM_MARK) {
+            start_op(sim, client, &part, p, client->at);
+        }
+    }
+}
+
+void
+sim_client_step(sim_t *sim, uint32_t number)
+{
+    sim_client_t *client = &sim->clients[number];
+
+    client->planned = false;
+    if (client->killed || client->finished) {
+        return;
+    }
+    while (client->n_redo > 0) {
+        sim_op_t again = client->redo[--client->n_redo];
+
+        start_op(sim, client, &again.step, again.partition, again.line);
+    }
+    if (client->at >= client->n_steps) {
+        if (client->n_open == 0) {
+            client->finished = true;
+            sim_trace(sim, "client %u is through", number);
+        }
+        return;
+    }
+    if (client->script[client->at].kind == SIM_WAIT) {
+        if (client->n_open > 0) {
+            return; /* the end of each operation comes here again */
+        }
+    } else {
+        if (client->script[client->at].kind == SIM_MARK) {
+            client->clock++; /* the mark says that this clock is finished */
+        }
+        start_line(sim, client, &client->script[client->at]);
+    }
+    client->at++;
+    plan_step(sim, client);
+}
+
+/* Some clients begin with a map that is old: another shard, a lower epoch. */
+static void
+learn_routes(sim_t *sim, sim_client_t *client)
+{
+    ps_route_t routes[SIM_PARTITIONS_MAX];
+    uint32_t n = sim->plan.spec.n_partitions;
+    bool old = ps_rng_below(&sim->net, 4) == 0;
+
+    memcpy(routes, sim->routes, sizeof routes);
+    for (uint32_t i = 0; old && i < n; i++) {
+        routes[i].epoch--;
+        routes[i].shard = (routes[i].shard + 1) % sim->plan.n_shards;
+        (void)snprintf(routes[i].tcp, sizeof routes[i].tcp, "tcp://node:%u",
+                       1000 + routes[i].shard);
+    }
+    sim_need(ps_session_routes(client->session, SIM_TABLE, routes, n, NULL) ==
+                 PSD_OK,
+             "routes");
+}
+
+void
+sim_client_start(sim_t *sim, uint32_t number, uint64_t clock)
+{
+    sim_client_t *client = &sim->clients[number];
+    ps_session_args_t args = {.cluster = sim->plan.shard.cluster,
+                              .session = number + 1,
+                              .resend_ms = sim->plan.resend_ms};
+
+    args.client.bytes[0] = (uint8_t)(number + 1);
+    sim_need(ps_session_new(&args, &client->session, NULL) == PSD_OK,
+             "memory for a session");
+    client->running = true;
+    client->wake_ms = UINT64_MAX;
+    client->clock = clock;
+    learn_routes(sim, client);
+    /* A worker that starts later has that many clocks less to do. */
+    for (uint64_t passed = 0; passed < clock && client->at < client->n_steps;
+         client->at++) {
+        passed += client->script[client->at].kind == SIM_MARK;
+    }
+    sim_trace(sim, "client %u starts, worker %u at clock %llu", number,
+              client->worker, (unsigned long long)clock);
+    plan_step(sim, client);
+}
+
+void
+sim_client_received(sim_t *sim,
+                    uint32_t number,
+                    uint64_t link,
+                    const ps_message_t *message,
+                    ps_payload_t *payload)
+{
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
+    sim_client_t *client = &sim->clients[number];
+
+    if (client->session == NULL) {
+        return;
+    }
+    ps_session_received(client->session, sim->now_ms, link, message, payload,
+                        &outbox);
+    perform(sim, client, &outbox);
+}
+
+void
+sim_client_tick(sim_t *sim, uint32_t number)
+{
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
+    sim_client_t *client = &sim->clients[number];
+
+    if (client->session == NULL) {
+        return;
+    }
+    client->wake_ms = UINT64_MAX;
+    ps_session_tick(client->session, sim->now_ms, &outbox);
+    perform(sim, client, &outbox);
+}
+
+void
+sim_client_relinked(sim_t *sim, uint32_t number, uint64_t link)
+{
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
+    sim_client_t *client = &sim->clients[number];
+
+    if (client->session == NULL) {
+        return;
+    }
+    ps_session_relinked(client->session, sim->now_ms, link, &outbox);
+    perform(sim, client, &outbox);
+}
+
+void
+sim_client_kill(sim_t *sim, uint32_t number)
+{
+    sim_client_t *client = &sim->clients[number];
+
+    sim_trace(sim, "client %u is killed", number);
+    client->killed = true;
+    ps_session_destroy(&client->session);
+}
