@@ -269,8 +269,10 @@ start(ps_session_t *self,
     }
     op->seq = part->seq;
     ps_op_enqueue(op);
+    if (part->pause_ms > now_ms) {
+        ps_session_wake(self, part->pause_ms);
+    }
     ps_link_open(self, now_ms, part->link, outbox);
-    ps_part_make_ready(part, now_ms);
     ps_link_flush(self, now_ms, part->link, outbox);
     *ret_op = op->id;
     return PSD_OK;
@@ -412,7 +414,7 @@ ps_op_reason(ps_session_t *self, const ps_op_t *op, uint64_t now_ms)
     } else if (op->n_sends == 0) {
         (void)snprintf(self->reason, sizeof self->reason,
                        "%" PRIu32 " requests to %s are unanswered",
-                       link->n_sent, place);
+                       link->n_credited, place);
     } else {
         (void)snprintf(self->reason, sizeof self->reason,
                        "no answer from %s for %" PRIu64 " s", place,

@@ -45,6 +45,7 @@ ps_link_find(ps_session_t *self,
     link->route = *route;
     TAILQ_INIT(&link->active);
     TAILQ_INIT(&link->ready);
+    TAILQ_INIT(&link->waiting);
     self->places[self->n_places++] = link;
     *ret_link = link;
     return PSD_OK;
@@ -115,7 +116,6 @@ ps_link_greet(ps_session_t *self,
         ps_part_requeue(part);
         ps_part_make_ready(part, now_ms);
     }
-    assert(link->n_sent == 0 && link->sent_bytes == 0);
     link->state = PS_LINK_GREETING;
     link->greeted_ms = now_ms;
     link->hello_tries = 0;
@@ -133,20 +133,10 @@ ps_part_move(ps_session_t *self,
     if (old == NULL) {
         return; /* nothing under way */
     }
-    ps_part_requeue(part);
+    ps_part_carry(part);
     part->pause_ms = 0;
     part->pauses = 0;
-    if (old != part->place) {
-        if (part->ready) {
-            TAILQ_REMOVE(&old->ready, part, in_ready);
-            part->ready = false;
-        }
-        TAILQ_REMOVE(&old->active, part, in_active);
-        part->link = part->place;
-        TAILQ_INSERT_TAIL(&part->link->active, part, in_active);
-        ps_link_open(self, now_ms, part->link, outbox);
-    }
-    ps_part_make_ready(part, now_ms);
+    ps_link_open(self, now_ms, part->link, outbox);
     ps_link_flush(self, now_ms, part->link, outbox);
     ps_link_flush(self, now_ms, old, outbox);
 }

@@ -7,11 +7,14 @@
  *   session_link.c    connections: HELLO, resending, time
  *   session_answer.c  what arrives
  *
- * An operation waits in its partition's list, which is in order of submission,
- * until its end; it is `sent` (and counts against the credits of the link) or
- * queued. A partition with operations is in the `active` list of its link; one
- * that has something to send is in the link's `ready` ring as well, which
- * gives each partition its turn.
+ * An operation stays in its partition's list, which is in order of submission,
+ * until its end. It first waits for credits of its link, which are given in
+ * order of submission and kept to its end; so those that have credits never
+ * wait, at a clock gate, for one that has none. Then it is queued, and sent in
+ * the order of its partition, and perhaps queued and sent again.
+ * A partition with operations is in the `active` list of its link; one that has
+ * something to send is in the link's `ready` ring as well, which gives each
+ * partition its turn.
  *
  * All walks follow lists in the order in which things were put in, so that the
  * same events give the same effects.
@@ -33,7 +36,8 @@ typedef struct ps_part ps_part_t;
 typedef struct ps_link ps_link_t;
 
 typedef struct ps_op {
-    TAILQ_ENTRY(ps_op) in_list; /* of its partition, or unreported */
+    TAILQ_ENTRY(ps_op) in_list;    /* of its partition, or unreported */
+    TAILQ_ENTRY(ps_op) in_waiting; /* of its link; without credits only */
     ps_part_t *part;
     uint64_t id;    /* `request` on the wire */
     ps_kind_t kind; /* PUSH, PULL, MARK */
@@ -45,7 +49,8 @@ typedef struct ps_op {
     uint32_t timeout_ms;
     uint8_t ack;
     bool pull;           /* PUSH: answered by VALUES */
-    bool sent;           /* counts against the credits */
+    bool credited;       /* counts against the credits of its link */
+    bool sent;           /* an answer is awaited; else queued or waiting */
     bool again;          /* when due: send it, do not ask */
     uint32_t tries;      /* asked again so often */
     uint64_t n_sends;    /* 0: no answer can come yet */
@@ -98,11 +103,13 @@ struct ps_link {
     ps_route_t route; /* partition and epoch mean nothing here */
     struct ps_parts active;
     struct ps_parts ready;
+    struct ps_ops waiting;  /* for credits; by id */
+    uint64_t last_credited; /* the highest id that has got any */
     uint32_t hello_tries;
-    uint64_t hello_due_ms; /* GREETING: when to say HELLO again */
-    uint64_t greeted_ms;   /* GREETING: since when */
-    uint32_t n_sent;       /* operations that count against the credits */
-    uint64_t sent_bytes;   /* of their bodies */
+    uint64_t hello_due_ms;   /* GREETING: when to say HELLO again */
+    uint64_t greeted_ms;     /* GREETING: since when */
+    uint32_t n_credited;     /* operations that count against the credits */
+    uint64_t credited_bytes; /* of their bodies */
     uint32_t credit_requests;
     uint64_t credit_bytes;
     uint32_t chunk_bytes;
@@ -159,11 +166,13 @@ uint64_t ps_session_backoff(uint64_t first_ms, uint32_t tries);
 uint64_t ps_session_gap_ms(const ps_session_t *self);
 /* Puts a new operation behind the others of its partition. */
 void ps_op_enqueue(ps_op_t *op);
-/* Takes the credits back; it will be sent again in its turn. */
+/* It will be sent again in its turn. */
 void ps_op_requeue(ps_op_t *op);
 void ps_part_requeue(ps_part_t *part);
 /* Sends nothing to it for a while that grows with each pause. */
 void ps_part_pause(ps_session_t *self, uint64_t now_ms, ps_part_t *part);
+/* Takes all of it to the link of its place; nothing of it is sent there. */
+void ps_part_carry(ps_part_t *part);
 /* Puts it into the ring of its link if it has something to send. */
 void ps_part_make_ready(ps_part_t *part, uint64_t now_ms);
 /* Sends what the credits allow. */

@@ -32,9 +32,28 @@ leave_ring(ps_part_t *part)
 void
 ps_part_make_ready(ps_part_t *part, uint64_t now_ms)
 {
-    if (part->queued != NULL && !part->ready && part->pause_ms <= now_ms) {
+    if (part->queued != NULL && part->queued->credited && !part->ready &&
+        part->pause_ms <= now_ms) {
         TAILQ_INSERT_TAIL(&part->link->ready, part, in_ready);
         part->ready = true;
+    }
+}
+
+/* Lines up for credits, by id: what was carried from another link goes before
+ * what came later. */
+static void
+wait_for_credits(ps_op_t *op)
+{
+    struct ps_ops *waiting = &op->part->link->waiting;
+    ps_op_t *before = TAILQ_LAST(waiting, ps_ops);
+
+    while (before != NULL && before->id > op->id) {
+        before = TAILQ_PREV(before, ps_ops, in_waiting);
+    }
+    if (before == NULL) {
+        TAILQ_INSERT_HEAD(waiting, op, in_waiting);
+    } else {
+        TAILQ_INSERT_AFTER(waiting, before, op, in_waiting);
     }
 }
 
@@ -51,20 +70,23 @@ ps_op_enqueue(ps_op_t *op)
     if (part->queued == NULL) {
         part->queued = op;
     }
+    wait_for_credits(op);
 }
 
+/* Out of the books of its link. */
 static void
-give_credits_back(ps_op_t *op)
+leave_link(ps_op_t *op)
 {
     ps_link_t *link = op->part->link;
 
-    if (!op->sent) {
+    if (!op->credited) {
+        TAILQ_REMOVE(&link->waiting, op, in_waiting);
         return;
     }
-    assert(link->n_sent > 0 && link->sent_bytes >= op->bytes);
-    link->n_sent--;
-    link->sent_bytes -= op->bytes;
-    op->sent = false;
+    assert(link->n_credited > 0 && link->credited_bytes >= op->bytes);
+    link->n_credited--;
+    link->credited_bytes -= op->bytes;
+    op->credited = false;
 }
 
 void
@@ -72,11 +94,31 @@ ps_op_requeue(ps_op_t *op)
 {
     ps_part_t *part = op->part;
 
-    give_credits_back(op);
+    op->sent = false;
     op->again = false;
     op->tries = 0;
     if (part->queued == NULL || op->id < part->queued->id) {
         part->queued = op;
+    }
+}
+
+void
+ps_part_carry(ps_part_t *part)
+{
+    ps_op_t *op = NULL;
+
+    ps_part_requeue(part);
+    leave_ring(part);
+    TAILQ_FOREACH(op, &part->ops, in_list)
+    {
+        leave_link(op);
+    }
+    TAILQ_REMOVE(&part->link->active, part, in_active);
+    part->link = part->place;
+    TAILQ_INSERT_TAIL(&part->link->active, part, in_active);
+    TAILQ_FOREACH(op, &part->ops, in_list)
+    {
+        wait_for_credits(op);
     }
 }
 
@@ -197,12 +239,34 @@ send_request(ps_session_t *self,
 static bool
 has_credits(const ps_link_t *link, const ps_op_t *op)
 {
-    if (link->n_sent == 0) {
+    if (link->n_credited == 0) {
         return true; /* even a body larger than all credits */
     }
-    return link->n_sent < link->credit_requests &&
-           link->sent_bytes <= link->credit_bytes &&
-           op->bytes <= link->credit_bytes - link->sent_bytes;
+    if (op->id < link->last_credited) {
+        return true; /* it was carried here; nobody may wait for it in vain */
+    }
+    return link->n_credited < link->credit_requests &&
+           link->credited_bytes <= link->credit_bytes &&
+           op->bytes <= link->credit_bytes - link->credited_bytes;
+}
+
+/* Gives credits to those that wait for them, as far as they go. */
+static void
+give_credits(ps_link_t *link, uint64_t now_ms)
+{
+    ps_op_t *op = NULL;
+
+    while ((op = TAILQ_FIRST(&link->waiting)) != NULL &&
+           has_credits(link, op)) {
+        TAILQ_REMOVE(&link->waiting, op, in_waiting);
+        op->credited = true;
+        link->n_credited++;
+        link->credited_bytes += op->bytes;
+        if (op->id > link->last_credited) {
+            link->last_credited = op->id;
+        }
+        ps_part_make_ready(op->part, now_ms);
+    }
 }
 
 /* A mark goes behind the values that were asked for before it: once it has
@@ -229,21 +293,19 @@ ps_link_flush(ps_session_t *self,
 {
     ps_part_t *part = NULL;
 
-    while (link->state == PS_LINK_READY &&
-           (part = TAILQ_FIRST(&link->ready)) != NULL) {
+    if (link->state != PS_LINK_READY) {
+        return;
+    }
+    give_credits(link, now_ms);
+    while ((part = TAILQ_FIRST(&link->ready)) != NULL) {
         ps_op_t *op = part->queued;
 
-        if (op != NULL && !has_credits(link, op)) {
-            return;
-        }
         leave_ring(part);
         part->blocked = op != NULL && waits_for_values(part, op);
-        if (op == NULL || part->blocked) {
+        if (op == NULL || !op->credited || part->blocked) {
             continue;
         }
         op->sent = true;
-        link->n_sent++;
-        link->sent_bytes += op->bytes;
         part->queued = first_queued(op);
         send_request(self, now_ms, op, outbox);
         ps_part_make_ready(part, now_ms);
@@ -289,7 +351,7 @@ detach(ps_op_t *op)
 {
     ps_part_t *part = op->part;
 
-    give_credits_back(op);
+    leave_link(op);
     if (part->queued == op) {
         op->sent = true; /* so that it is passed over */
         part->queued = first_queued(op);
