@@ -42,7 +42,7 @@ ps_answer_refused(ps_shard_t *self,
                   uint64_t detail,
                   const char *text)
 {
-    ps_message_t *message = answer(self, request->session, PS_KIND_REFUSED);
+    ps_message_t *message = NULL;
 
     self->refused++;
     ps_note_trace(
@@ -53,6 +53,7 @@ ps_answer_refused(ps_shard_t *self,
                      .a = request->session,
                      .b = request->seq,
                      .c = status == PSD_GAP ? detail : (uint64_t)status});
+    message = answer(self, request->session, PS_KIND_REFUSED);
     if (message == NULL) {
         return;
     }
