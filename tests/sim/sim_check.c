@@ -99,13 +99,14 @@ ops_of_clocks(const sim_client_t *client, uint64_t clock)
     return n;
 }
 
+/* Up to the last acknowledged push into that row. */
 static size_t
-ops_acknowledged(const sim_client_t *client)
+ops_acknowledged(const sim_client_t *client, uint32_t row)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < client->n_ops; i++) {
-        if (client->ops[i].done && is_delta(&client->ops[i])) {
+        if (client->ops[i].done && delta_of(&client->ops[i], row) != 0) {
             n = i + 1;
         }
     }
@@ -116,7 +117,8 @@ static bound_t
 bound_of(const sim_t *sim,
          const sim_client_t *reader,
          size_t at,
-         const sim_client_t *writer)
+         const sim_client_t *writer,
+         uint32_t row)
 {
     const sim_op_t *op = &reader->ops[at];
     int32_t delay = sim->plan.max_delay;
@@ -124,7 +126,8 @@ bound_of(const sim_t *sim,
 
     if (reader->reader) {
         bound.promise = "W1";
-        bound.least = writer->killed ? ops_acknowledged(writer) : writer->n_ops;
+        bound.least =
+            writer->killed ? ops_acknowledged(writer, row) : writer->n_ops;
     } else if (delay == 0) {
         bound.promise = "C2";
         if (!writer->killed) {
@@ -148,7 +151,7 @@ check_cell(sim_t *sim,
            uint32_t row,
            int64_t value)
 {
-    bound_t bound = bound_of(sim, reader, at, writer);
+    bound_t bound = bound_of(sim, reader, at, writer, row);
     int64_t sum = 0;
     size_t low = 0;  /* operations after which the sum is `value` … */
     size_t high = 0; /* … up to these; none if high < low */

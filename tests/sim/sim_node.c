@@ -138,32 +138,34 @@ gather_clocks(sim_t *sim, uint64_t clocks[SIM_WORKERS_MAX])
     }
 }
 
-/* Where a worker starts that joins now, as the registry agrees it. */
+/* Where a worker starts that joins now, as the registry agrees it: one that was
+ * expected held everybody at 0. */
 static uint64_t
 agree_start(sim_t *sim)
 {
     uint64_t clocks[SIM_WORKERS_MAX];
     uint64_t highest = 0;
-    uint64_t lowest = UINT64_MAX;
+    uint64_t slowest = UINT64_MAX;
 
+    if (sim->plan.expected) {
+        return 0;
+    }
     gather_clocks(sim, clocks);
     for (size_t i = 0; i < sim->job.n_workers; i++) {
         const ps_worker_t *worker = &sim->job.workers[i];
+        uint64_t clock = clocks[worker->worker];
 
-        if (worker->state != PS_WORKER_RUNNING) {
-            continue;
+        if (clock > highest) {
+            highest = clock;
         }
-        if (clocks[worker->worker] > highest) {
-            highest = clocks[worker->worker];
-        }
-        if (clocks[worker->worker] < lowest) {
-            lowest = clocks[worker->worker];
+        if (worker->state == PS_WORKER_RUNNING && clock < slowest) {
+            slowest = clock;
         }
     }
-    if (lowest == UINT64_MAX) {
-        return 0;
+    if (sim->job.max_delay == 0) {
+        return highest;
     }
-    return sim->job.max_delay == 0 ? highest : lowest;
+    return slowest == UINT64_MAX ? 0 : slowest;
 }
 
 static void
