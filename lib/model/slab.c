@@ -73,7 +73,6 @@ ps_slab_pop(ps_slab_t *self)
 uint64_t
 ps_slab_bytes(const ps_slab_t *self)
 {
-    uint64_t chunk = (uint64_t)self->item_size << self->shift;
-
-    return chunk * self->n_chunks + self->max_chunks * sizeof *self->chunks;
+    return (uint64_t)self->n * self->item_size +
+           self->max_chunks * sizeof *self->chunks;
 }

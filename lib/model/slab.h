@@ -31,7 +31,8 @@ void ps_slab_done(ps_slab_t *self);
 PSD_MUST_CHECK bool ps_slab_add(ps_slab_t *self, uint32_t *ret_number);
 /* Takes the last item back. */
 void ps_slab_pop(ps_slab_t *self);
-/* Bytes allocated, free room and the array of chunks included. */
+/* Bytes of the items in use and of the array of chunks. The free room behind
+ * the last item has not been touched, and so costs nothing. */
 uint64_t ps_slab_bytes(const ps_slab_t *self);
 
 /* number < n */

@@ -23,7 +23,7 @@ typedef struct ps_store ps_store_t;
 typedef struct ps_store_bytes {
     uint64_t values; /* bytes of row values, as allocated for rows in use */
     uint64_t state;  /* bytes of updater state */
-    uint64_t index;  /* bytes of index, row headers and free room */
+    uint64_t index;  /* bytes of index, row headers, columns, free room */
     uint64_t rows_present;
 } ps_store_bytes_t;
 

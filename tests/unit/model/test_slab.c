@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model/slab.h and model/pages.h: where the memory of rows comes from. */
+#include "model/slab.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "model/pages.h"
+#include "support/fail_alloc.h"
+
+#define N_ITEMS 1000
+
+static void
+check_items(size_t item_size)
+{
+    ps_slab_t slab;
+    uint32_t number = 0;
+
+    ps_slab_init(&slab, item_size);
+    for (uint32_t i = 0; i < N_ITEMS; i++) {
+        cr_assert(ps_slab_add(&slab, &number));
+        cr_assert_eq(number, i);
+        memset(ps_slab_at(&slab, i), (int)(i % 251), item_size);
+    }
+    for (uint32_t i = 0; i < N_ITEMS; i++) {
+        cr_assert_eq(ps_slab_at(&slab, i)[0], i % 251);
+        cr_assert_eq(ps_slab_at(&slab, i)[item_size - 1], i % 251);
+    }
+    cr_assert_geq(ps_slab_bytes(&slab), N_ITEMS * item_size);
+    ps_slab_done(&slab);
+}
+
+Test(slab, items_of_any_size_keep_their_place)
+{
+    check_items(4);
+    check_items(12);
+    check_items(100 * 8);
+    check_items((size_t)300 * 1024); /* larger than a chunk */
+}
+
+Test(slab, the_last_item_can_be_taken_back)
+{
+    ps_slab_t slab;
+    uint32_t number = 7;
+
+    ps_slab_init(&slab, 8);
+    cr_assert(ps_slab_add(&slab, &number));
+    ps_slab_pop(&slab);
+    cr_assert(ps_slab_add(&slab, &number));
+    cr_assert_eq(number, 0);
+    ps_slab_done(&slab);
+}
+
+static psd_status_t
+add_or_fail(void *fixture)
+{
+    ps_slab_t slab;
+    psd_status_t rc = PSD_OK;
+
+    (void)fixture;
+    ps_slab_init(&slab, (size_t)100 * 1024);
+    for (uint32_t i = 0; i < 40 && rc == PSD_OK; i++) {
+        uint32_t number = 77;
+
+        if (!ps_slab_add(&slab, &number)) {
+            cr_assert_eq(number, 77);
+            cr_assert_eq(slab.n, i);
+            rc = PSD_NOMEM;
+        }
+    }
+    ps_slab_done(&slab);
+    return rc;
+}
+
+Test(slab, no_memory_changes_nothing)
+{
+    cr_assert_null(fail_alloc_sweep(add_or_fail, NULL));
+}
+
+Test(pages, small_and_large_ones_are_zero_and_aligned)
+{
+    static const size_t sizes[] = {1, 63, 4096, 100000, 10000000};
+
+    for (size_t i = 0; i < 5; i++) {
+        ps_pages_t pages = {0};
+
+        cr_assert(ps_pages_init(&pages, sizes[i]));
+        cr_assert_eq((uintptr_t)pages.data % 64, 0);
+        cr_assert_eq(pages.size, sizes[i]);
+        cr_assert_eq(pages.data[0], 0);
+        cr_assert_eq(pages.data[sizes[i] - 1], 0);
+        memset(pages.data, 1, sizes[i]);
+        ps_pages_done(&pages);
+        cr_assert_null(pages.data);
+        ps_pages_done(&pages);
+    }
+}
+
+Test(pages, what_is_not_touched_costs_nothing)
+{
+    ps_pages_t pages = {0};
+    size_t size = (size_t)1 << 42; /* more than any test machine has */
+
+    cr_assert(ps_pages_init(&pages, size));
+    pages.data[size / 2] = 1;
+    cr_assert_eq(pages.data[size / 2 + 4096], 0);
+    ps_pages_done(&pages);
+}
+
+Test(pages, no_memory_changes_nothing)
+{
+    ps_pages_t pages = {0};
+
+    fail_alloc_at(0);
+    cr_assert_not(ps_pages_init(&pages, 100));
+    fail_alloc_off();
+    cr_assert_null(pages.data);
+    cr_assert_not(ps_pages_init(&pages, SIZE_MAX / 2));
+    cr_assert_null(pages.data);
+}
