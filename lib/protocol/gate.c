@@ -23,6 +23,8 @@ struct ps_gate {
     size_t n_workers;
     size_t n_live;
     uint64_t closed;
+    uint64_t slowest; /* of the live workers; below `closed` when one began
+                         anew after all others had gone */
 };
 
 static uint64_t
@@ -66,6 +68,7 @@ settle_closed(ps_gate_t *self)
     if (self->n_live == 0) {
         least = most;
     }
+    self->slowest = least;
     if (least > self->closed) {
         self->closed = least;
     }
@@ -233,8 +236,8 @@ ps_gate_is_open(const ps_gate_t *self, uint64_t clock)
     if (self->max_delay < 0 || self->n_live == 0) {
         return true;
     }
-    return self->closed >= clock ||
-           clock - self->closed <= (uint64_t)self->max_delay;
+    return self->slowest >= clock ||
+           clock - self->slowest <= (uint64_t)self->max_delay;
 }
 
 bool
