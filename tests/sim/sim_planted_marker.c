@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planted: a clock marker counts when it arrives, before the pushes in front of
+ * it that were lost or are held. */
+#include "protocol/partition_work.h"
+#include "sim_planted.h"
+
+void __real_ps_partition_request(ps_shard_t *shard,
+                                 ps_partition_t *self,
+                                 const ps_request_t *request);
+void __wrap_ps_partition_request(ps_shard_t *shard,
+                                 ps_partition_t *self,
+                                 const ps_request_t *request);
+
+void
+__wrap_ps_partition_request(ps_shard_t *shard,
+                            ps_partition_t *self,
+                            const ps_request_t *request)
+{
+    ps_job_place_t *place = NULL;
+
+    if (request->kind == PS_KIND_MARK &&
+        ps_partition_place(shard, self, request->job, &place, NULL) == PSD_OK &&
+        place != NULL) {
+        ps_gate_mark(place->gate, request->worker, request->member,
+                     request->clock);
+        if (!ps_partition_close_clocks(shard, self, place)) {
+            return; /* no memory */
+        }
+    }
+    __real_ps_partition_request(shard, self, request);
+}
+
+int
+main(void)
+{
+    return sim_planted_main("the marker overtakes pushes");
+}
