@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cluster, its nodes and its history. */
+#include "daemon/control_inner.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define EVENTS_DEFAULT 1000
+#define EVENTS_MAX 10000
+
+/* What this node holds. */
+typedef struct load {
+    uint64_t n_partitions;
+    uint64_t bytes;
+} load_t;
+
+static load_t
+load_of(const ps_shard_call_t *call)
+{
+    load_t load = {.n_partitions = call->n_partitions};
+
+    for (size_t i = 0; i < call->n_partitions; i++) {
+        const ps_partition_info_t *info = &call->partitions[i];
+
+        load.bytes += info->bytes.values + info->bytes.state +
+                      info->bytes.index + info->held_bytes;
+    }
+    return load;
+}
+
+static load_t
+load_of_all(const ps_answers_t *answers)
+{
+    load_t sum = {0};
+
+    for (uint32_t i = 0; i < answers->n_calls; i++) {
+        load_t load = load_of(answers->calls[i]);
+
+        sum.n_partitions += load.n_partitions;
+        sum.bytes += load.bytes;
+    }
+    return sum;
+}
+
+static bool
+add_node(const ps_control_t *self,
+         const ps_node_t *node,
+         const ps_answers_t *answers,
+         ps_doc_t *doc)
+{
+    bool is_this = node->incarnation == self->is.incarnation;
+    load_t load = is_this ? load_of_all(answers) : (load_t){0};
+    uint64_t now_ms = ps_now_ms();
+    ps_doc_t *partitions = NULL;
+
+    /* This node sees itself all the time. */
+    if (!ps_doc_set_text(doc, "name", node->name) ||
+        !ps_doc_set_text(doc, "state", node->up ? "up" : "down") ||
+        !ps_doc_set_u64(doc, "incarnation", node->incarnation) ||
+        !ps_doc_set_u64(doc, "shards", node->n_shards) ||
+        !ps_doc_set_text(doc, "endpoint", node->control) ||
+        !ps_doc_set_f64(
+            doc, "last_seen_s",
+            is_this ? 0.0 : (double)(now_ms - node->last_seen_ms) / 1000.0)) {
+        return false;
+    }
+    partitions = ps_doc_add_object(doc, "partitions");
+    return partitions != NULL &&
+           ps_doc_set_u64(partitions, "primary", load.n_partitions) &&
+           ps_doc_set_u64(partitions, "replica", 0) &&
+           ps_doc_set_u64(doc, "bytes", load.bytes);
+}
+
+static psd_status_t
+add_nodes(ps_control_t *self, ps_doc_t *reply, psd_error_t *err)
+{
+    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
+    ps_doc_t *array = ps_doc_add_array(reply, "nodes");
+    psd_status_t rc =
+        ps_shards_ask(self->is.shards, PS_CALL_INSPECT, 0, &answers, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    for (size_t i = 0; i < ps_registry_n_nodes(self->is.registry); i++) {
+        ps_doc_t *doc = array == NULL ? NULL : ps_doc_append_object(array);
+
+        if (doc == NULL ||
+            !add_node(self, ps_registry_node_at(self->is.registry, i), &answers,
+                      doc)) {
+            return ps_control_no_memory(err);
+        }
+    }
+    return array == NULL ? ps_control_no_memory(err) : PSD_OK;
+}
+
+/* What an operator should do something about. */
+static bool
+add_problems(const ps_control_t *self, ps_doc_t *reply)
+{
+    const ps_registry_t *registry = self->is.registry;
+    ps_doc_t *array = ps_doc_add_array(reply, "problems");
+    bool done = array != NULL;
+    char text[256];
+
+    for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
+        const ps_node_t *node = ps_registry_node_at(registry, i);
+
+        if (!node->up) {
+            (void)snprintf(text, sizeof text, "node \"%s\" is down",
+                           node->name);
+            done = ps_doc_append_text(array, text);
+        }
+    }
+    for (size_t i = 0; done && i < ps_registry_n_tables(registry); i++) {
+        const ps_table_t *table = ps_registry_table_at(registry, i);
+
+        if (table->rows_lost) {
+            (void)snprintf(text, sizeof text,
+                           "table \"%s\" lost its rows when its node was "
+                           "restarted",
+                           table->spec.name);
+            done = ps_doc_append_text(array, text);
+        }
+    }
+    return done;
+}
+
+/* Every node is up, and no table has lost rows. */
+static bool
+is_healthy(const ps_registry_t *registry)
+{
+    for (size_t i = 0; i < ps_registry_n_nodes(registry); i++) {
+        if (!ps_registry_node_at(registry, i)->up) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
+        if (ps_registry_table_at(registry, i)->rows_lost) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+add_cluster(const ps_control_t *self, ps_doc_t *reply)
+{
+    const ps_registry_t *registry = self->is.registry;
+    ps_doc_t *doc = ps_doc_add_object(reply, "cluster");
+    ps_id_t uuid;
+    const char *name = ps_registry_cluster(registry, &uuid);
+
+    return doc != NULL && ps_doc_set_text(doc, "name", name) &&
+           ps_doc_set_id(doc, "uuid", &uuid) &&
+           ps_doc_set_u64(doc, "epoch", ps_registry_epoch(registry)) &&
+           ps_doc_set_bool(doc, "healthy", is_healthy(registry)) &&
+           ps_doc_set_text(doc, "version", PSD_RELEASE) &&
+           ps_doc_set_f64(doc, "uptime_s",
+                          (double)(ps_now_ms() - self->started_ms) / 1000.0);
+}
+
+psd_status_t
+ps_control_cluster_status(ps_control_t *self,
+                          ps_control_request_t *request,
+                          psd_error_t *err)
+{
+    const ps_registry_t *registry = self->is.registry;
+    psd_status_t rc = PSD_OK;
+
+    if (!add_cluster(self, request->reply)) {
+        return ps_control_no_memory(err);
+    }
+    rc = add_nodes(self, request->reply, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (!ps_doc_set_u64(request->reply, "tables",
+                        ps_registry_n_tables(registry)) ||
+        !ps_doc_set_u64(request->reply, "jobs", ps_registry_n_jobs(registry)) ||
+        !add_problems(self, request->reply)) {
+        return ps_control_no_memory(err);
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+ps_control_cluster_events(ps_control_t *self,
+                          ps_control_request_t *request,
+                          psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at) ps_event_row_t *rows = NULL;
+    ps_doc_t *array = ps_doc_add_array(request->reply, "events");
+    uint64_t limit = 0;
+    size_t n = 0;
+    psd_status_t rc = ps_doc_get_u64_or(request->doc, "limit", 1, EVENTS_MAX,
+                                        EVENTS_DEFAULT, &limit, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_registry_db_events(self->is.db, (size_t)limit, &rows, &n, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    for (size_t i = 0; i < n; i++) {
+        ps_doc_t *doc = array == NULL ? NULL : ps_doc_append_object(array);
+
+        if (doc == NULL || !ps_doc_set_u64(doc, "id", rows[i].id) ||
+            !ps_doc_set_u64(doc, "unix_ms", rows[i].unix_ms) ||
+            !ps_doc_set_u64(doc, "epoch", rows[i].epoch) ||
+            !ps_doc_set_text(doc, "kind", rows[i].kind) ||
+            !ps_doc_set_text(doc, "text", rows[i].text)) {
+            return ps_control_no_memory(err);
+        }
+    }
+    return array == NULL ? ps_control_no_memory(err) : PSD_OK;
+}
+
+psd_status_t
+ps_control_node_list(ps_control_t *self,
+                     ps_control_request_t *request,
+                     psd_error_t *err)
+{
+    return add_nodes(self, request->reply, err);
+}
+
+/* One object a shard, beside their number. */
+static bool
+add_shards(const ps_control_t *self, const ps_answers_t *answers, ps_doc_t *doc)
+{
+    ps_doc_t *array = ps_doc_add_array(doc, "shard_list");
+    bool done = array != NULL;
+
+    for (uint32_t i = 0; done && i < answers->n_calls; i++) {
+        const ps_shard_call_t *call = answers->calls[i];
+        const ps_route_t *route = ps_shards_route(self->is.shards, i);
+        load_t load = load_of(call);
+        ps_doc_t *item = ps_doc_append_object(array);
+
+        done =
+            item != NULL && ps_doc_set_u64(item, "shard", i) &&
+            ps_doc_set_text(item, "tcp", route->tcp) &&
+            ps_doc_set_text(item, "ipc", route->ipc) &&
+            ps_doc_set_u64(item, "sessions", call->info.sessions) &&
+            ps_doc_set_u64(item, "held_requests", call->info.held_requests) &&
+            ps_doc_set_u64(item, "held_bytes", call->info.held_bytes) &&
+            ps_doc_set_u64(item, "refused", call->info.refused) &&
+            ps_doc_set_u64(item, "partitions", load.n_partitions) &&
+            ps_doc_set_u64(item, "bytes", load.bytes);
+    }
+    return done;
+}
+
+psd_status_t
+ps_control_node_inspect(ps_control_t *self,
+                        ps_control_request_t *request,
+                        psd_error_t *err)
+{
+    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
+    const ps_node_t *node = NULL;
+    const char *name = NULL;
+    ps_doc_t *doc = ps_doc_add_object(request->reply, "node");
+    psd_status_t rc = ps_doc_get_text(request->doc, "name", 255, &name, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    node = ps_registry_node(self->is.registry, name);
+    if (node == NULL) {
+        char shown[128];
+
+        return psd_error_set(err, PSD_NO_NODE, "node %s does not exist",
+                             ps_log_quote(name, shown, sizeof shown));
+    }
+    rc = ps_shards_ask(self->is.shards, PS_CALL_INSPECT, 0, &answers, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (doc == NULL || !add_node(self, node, &answers, doc) ||
+        (node->incarnation == self->is.incarnation &&
+         !add_shards(self, &answers, doc))) {
+        return ps_control_no_memory(err);
+    }
+    return PSD_OK;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A table as an operator is shown it: spec, sizes, places, counts. */
+#include "daemon/control_inner.h"
+
+#include <stdio.h>
+
+#include "model/partition.h"
+#include "protocol/table_doc.h"
+
+/* What the shards say of one partition; NULL when none has it. */
+static const ps_partition_info_t *
+find_info(const ps_answers_t *answers, uint32_t table, uint32_t partition)
+{
+    for (uint32_t i = 0; i < answers->n_calls; i++) {
+        const ps_shard_call_t *call = answers->calls[i];
+
+        for (size_t k = 0; k < call->n_partitions; k++) {
+            if (call->partitions[k].table == table &&
+                call->partitions[k].partition == partition) {
+                return &call->partitions[k];
+            }
+        }
+    }
+    return NULL;
+}
+
+/* All partitions of one table together. */
+static ps_partition_info_t
+sum_of(const ps_answers_t *answers, uint32_t table)
+{
+    ps_partition_info_t sum = {.table = table};
+
+    for (uint32_t i = 0; i < answers->n_calls; i++) {
+        const ps_shard_call_t *call = answers->calls[i];
+
+        for (size_t k = 0; k < call->n_partitions; k++) {
+            const ps_partition_info_t *info = &call->partitions[k];
+
+            if (info->table != table) {
+                continue;
+            }
+            sum.bytes.values += info->bytes.values;
+            sum.bytes.state += info->bytes.state;
+            sum.bytes.index += info->bytes.index;
+            sum.bytes.rows_present += info->bytes.rows_present;
+            sum.held_bytes += info->held_bytes;
+            sum.pushes += info->pushes;
+            sum.pulls += info->pulls;
+            sum.rows_pushed += info->rows_pushed;
+            sum.rows_pulled += info->rows_pulled;
+        }
+    }
+    return sum;
+}
+
+static bool
+add_bytes(ps_doc_t *doc, const ps_partition_info_t *sum)
+{
+    ps_doc_t *bytes = ps_doc_add_object(doc, "bytes");
+
+    return bytes != NULL &&
+           ps_doc_set_u64(bytes, "values", sum->bytes.values) &&
+           ps_doc_set_u64(bytes, "state", sum->bytes.state) &&
+           ps_doc_set_u64(bytes, "index", sum->bytes.index) &&
+           ps_doc_set_u64(bytes, "log", sum->held_bytes);
+}
+
+/* "node/shard" of a partition's only copy. */
+static bool
+add_places(const ps_control_t *self, const ps_route_t *route, ps_doc_t *doc)
+{
+    const ps_node_t *node =
+        ps_registry_node_by_incarnation(self->is.registry, route->incarnation);
+    char place[PS_NAME_MAX + 16];
+    ps_doc_t *in_sync = NULL;
+
+    (void)snprintf(place, sizeof place, "%s/%u",
+                   node == NULL ? "?" : node->name, route->shard);
+    if (!ps_doc_set_text(doc, "primary", place)) {
+        return false;
+    }
+    in_sync = ps_doc_add_array(doc, "in_sync");
+    return in_sync != NULL && ps_doc_append_text(in_sync, place) &&
+           ps_doc_add_array(doc, "catching_up") != NULL;
+}
+
+static bool
+add_partition(const ps_control_t *self,
+              const ps_table_t *table,
+              uint32_t partition,
+              const ps_partition_info_t *info,
+              ps_doc_t *doc)
+{
+    ps_extent_t extent = ps_extent_of(&table->spec, partition);
+
+    return ps_doc_set_u64(doc, "id", partition) &&
+           ps_doc_set_u64(doc, "first_row", extent.first_row) &&
+           ps_doc_set_u64(doc, "last_row", extent.last_row) &&
+           ps_doc_set_u64(doc, "first_col", extent.first_col) &&
+           ps_doc_set_u64(doc, "last_col", extent.last_col) &&
+           add_places(self, &table->routes[partition], doc) &&
+           ps_doc_set_u64(doc, "epoch", table->routes[partition].epoch) &&
+           ps_doc_set_u64(doc, "lsn", info == NULL ? 0 : info->lsn) &&
+           ps_doc_set_u64(doc, "rows_present",
+                          info == NULL ? 0 : info->bytes.rows_present);
+}
+
+static bool
+add_partitions(const ps_control_t *self,
+               const ps_table_t *table,
+               const ps_answers_t *answers,
+               ps_doc_t *doc)
+{
+    ps_doc_t *array = ps_doc_add_array(doc, "partitions");
+
+    for (uint32_t i = 0; array != NULL && i < table->spec.n_partitions; i++) {
+        ps_doc_t *item = ps_doc_append_object(array);
+
+        if (item == NULL ||
+            !add_partition(self, table, i, find_info(answers, table->id, i),
+                           item)) {
+            return false;
+        }
+    }
+    return array != NULL;
+}
+
+/* A column-split row is present once in each of its slices. */
+static uint64_t
+whole_rows(const ps_table_t *table, uint64_t n)
+{
+    return table->spec.n_col_slices > 1 ? n / table->spec.n_col_slices : n;
+}
+
+bool
+ps_control_table_doc(const ps_control_t *self,
+                     const ps_table_t *table,
+                     const ps_answers_t *answers,
+                     bool with_partitions,
+                     ps_doc_t *doc)
+{
+    ps_partition_info_t sum = sum_of(answers, table->id);
+
+    if (!ps_table_spec_to_doc(&table->spec, doc) ||
+        !ps_doc_set_u64(doc, "id", table->id) ||
+        !ps_doc_set_u64(doc, "created_unix_ms", table->created_unix_ms) ||
+        !ps_doc_set_u64(doc, "rows_present",
+                        whole_rows(table, sum.bytes.rows_present)) ||
+        !add_bytes(doc, &sum) ||
+        !ps_doc_set_bool(doc, "rows_lost", table->rows_lost)) {
+        return false;
+    }
+    if (table->rows_lost &&
+        !ps_doc_set_text(doc, "hint",
+                         "the node was restarted and the rows begin again at "
+                         "their first values; drop and create the table to "
+                         "clear this")) {
+        return false;
+    }
+    return !with_partitions || add_partitions(self, table, answers, doc);
+}
+
+bool
+ps_control_stats_doc(const ps_table_t *table,
+                     const ps_answers_t *answers,
+                     ps_doc_t *doc)
+{
+    ps_partition_info_t sum = sum_of(answers, table->id);
+    ps_doc_t *stats = ps_doc_add_object(doc, "stats");
+
+    return stats != NULL && ps_doc_set_u64(stats, "pushes", sum.pushes) &&
+           ps_doc_set_u64(stats, "pulls", sum.pulls) &&
+           ps_doc_set_u64(stats, "rows_pushed", sum.rows_pushed) &&
+           ps_doc_set_u64(stats, "rows_pulled", sum.rows_pulled);
+}

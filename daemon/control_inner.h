@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the control part: its state, one request, and the operations. */
+#ifndef PS_DAEMON_CONTROL_INNER_H
+#define PS_DAEMON_CONTROL_INNER_H
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "daemon/control.h"
+#include "daemon/replies.h"
+#include "daemon/watch.h"
+#include "wire/doc.h"
+
+#define PS_CLIENTS_MAX 4096 /* whose repeated hello gives the same session */
+
+typedef struct ps_client_row {
+    ps_id_t client;
+    uint64_t session;
+} ps_client_row_t;
+
+struct ps_control {
+    ps_control_args_t is; /* what it was made with; all borrowed */
+    ps_replies_t replies;
+    ps_watches_t watches;
+    ps_client_row_t *clients; /* owned; a ring of PS_CLIENTS_MAX */
+    size_t n_clients;         /* ever said hello */
+    uint64_t last_session;    /* given out since the start */
+    uint64_t started_ms;
+    psd_error_t *err; /* of the request at hand */
+    bool broken;
+};
+
+typedef struct ps_request_doc {
+    uint64_t conn;
+    uint64_t id;
+    uint64_t session;
+    const ps_doc_t *doc; /* as it came */
+    ps_doc_t *reply;     /* v, id and status are set; operations add */
+    bool parked;         /* it is answered later: by ps_control_answer */
+    bool once;           /* its answer is kept for a repetition */
+} ps_control_request_t;
+
+/* An operation adds its fields to request->reply, or says why not. */
+typedef psd_status_t ps_control_op_t(ps_control_t *self,
+                                     ps_control_request_t *request,
+                                     psd_error_t *err);
+
+/* control_session.c */
+ps_control_op_t ps_control_hello;
+/* control_table.c */
+ps_control_op_t ps_control_table_create;
+ps_control_op_t ps_control_table_open;
+ps_control_op_t ps_control_table_list;
+ps_control_op_t ps_control_table_inspect;
+ps_control_op_t ps_control_table_drop;
+/* control_job.c */
+ps_control_op_t ps_control_job_join;
+ps_control_op_t ps_control_job_leave;
+ps_control_op_t ps_control_job_stop;
+ps_control_op_t ps_control_job_tables;
+ps_control_op_t ps_control_heartbeat;
+/* control_barrier.c */
+ps_control_op_t ps_control_barrier;
+/* control_clock.c */
+ps_control_op_t ps_control_job_list;
+ps_control_op_t ps_control_job_inspect;
+ps_control_op_t ps_control_worker_list;
+ps_control_op_t ps_control_clock_list;
+ps_control_op_t ps_control_clock_inspect;
+/* control_why.c */
+ps_control_op_t ps_control_why;
+/* control_cluster.c */
+ps_control_op_t ps_control_cluster_status;
+ps_control_op_t ps_control_cluster_events;
+ps_control_op_t ps_control_node_list;
+ps_control_op_t ps_control_node_inspect;
+
+/* PSD_OK when the request may come from this session. Errors: PSD_NO_SESSION,
+ * PSD_ROWS_LOST. */
+PSD_MUST_CHECK psd_status_t ps_control_check_session(const ps_control_t *self,
+                                                     uint64_t session,
+                                                     psd_error_t *err);
+/* ps_commit of this registry; remembers when it broke. */
+PSD_MUST_CHECK psd_status_t ps_control_commit(ps_control_t *self,
+                                              const ps_command_t *command,
+                                              ps_log_level_t level,
+                                              psd_error_t *err);
+/* Sends the answer of a request that was parked. Errors go to the log. */
+void ps_control_answer(ps_control_t *self,
+                       const ps_waiter_t *waiter,
+                       psd_status_t status,
+                       const char *text);
+/* "no memory for an answer" */
+psd_status_t ps_control_no_memory(psd_error_t *err);
+
+/* The table that `key` names. Errors: PSD_PROTO, PSD_NO_TABLE with a
+ * suggestion. */
+PSD_MUST_CHECK psd_status_t ps_control_find_table(const ps_control_t *self,
+                                                  const ps_doc_t *doc,
+                                                  const char *key,
+                                                  const ps_table_t **ret_table,
+                                                  psd_error_t *err);
+/* The job that "job" names, by its name or number. Errors: PSD_PROTO,
+ * PSD_NO_JOB with a suggestion. */
+PSD_MUST_CHECK psd_status_t ps_control_find_job(const ps_control_t *self,
+                                                const ps_doc_t *doc,
+                                                const ps_job_t **ret_job,
+                                                psd_error_t *err);
+/* "tables":[{"table":…,"routes":[…]},…] of a job. Errors: PSD_NOMEM, PSD_BUSY.
+ */
+PSD_MUST_CHECK psd_status_t ps_control_add_job_tables(ps_control_t *self,
+                                                      uint32_t job,
+                                                      ps_doc_t *reply,
+                                                      psd_error_t *err);
+/* One table as `pscli table inspect` shows it, into doc. with_partitions: also
+ * where each lives. false: no memory. */
+PSD_MUST_CHECK bool ps_control_table_doc(const ps_control_t *self,
+                                         const ps_table_t *table,
+                                         const ps_answers_t *answers,
+                                         bool with_partitions,
+                                         ps_doc_t *doc);
+/* {"pushes":…} of one table over all shards. false: no memory. */
+PSD_MUST_CHECK bool ps_control_stats_doc(const ps_table_t *table,
+                                         const ps_answers_t *answers,
+                                         ps_doc_t *doc);
+
+/* The job is as the registry now says: tells the shards, and opens its barrier
+ * or ends those who wait at it in vain. Errors: PSD_NOMEM, PSD_BUSY. */
+PSD_MUST_CHECK psd_status_t ps_control_job_changed(ps_control_t *self,
+                                                   uint32_t job,
+                                                   psd_error_t *err);
+/* Answers those who wait at the barrier of a job as far as that is due. */
+void ps_control_settle_barrier(ps_control_t *self, uint32_t job);
+/* Barriers whose deadline has passed. */
+void ps_control_expire_barriers(ps_control_t *self);
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Workers come, live, and go. */
+#include "daemon/control_inner.h"
+
+#include <inttypes.h>
+
+#include "daemon/commit.h"
+
+psd_status_t
+ps_control_job_changed(ps_control_t *self, uint32_t job, psd_error_t *err)
+{
+    const ps_job_t *known = ps_registry_job_by_id(self->is.registry, job);
+    psd_status_t rc = PSD_OK;
+
+    if (known == NULL) {
+        return PSD_OK;
+    }
+    rc = ps_shards_tell_job(self->is.shards, known, err);
+    ps_control_settle_barrier(self, job);
+    return rc;
+}
+
+/* ---- join ---- */
+
+/* Every worker's clock at its most advanced partition, over all shards. */
+typedef struct clocks {
+    uint32_t *ranks;  /* owned */
+    uint64_t *clocks; /* owned */
+    size_t n;
+} clocks_t;
+
+static void
+clocks_done(clocks_t *self)
+{
+    ps_free(self->ranks);
+    ps_free(self->clocks);
+    *self = (clocks_t){0};
+}
+
+static void
+add_clock(clocks_t *self, const ps_clock_info_t *info)
+{
+    for (size_t i = 0; i < self->n; i++) {
+        if (self->ranks[i] == info->worker) {
+            if (self->clocks[i] < info->max) {
+                self->clocks[i] = info->max;
+            }
+            return;
+        }
+    }
+    self->ranks[self->n] = info->worker;
+    self->clocks[self->n++] = info->max;
+}
+
+static psd_status_t
+gather_clocks(ps_control_t *self,
+              uint32_t job,
+              clocks_t *ret_clocks,
+              psd_error_t *err)
+{
+    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
+    size_t n = 0;
+    psd_status_t rc =
+        ps_shards_ask(self->is.shards, PS_CALL_CLOCKS, job, &answers, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    for (uint32_t i = 0; i < answers.n_calls; i++) {
+        n += answers.calls[i]->n_clocks;
+    }
+    ret_clocks->ranks = ps_alloc(n, sizeof *ret_clocks->ranks);
+    ret_clocks->clocks = ps_alloc(n, sizeof *ret_clocks->clocks);
+    if (ret_clocks->ranks == NULL || ret_clocks->clocks == NULL) {
+        return ps_control_no_memory(err);
+    }
+    for (uint32_t i = 0; i < answers.n_calls; i++) {
+        for (size_t k = 0; k < answers.calls[i]->n_clocks; k++) {
+            add_clock(ret_clocks, &answers.calls[i]->clocks[k]);
+        }
+    }
+    return PSD_OK;
+}
+
+/* The joining worker's start, now that no clock can close any more. */
+static psd_status_t
+start_worker(ps_control_t *self,
+             uint32_t job,
+             uint32_t worker,
+             psd_error_t *err)
+{
+    PSD_AUTO(clocks_done) clocks_t clocks = {0};
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    psd_status_t rc = gather_clocks(self, job, &clocks, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_registry_plan_start(self->is.registry, job, worker,
+                                    clocks.ranks, clocks.clocks, clocks.n,
+                                    ps_unix_ms(), &command, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+    }
+    return rc == PSD_OK ? ps_control_job_changed(self, job, err) : rc;
+}
+
+/* Clocks that a client of this worker counts as finished when it comes: the
+ * worker's start, or, for a further client, where the others are. */
+static psd_status_t
+clock_of(ps_control_t *self,
+         uint32_t job,
+         const ps_worker_t *worker,
+         uint64_t *ret_clock,
+         psd_error_t *err)
+{
+    PSD_AUTO(clocks_done) clocks_t clocks = {0};
+    psd_status_t rc = PSD_OK;
+
+    *ret_clock = worker->start;
+    if (worker->n_members <= 1) {
+        return PSD_OK;
+    }
+    rc = gather_clocks(self, job, &clocks, err);
+    for (size_t i = 0; rc == PSD_OK && i < clocks.n; i++) {
+        if (clocks.ranks[i] == worker->worker &&
+            clocks.clocks[i] > *ret_clock) {
+            *ret_clock = clocks.clocks[i];
+        }
+    }
+    return rc;
+}
+
+static psd_status_t
+read_join(const ps_doc_t *doc, ps_join_t *join, psd_error_t *err)
+{
+    uint64_t worker = 0;
+    uint64_t n_workers = 1;
+    uint64_t member = 0;
+    int64_t max_delay = 0;
+    psd_status_t rc = ps_doc_get_text(doc, "job", PS_NAME_MAX, &join->job, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "worker", 0, PS_WORKERS_MAX - 1, &worker, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(doc, "member", 0, PS_MEMBERS_MAX - 1, 0, &member,
+                               err);
+    }
+    if (rc == PSD_OK && ps_doc_has(doc, "attach")) {
+        rc = ps_doc_get_bool(doc, "attach", &join->attach, err);
+    }
+    join->attach = join->attach || member > 0;
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(doc, "workers", 1, PS_WORKERS_MAX, 1, &n_workers,
+                               err);
+    }
+    if (rc == PSD_OK && ps_doc_has(doc, "max_delay")) {
+        rc = ps_doc_get_i64(doc, "max_delay", -1, INT32_MAX, &max_delay, err);
+    }
+    join->worker = (uint32_t)worker;
+    join->n_workers = (uint32_t)n_workers;
+    join->max_delay = (int32_t)max_delay;
+    return rc;
+}
+
+static psd_status_t
+fill_join(ps_control_t *self,
+          uint32_t job,
+          uint32_t rank,
+          ps_doc_t *reply,
+          psd_error_t *err)
+{
+    const ps_job_t *known = ps_registry_job_by_id(self->is.registry, job);
+    const ps_worker_t *worker =
+        known == NULL ? NULL : ps_job_worker(known, rank);
+    uint64_t clock = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (worker == NULL) {
+        return psd_error_set(err, PSD_FAILED,
+                             "worker %" PRIu32 " of job %" PRIu32
+                             " is not there behind its join",
+                             rank, job);
+    }
+    rc = clock_of(self, job, worker, &clock, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (!ps_doc_set_u64(reply, "job_id", job) ||
+        !ps_doc_set_text(reply, "job", known->name) ||
+        !ps_doc_set_u64(reply, "worker", rank) ||
+        !ps_doc_set_u64(reply, "member", worker->n_members - 1) ||
+        !ps_doc_set_u64(reply, "joins", worker->joins) ||
+        !ps_doc_set_u64(reply, "clock", clock) ||
+        !ps_doc_set_i64(reply, "max_delay", known->max_delay) ||
+        !ps_doc_set_u64(reply, "version", known->version)) {
+        return ps_control_no_memory(err);
+    }
+    return ps_control_add_job_tables(self, job, reply, err);
+}
+
+psd_status_t
+ps_control_job_join(ps_control_t *self,
+                    ps_control_request_t *request,
+                    psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    ps_join_t join = {0};
+    uint32_t job = 0;
+    psd_status_t rc = read_join(request->doc, &join, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_registry_plan_join(self->is.registry, &join, ps_unix_ms(),
+                                   &command, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    job = command.job.id;
+    rc = ps_control_job_changed(self, job, err);
+    if (rc == PSD_OK && !join.attach) {
+        rc = start_worker(self, job, join.worker, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return fill_join(self, job, join.worker, request->reply, err);
+}
+
+/* ---- live and leave ---- */
+
+static psd_status_t
+read_worker(const ps_control_t *self,
+            const ps_doc_t *doc,
+            const ps_job_t **ret_job,
+            uint32_t *ret_worker,
+            psd_error_t *err)
+{
+    uint64_t worker = 0;
+    psd_status_t rc = ps_control_find_job(self, doc, ret_job, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "worker", 0, PS_WORKERS_MAX - 1, &worker, err);
+    }
+    *ret_worker = (uint32_t)worker;
+    return rc;
+}
+
+psd_status_t
+ps_control_heartbeat(ps_control_t *self,
+                     ps_control_request_t *request,
+                     psd_error_t *err)
+{
+    const ps_job_t *job = NULL;
+    uint32_t worker = 0;
+    uint64_t joins = 0;
+    uint64_t clock = 0;
+    psd_status_t rc = read_worker(self, request->doc, &job, &worker, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(request->doc, "joins", 0, UINT32_MAX, 0, &joins,
+                               err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(request->doc, "clock", 0, UINT64_MAX, 0, &clock,
+                               err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_registry_heartbeat(self->is.registry, job->id, worker,
+                                   (uint32_t)joins, clock, ps_now_ms(), err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (!ps_doc_set_u64(request->reply, "version", job->version) ||
+        !ps_doc_set_text(request->reply, "state",
+                         ps_registry_job_state(self->is.registry, job->id))) {
+        return ps_control_no_memory(err);
+    }
+    return PSD_OK;
+}
+
+/* A worker has left when the last of its clients has. */
+static psd_status_t
+leave_member(ps_control_t *self,
+             uint32_t job,
+             const ps_worker_t *worker,
+             uint32_t member,
+             bool *ret_last,
+             psd_error_t *err)
+{
+    ps_watch_t *watch = NULL;
+    ps_watched_t *watched = NULL;
+
+    *ret_last = worker->n_members <= 1 || worker->state != PS_WORKER_RUNNING;
+    if (*ret_last) {
+        return PSD_OK;
+    }
+    watch = ps_watches_get(&self->watches, job);
+    watched = watch == NULL
+                  ? NULL
+                  : ps_watch_worker(watch, worker->worker, worker->joins);
+    if (watched == NULL) {
+        return ps_control_no_memory(err);
+    }
+    *ret_last = ps_watched_leave(watched, member, worker->n_members);
+    return PSD_OK;
+}
+
+psd_status_t
+ps_control_job_leave(ps_control_t *self,
+                     ps_control_request_t *request,
+                     psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const ps_job_t *job = NULL;
+    const ps_worker_t *worker = NULL;
+    uint32_t rank = 0;
+    uint32_t id = 0;
+    uint64_t member = 0;
+    bool last = true;
+    psd_status_t rc = read_worker(self, request->doc, &job, &rank, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(request->doc, "member", 0, PS_MEMBERS_MAX - 1, 0,
+                               &member, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    id = job->id;
+    worker = ps_job_worker(job, rank);
+    if (worker != NULL) {
+        rc = leave_member(self, id, worker, (uint32_t)member, &last, err);
+    }
+    if (rc != PSD_OK || !last) {
+        return rc;
+    }
+    rc = ps_registry_plan_end(self->is.registry, id, rank, PS_WORKER_FINISHED,
+                              ps_unix_ms(), &command, err);
+    if (rc == PSD_OK) {
+        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+    }
+    return rc == PSD_OK ? ps_control_job_changed(self, id, err) : rc;
+}
+
+psd_status_t
+ps_control_job_stop(ps_control_t *self,
+                    ps_control_request_t *request,
+                    psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const ps_job_t *job = NULL;
+    uint32_t id = 0;
+    psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    id = job->id;
+    rc = ps_registry_plan_stop(self->is.registry, job->name, ps_unix_ms(),
+                               &command, err);
+    if (rc == PSD_OK) {
+        rc = ps_control_commit(self, &command, PS_LOG_WARN, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_control_job_changed(self, id, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    job = ps_registry_job_by_id(self->is.registry, id);
+    if (!ps_doc_set_text(request->reply, "job", job == NULL ? "" : job->name) ||
+        !ps_doc_set_text(request->reply, "state",
+                         ps_registry_job_state(self->is.registry, id))) {
+        return ps_control_no_memory(err);
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+ps_control_job_tables(ps_control_t *self,
+                      ps_control_request_t *request,
+                      psd_error_t *err)
+{
+    const ps_job_t *job = NULL;
+    psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (!ps_doc_set_u64(request->reply, "version", job->version)) {
+        return ps_control_no_memory(err);
+    }
+    return ps_control_add_job_tables(self, job->id, request->reply, err);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Operations on tables. */
+#include "daemon/control_inner.h"
+
+#include <inttypes.h>
+
+#include "daemon/commit.h"
+#include "protocol/table_doc.h"
+
+/* "table", "stats" and, for clients, "routes". */
+static psd_status_t
+fill_table(ps_control_t *self,
+           const ps_table_t *table,
+           bool with_routes,
+           ps_doc_t *reply,
+           psd_error_t *err)
+{
+    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
+    ps_doc_t *doc = ps_doc_add_object(reply, "table");
+    ps_doc_t *routes = NULL;
+    psd_status_t rc =
+        ps_shards_ask(self->is.shards, PS_CALL_INSPECT, 0, &answers, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (doc == NULL ||
+        !ps_control_table_doc(self, table, &answers, true, doc) ||
+        !ps_control_stats_doc(table, &answers, reply)) {
+        return ps_control_no_memory(err);
+    }
+    if (!with_routes) {
+        return PSD_OK;
+    }
+    routes = ps_doc_add_array(reply, "routes");
+    if (routes == NULL ||
+        !ps_routes_to_doc(table->routes, table->spec.n_partitions, routes)) {
+        return ps_control_no_memory(err);
+    }
+    return PSD_OK;
+}
+
+/* ---- create and drop ---- */
+
+static psd_status_t
+drop(ps_control_t *self, const char *name, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    psd_status_t rc = ps_registry_plan_drop(self->is.registry, name,
+                                            ps_unix_ms(), &command, err);
+    uint32_t id = (uint32_t)command.number;
+
+    if (rc == PSD_OK) {
+        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return ps_shards_tell_drop(self->is.shards, id, err);
+}
+
+/* A table that a shard cannot hold must not stay in the registry. */
+static void
+take_back(ps_control_t *self, const char *name)
+{
+    psd_status_t rc = drop(self, name, NULL);
+
+    if (rc != PSD_OK) {
+        ps_log(PS_LOG_ERROR, "table_take_back_failed", "table=%s status=%s",
+               name, psd_status_name(rc));
+    }
+}
+
+static psd_status_t
+create(ps_control_t *self, const ps_table_spec_t *spec, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const ps_table_t *table = NULL;
+    uint64_t limit = self->is.config->limits.tables;
+    psd_status_t rc = ps_registry_plan_table(self->is.registry, spec,
+                                             ps_unix_ms(), &command, err);
+
+    if (rc == PSD_OK && ps_registry_n_tables(self->is.registry) >= limit) {
+        return psd_error_set(
+            err, PSD_LIMIT,
+            "%" PRIu64 " tables exist; allowed: limits.tables, "
+            "which is %" PRIu64,
+            (uint64_t)ps_registry_n_tables(self->is.registry), limit);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    table = ps_registry_table(self->is.registry, spec->name);
+    rc = ps_shards_tell_table(self->is.shards, table, err);
+    if (rc != PSD_OK) {
+        take_back(self, spec->name);
+    }
+    return rc;
+}
+
+psd_status_t
+ps_control_table_create(ps_control_t *self,
+                        ps_control_request_t *request,
+                        psd_error_t *err)
+{
+    PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {0};
+    const ps_doc_t *doc = NULL;
+    psd_status_t rc = ps_doc_get_object(request->doc, "spec", &doc, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_table_spec_from_doc(doc, &spec, err);
+    }
+    if (rc == PSD_OK) {
+        rc = create(self, &spec, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return fill_table(self, ps_registry_table(self->is.registry, spec.name),
+                      true, request->reply, err);
+}
+
+psd_status_t
+ps_control_table_drop(ps_control_t *self,
+                      ps_control_request_t *request,
+                      psd_error_t *err)
+{
+    const ps_table_t *table = NULL;
+    ps_doc_t *doc = ps_doc_add_object(request->reply, "table");
+    const char *name = NULL;
+    psd_status_t rc =
+        ps_control_find_table(self, request->doc, "name", &table, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (doc == NULL || !ps_doc_set_text(doc, "name", table->spec.name) ||
+        !ps_doc_set_u64(doc, "id", table->id) ||
+        !ps_doc_set_bool(doc, "dropped", true)) {
+        return ps_control_no_memory(err);
+    }
+    rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
+    return rc == PSD_OK ? drop(self, name, err) : rc;
+}
+
+/* ---- open and look ---- */
+
+/* The job has opened the table: all its workers will mark their clocks there.
+ */
+static psd_status_t
+open_for_job(ps_control_t *self,
+             const ps_doc_t *doc,
+             uint32_t table,
+             psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const ps_job_t *job = NULL;
+    uint32_t id = 0;
+    psd_status_t rc = ps_control_find_job(self, doc, &job, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    id = job->id;
+    rc = ps_registry_plan_job_table(self->is.registry, id, table, ps_unix_ms(),
+                                    &command, err);
+    if (rc == PSD_OK) {
+        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+    }
+    if (rc != PSD_OK || command.kind == 0) {
+        return rc;
+    }
+    return ps_control_job_changed(self, id, err);
+}
+
+psd_status_t
+ps_control_table_open(ps_control_t *self,
+                      ps_control_request_t *request,
+                      psd_error_t *err)
+{
+    const ps_table_t *table = NULL;
+    psd_status_t rc =
+        ps_control_find_table(self, request->doc, "name", &table, err);
+    uint32_t id = rc == PSD_OK ? table->id : 0;
+
+    if (rc == PSD_OK && ps_doc_has(request->doc, "job")) {
+        rc = open_for_job(self, request->doc, id, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return fill_table(self, ps_registry_table_by_id(self->is.registry, id),
+                      true, request->reply, err);
+}
+
+psd_status_t
+ps_control_table_inspect(ps_control_t *self,
+                         ps_control_request_t *request,
+                         psd_error_t *err)
+{
+    const ps_table_t *table = NULL;
+    psd_status_t rc =
+        ps_control_find_table(self, request->doc, "name", &table, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return fill_table(self, table, false, request->reply, err);
+}
+
+psd_status_t
+ps_control_table_list(ps_control_t *self,
+                      ps_control_request_t *request,
+                      psd_error_t *err)
+{
+    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
+    const ps_registry_t *registry = self->is.registry;
+    ps_doc_t *array = ps_doc_add_array(request->reply, "tables");
+    psd_status_t rc =
+        ps_shards_ask(self->is.shards, PS_CALL_INSPECT, 0, &answers, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (array == NULL) {
+        return ps_control_no_memory(err);
+    }
+    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
+        const ps_table_t *table = ps_registry_table_at(registry, i);
+        ps_doc_t *doc = ps_doc_append_object(array);
+
+        if (doc == NULL ||
+            !ps_control_table_doc(self, table, &answers, false, doc) ||
+            !ps_control_stats_doc(table, &answers, doc)) {
+            return ps_control_no_memory(err);
+        }
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+ps_control_add_job_tables(ps_control_t *self,
+                          uint32_t job,
+                          ps_doc_t *reply,
+                          psd_error_t *err)
+{
+    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
+    const uint32_t *ids = NULL;
+    size_t n = ps_registry_job_tables(self->is.registry, job, &ids);
+    ps_doc_t *array = ps_doc_add_array(reply, "tables");
+    psd_status_t rc =
+        ps_shards_ask(self->is.shards, PS_CALL_INSPECT, 0, &answers, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    for (size_t i = 0; array != NULL && i < n; i++) {
+        const ps_table_t *table =
+            ps_registry_table_by_id(self->is.registry, ids[i]);
+        ps_doc_t *item = table == NULL ? NULL : ps_doc_append_object(array);
+        ps_doc_t *doc = item == NULL ? NULL : ps_doc_add_object(item, "table");
+        ps_doc_t *routes = NULL;
+
+        if (table == NULL) {
+            continue; /* it was dropped */
+        }
+        if (doc == NULL ||
+            !ps_control_table_doc(self, table, &answers, true, doc)) {
+            return ps_control_no_memory(err);
+        }
+        routes = ps_doc_add_array(item, "routes");
+        if (routes == NULL ||
+            !ps_routes_to_doc(table->routes, table->spec.n_partitions,
+                              routes)) {
+            return ps_control_no_memory(err);
+        }
+    }
+    return array == NULL ? ps_control_no_memory(err) : PSD_OK;
+}

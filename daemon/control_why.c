@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a job is not moving: one line for each worker that waits, and for each
+ * that is lost, expected or simply at work. */
+#include "daemon/control_inner.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "daemon/job_view.h"
+
+typedef struct why {
+    const ps_job_view_t *view;
+    ps_doc_t *waiters;
+    ps_doc_t *lost;
+    ps_doc_t *expected;
+    ps_doc_t *text;
+} why_t;
+
+static double
+seconds(uint64_t ms)
+{
+    return (double)ms / 1000.0;
+}
+
+/* The holders of a wait, as a list for programs and as words. */
+static bool
+add_holders(const why_t *self,
+            const ps_worker_view_t *waiter,
+            ps_doc_t *array,
+            ps_buffer_t *words)
+{
+    const ps_job_view_t *view = self->view;
+    bool done = true;
+
+    for (size_t i = 0; done && i < view->job->n_workers; i++) {
+        char text[PS_HOLDER_SIZE];
+        uint64_t clock = 0;
+
+        if (ps_job_view_holds(view, waiter, i, &clock)) {
+            ps_holder_print(view->registry, view->job->id, view->workers[i].is,
+                            clock, text, sizeof text);
+            done = ps_doc_append_text(array, text) &&
+                   ps_buffer_print(words, "%s%s", words->size == 0 ? "" : ", ",
+                                   text);
+        }
+    }
+    if (done && words->size == 0) {
+        done = ps_buffer_print(words, "nobody any more");
+    }
+    return done;
+}
+
+static const char *
+kind_name(ps_wait_kind_t kind)
+{
+    switch (kind) {
+    case PS_WAIT_PULL:
+        return "pull";
+    case PS_WAIT_PUSH:
+        return "push";
+    case PS_WAIT_BARRIER:
+        return "barrier";
+    case PS_WAIT_NONE:
+    default:
+        return "none";
+    }
+}
+
+/* "table w partition 3", or "barrier". */
+static void
+print_where(const why_t *self,
+            const ps_worker_view_t *waiter,
+            char *ret_text,
+            size_t size)
+{
+    const ps_table_t *table = NULL;
+
+    if (waiter->wait == PS_WAIT_BARRIER) {
+        (void)snprintf(ret_text, size, "barrier");
+        return;
+    }
+    table = ps_registry_table_by_id(self->view->registry, waiter->table);
+    (void)snprintf(ret_text, size, "table %s partition %" PRIu32,
+                   table == NULL ? "?" : table->spec.name, waiter->partition);
+}
+
+static bool
+add_waiter(const why_t *self, const ps_worker_view_t *waiter)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t words = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t line = {0};
+    ps_doc_t *doc = ps_doc_append_object(self->waiters);
+    ps_doc_t *holders = NULL;
+    double waiting_s = seconds(self->view->now_ms - waiter->since_ms);
+    char where[128];
+
+    print_where(self, waiter, where, sizeof where);
+    if (doc == NULL || !ps_doc_set_u64(doc, "worker", waiter->is->worker) ||
+        !ps_doc_set_u64(doc, "clock", waiter->clock)) {
+        return false;
+    }
+    holders = ps_doc_add_array(doc, "waiting_for");
+    return holders != NULL && add_holders(self, waiter, holders, &words) &&
+           ps_doc_set_f64(doc, "waiting_s", waiting_s) &&
+           ps_doc_set_text(doc, "where", where) &&
+           ps_doc_set_text(doc, "kind", kind_name(waiter->wait)) &&
+           ps_buffer_print(&line,
+                           "worker %" PRIu32 " at clock %" PRIu64
+                           " has waited %.1f s in a %s (%s) for %s",
+                           waiter->is->worker, waiter->clock, waiting_s,
+                           kind_name(waiter->wait), where,
+                           (const char *)words.data) &&
+           ps_doc_set_text(doc, "text", (const char *)line.data) &&
+           ps_doc_append_text(self->text, (const char *)line.data);
+}
+
+/* "worker 2 was lost 3.0 s ago at clock 50, after 3.0 s of silence" */
+static bool
+add_lost(const why_t *self, const ps_worker_view_t *worker)
+{
+    const ps_watched_t *watched =
+        self->view->watch == NULL
+            ? NULL
+            : ps_watch_find(self->view->watch, worker->is->worker);
+    ps_doc_t *doc = ps_doc_append_object(self->lost);
+    char line[200];
+
+    if (doc == NULL || !ps_doc_set_u64(doc, "worker", worker->is->worker) ||
+        !ps_doc_set_u64(doc, "clock", worker->clock)) {
+        return false;
+    }
+    if (watched != NULL && watched->joins == worker->is->joins &&
+        watched->lost_ms != 0) {
+        double ago_s = seconds(self->view->now_ms - watched->lost_ms);
+
+        (void)snprintf(
+            line, sizeof line,
+            "worker %" PRIu32 " was lost %.1f s ago at clock %" PRIu64
+            ", after %.1f s of silence; nobody waits for it any more",
+            worker->is->worker, ago_s, worker->clock,
+            seconds(watched->silent_ms));
+        if (!ps_doc_set_f64(doc, "ago_s", ago_s)) {
+            return false;
+        }
+    } else {
+        (void)snprintf(line, sizeof line,
+                       "worker %" PRIu32 " was lost at clock %" PRIu64
+                       " when the node was restarted or before",
+                       worker->is->worker, worker->clock);
+    }
+    return ps_doc_set_text(doc, "text", line) &&
+           ps_doc_append_text(self->text, line);
+}
+
+static bool
+add_expected(const why_t *self, const ps_worker_view_t *worker)
+{
+    ps_doc_t *doc = ps_doc_append_object(self->expected);
+    char line[120];
+
+    (void)snprintf(line, sizeof line,
+                   "worker %" PRIu32 " is expected and has not joined yet",
+                   worker->is->worker);
+    return doc != NULL && ps_doc_set_u64(doc, "worker", worker->is->worker) &&
+           ps_doc_set_text(doc, "text", line) &&
+           ps_doc_append_text(self->text, line);
+}
+
+static bool
+add_worker(const why_t *self, const ps_worker_view_t *worker)
+{
+    if (worker->is->state == PS_WORKER_LOST) {
+        return add_lost(self, worker);
+    }
+    if (worker->is->state == PS_WORKER_EXPECTED) {
+        return add_expected(self, worker);
+    }
+    if (worker->wait != PS_WAIT_NONE && ps_worker_is_live(worker->is)) {
+        return add_waiter(self, worker);
+    }
+    return true;
+}
+
+/* "nobody waits", and who is at work: "workers 0, 1 are computing". */
+static bool
+add_rest(const why_t *self)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t line = {0};
+    const ps_job_view_t *view = self->view;
+    size_t n = 0;
+    bool done = true;
+
+    for (size_t i = 0; done && i < view->job->n_workers; i++) {
+        const ps_worker_view_t *worker = &view->workers[i];
+
+        if (worker->is->state == PS_WORKER_RUNNING &&
+            worker->wait == PS_WAIT_NONE) {
+            done = ps_buffer_print(&line, "%s%" PRIu32, n == 0 ? "" : ", ",
+                                   worker->is->worker);
+            n++;
+        }
+    }
+    if (done && n > 0) {
+        done = ps_buffer_print(&line, "%s computing", n == 1 ? " is" : " are");
+    }
+    if (!done) {
+        return false;
+    }
+    if (n > 0) {
+        PSD_AUTO(ps_buffer_done) ps_buffer_t whole = {0};
+
+        return ps_buffer_print(&whole, "%s%s %s",
+                               view->n_waiting == 0 ? "nobody waits; " : "",
+                               n == 1 ? "worker" : "workers",
+                               (const char *)line.data) &&
+               ps_doc_append_text(self->text, (const char *)whole.data);
+    }
+    if (view->n_waiting == 0) {
+        return ps_doc_append_text(self->text, "nobody waits");
+    }
+    return true;
+}
+
+static bool
+fill(why_t *self, ps_doc_t *reply)
+{
+    const ps_job_view_t *view = self->view;
+    bool done = false;
+
+    self->waiters = ps_doc_add_array(reply, "waiters");
+    self->lost = ps_doc_add_array(reply, "lost");
+    self->expected = ps_doc_add_array(reply, "expected");
+    self->text = ps_doc_add_array(reply, "text");
+    done = self->waiters != NULL && self->lost != NULL &&
+           self->expected != NULL && self->text != NULL;
+    for (size_t i = 0; done && i < view->job->n_workers; i++) {
+        done = add_worker(self, &view->workers[i]);
+    }
+    return done && add_rest(self);
+}
+
+psd_status_t
+ps_control_why(ps_control_t *self,
+               ps_control_request_t *request,
+               psd_error_t *err)
+{
+    PSD_AUTO(ps_job_view_done) ps_job_view_t view = {0};
+    why_t why = {.view = &view};
+    const ps_job_t *job = NULL;
+    psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_job_view_init(&view, self->is.registry, &self->watches,
+                              self->is.shards, job, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (!ps_doc_set_text(request->reply, "job", job->name) ||
+        !ps_doc_set_text(request->reply, "state",
+                         ps_registry_job_state(self->is.registry, job->id)) ||
+        !fill(&why, request->reply)) {
+        return ps_control_no_memory(err);
+    }
+    return PSD_OK;
+}

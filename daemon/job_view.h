@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_job_view - one job as it is at this moment: clocks, and who waits for whom
+ *
+ * What     The registry's job, what the shards say of its clocks and held
+ *          requests, what its barrier says, put together by worker.
+ * Owner    The caller; ps_job_view_done frees it. Borrows from the registry
+ *          until its next change.
+ */
+#ifndef PS_DAEMON_JOB_VIEW_H
+#define PS_DAEMON_JOB_VIEW_H
+
+#include "daemon/shards.h"
+#include "daemon/watch.h"
+
+#define PS_HOLDER_SIZE 96
+
+/* What a worker waits for, longest. */
+typedef enum ps_wait_kind {
+    PS_WAIT_NONE = 0,
+    PS_WAIT_PULL = 1,
+    PS_WAIT_PUSH = 2, /* or a mark */
+    PS_WAIT_BARRIER = 3
+} ps_wait_kind_t;
+
+typedef struct ps_worker_view {
+    const ps_worker_t *is;
+    uint64_t clock;   /* finished, as far as anybody knows */
+    bool seen;        /* it has sent a heartbeat */
+    uint64_t seen_ms; /* boot clock of the last one */
+    ps_wait_kind_t wait;
+    uint64_t since_ms;  /* boot clock */
+    uint32_t shard;     /* PULL, PUSH: where */
+    uint64_t for_clock; /* what everybody must have finished */
+    uint32_t table;
+    uint32_t partition;
+} ps_worker_view_t;
+
+typedef struct ps_job_view {
+    const ps_registry_t *registry;
+    const ps_job_t *job;
+    const ps_watch_t *watch;   /* may be NULL */
+    ps_worker_view_t *workers; /* owned; as job->workers */
+    uint64_t min;              /* clocks of the live workers, or of all */
+    uint64_t max;
+    uint32_t n_waiting;
+    uint64_t now_ms;
+    ps_answers_t answers; /* of the shards, WAITING */
+} ps_job_view_t;
+
+/* Errors: PSD_NOMEM, PSD_BUSY. */
+PSD_MUST_CHECK psd_status_t ps_job_view_init(ps_job_view_t *self,
+                                             const ps_registry_t *registry,
+                                             const ps_watches_t *watches,
+                                             ps_shards_t *shards,
+                                             const ps_job_t *job,
+                                             psd_error_t *err);
+void ps_job_view_done(ps_job_view_t *self);
+
+/* Whether the i-th worker holds up the wait of another, and at which clock. */
+bool ps_job_view_holds(const ps_job_view_t *self,
+                       const ps_worker_view_t *waiter,
+                       size_t i,
+                       uint64_t *ret_clock);
+/* "worker 3 at clock 10 (last seen 2.1 s ago)", "worker 4 (not joined yet)" */
+void ps_holder_print(const ps_registry_t *registry,
+                     uint32_t job,
+                     const ps_worker_t *worker,
+                     uint64_t clock,
+                     char *ret_text,
+                     size_t size);
+/* "running", "waiting", "expected", "joining", "finished", "lost" */
+const char *ps_worker_view_state(const ps_worker_view_t *self);
+#endif

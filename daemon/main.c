@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* psd, the daemon: what the command line asks for, and the exit code. */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "daemon/endpoint.h"
+#include "daemon/options.h"
+#include "daemon/run.h"
+
+/* One line on stderr: "psd: E5002 …". */
+static int
+fail(psd_status_t status, const psd_error_t *err)
+{
+    const char *text = psd_error_text(err);
+
+    (void)fprintf(stderr, "%spsd: %s %s\n", ps_run_is_journal() ? "<3>" : "",
+                  psd_status_code(status),
+                  text[0] == '\0' ? psd_status_text(status) : text);
+    return psd_status_exit(status);
+}
+
+static psd_status_t
+refuse_join(const char *url, psd_error_t *err)
+{
+    char shown[300];
+
+    if (!ps_endpoint_is_valid(url)) {
+        return psd_error_set(err, PSD_CONFIG,
+                             "--join: %s is no address; allowed: "
+                             "tcp://HOST:PORT, ipc://PATH",
+                             ps_log_quote(url, shown, sizeof shown));
+    }
+    return psd_error_set(err, PSD_UNSUPPORTED,
+                         "joining a cluster is not in this version (--join %s)",
+                         url);
+}
+
+static psd_status_t
+print_config(const ps_config_t *config, psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+
+    if (!ps_config_print(config, &text)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to print");
+    }
+    if (fwrite(text.data, 1, text.size, stdout) != text.size ||
+        fflush(stdout) != 0) {
+        return psd_error_set(err, PSD_IO, "cannot write to stdout");
+    }
+    return PSD_OK;
+}
+
+static psd_status_t
+act(const ps_options_t *options, psd_error_t *err)
+{
+    PSD_AUTO(ps_config_done) ps_config_t config = {0};
+    psd_status_t rc =
+        options->join == NULL ? PSD_OK : refuse_join(options->join, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_options_config(options, &config, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (options->print_config) {
+        return print_config(&config, err);
+    }
+    if (options->check_config) {
+        (void)printf("configuration ok%s%s\n", config.file == NULL ? "" : ": ",
+                     config.file == NULL ? "" : config.file);
+        return PSD_OK;
+    }
+    ps_log_open(STDERR_FILENO, PS_LOG_WARN, ps_run_is_journal());
+    return ps_run(options, &config, err);
+}
+
+int
+main(int argc, char **argv)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    ps_options_t options = {0};
+    psd_status_t rc = ps_options_parse(argc, argv, &options, err);
+
+    if (rc == PSD_OK && options.help) {
+        (void)fputs(ps_options_help(), stdout);
+        return 0;
+    }
+    if (rc == PSD_OK && options.version) {
+        (void)puts("psd " PSD_RELEASE);
+        return 0;
+    }
+    if (rc == PSD_OK) {
+        rc = act(&options, err);
+    }
+    return rc == PSD_OK ? 0 : fail(rc, err);
+}

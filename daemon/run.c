@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The main thread: one loop over the control port, signals and timers. */
+#include "daemon/run.h"
+
+#include <czmq.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "daemon/server.h"
+
+#define STATUS_SIZE 400
+
+typedef struct run {
+    const ps_options_t *options;
+    ps_config_t *config;
+    ps_server_t *server;
+    zloop_t *loop;
+    int signals;           /* signalfd */
+    int timer;             /* of the next tick; -1: none is set */
+    uint64_t timer_due_ms; /* when it fires */
+    psd_error_t *err;
+} run_t;
+
+bool
+ps_run_is_journal(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    struct stat is;
+    char here[64];
+
+    if (stream == NULL || fstat(STDERR_FILENO, &is) != 0) {
+        return false;
+    }
+    (void)snprintf(here, sizeof here, "%ju:%ju", (uintmax_t)is.st_dev,
+                   (uintmax_t)is.st_ino);
+    return strcmp(stream, here) == 0;
+}
+
+/* ---- timers ---- */
+
+static int handle_tick(zloop_t *loop, int timer, void *argument);
+
+/* Sets the timer for what the control part wants next. */
+static void
+arm(run_t *self)
+{
+    uint64_t due_ms = ps_control_deadline(ps_server_control(self->server));
+    uint64_t now_ms = ps_now_ms();
+    uint64_t delay_ms = 0;
+
+    if (self->timer >= 0 && due_ms == self->timer_due_ms) {
+        return;
+    }
+    if (self->timer >= 0) {
+        (void)zloop_timer_end(self->loop, self->timer);
+        self->timer = -1;
+    }
+    if (due_ms == UINT64_MAX) {
+        return;
+    }
+    delay_ms = due_ms > now_ms ? due_ms - now_ms : 0;
+    if (delay_ms > INT32_MAX) {
+        delay_ms = INT32_MAX;
+    }
+    /* One more, so that a tick never comes before its deadline. */
+    self->timer =
+        zloop_timer(self->loop, (size_t)delay_ms + 1, 1, handle_tick, self);
+    self->timer_due_ms = due_ms;
+}
+
+/* -1 ends the loop. */
+static int
+go_on(run_t *self)
+{
+    if (ps_control_is_broken(ps_server_control(self->server))) {
+        return -1;
+    }
+    arm(self);
+    return 0;
+}
+
+static int
+handle_tick(zloop_t *loop, int timer, void *argument)
+{
+    run_t *self = argument;
+
+    (void)loop;
+    (void)timer;
+    self->timer = -1; /* it fires once */
+    ps_control_tick(ps_server_control(self->server));
+    return go_on(self);
+}
+
+static int
+handle_watchdog(zloop_t *loop, int timer, void *argument)
+{
+    const run_t *self = argument;
+    char status[STATUS_SIZE];
+
+    (void)loop;
+    (void)timer;
+    ps_server_status(self->server, status, sizeof status);
+    (void)sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", status);
+    return 0;
+}
+
+static int
+handle_port(zloop_t *loop, zmq_pollitem_t *item, void *argument)
+{
+    run_t *self = argument;
+
+    (void)loop;
+    (void)item;
+    ps_control_receive(ps_server_control(self->server));
+    return go_on(self);
+}
+
+/* ---- signals ---- */
+
+static void
+reload(run_t *self)
+{
+    PSD_AUTO(ps_config_done) ps_config_t config = {0};
+    ps_key_id_t stuck[PS_KEY_COUNT];
+    size_t n_stuck = 0;
+    char quoted[1024];
+    psd_status_t rc = PSD_OK;
+
+    (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+                     (uint64_t)zclock_usecs());
+    rc = ps_options_config(self->options, &config, self->err);
+    if (rc != PSD_OK) {
+        ps_log(PS_LOG_ERROR, "reload_failed", "status=%s reason=%s",
+               psd_status_name(rc),
+               ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+        psd_error_clear(self->err);
+        (void)sd_notify(0, "READY=1");
+        return;
+    }
+    n_stuck = ps_config_take_reloadable(self->config, &config, stuck);
+    for (size_t i = 0; i < n_stuck; i++) {
+        ps_log(PS_LOG_WARN, "restart_needed", "key=%s",
+               ps_config_key(stuck[i])->path);
+    }
+    ps_server_reloaded(self->server);
+    ps_log(PS_LOG_INFO, "reloaded", "restart_needed=%zu", n_stuck);
+    (void)sd_notify(0, "READY=1");
+}
+
+static int
+handle_signal(zloop_t *loop, zmq_pollitem_t *item, void *argument)
+{
+    run_t *self = argument;
+    struct signalfd_siginfo info;
+
+    (void)loop;
+    (void)item;
+    if (read(self->signals, &info, sizeof info) != sizeof info) {
+        return 0;
+    }
+    if (info.ssi_signo == SIGHUP) {
+        reload(self);
+        return go_on(self);
+    }
+    ps_log(PS_LOG_INFO, "stopping", "signal=%s pid=%" PRIu32,
+           info.ssi_signo == SIGTERM ? "TERM" : "INT", info.ssi_pid);
+    return -1;
+}
+
+static psd_status_t
+take_signals(run_t *self, psd_error_t *err)
+{
+    sigset_t set;
+
+    zsys_handler_set(NULL); /* czmq leaves signals alone */
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigaddset(&set, SIGHUP);
+    /* Threads that start later inherit the mask. */
+    if (sigprocmask(SIG_BLOCK, &set, NULL) != 0) {
+        return psd_error_set(err, PSD_IO, "cannot block signals: %s",
+                             strerror(errno));
+    }
+    self->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (self->signals < 0) {
+        return psd_error_set(err, PSD_IO, "cannot read signals: %s",
+                             strerror(errno));
+    }
+    return PSD_OK;
+}
+
+/* From here a signal has its own meaning again: it ends the process. */
+static void
+give_signals_back(void)
+{
+    sigset_t set;
+
+    (void)signal(SIGHUP, SIG_IGN);
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)signal(SIGINT, SIG_DFL);
+    (void)sigemptyset(&set);
+    (void)sigaddset(&set, SIGTERM);
+    (void)sigaddset(&set, SIGINT);
+    (void)sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+/* ---- the loop ---- */
+
+/* Every connection is a file: take as many as the system gives. */
+static void
+raise_files(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+        limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+static psd_status_t
+make_loop(run_t *self, psd_error_t *err)
+{
+    zmq_pollitem_t port = {.socket = ps_server_handle(self->server),
+                           .events = ZMQ_POLLIN};
+    zmq_pollitem_t signals = {.fd = self->signals, .events = ZMQ_POLLIN};
+    uint64_t watchdog_us = 0;
+
+    self->loop = zloop_new();
+    if (self->loop == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
+    }
+    zloop_set_nonstop(self->loop, true);
+    if (zloop_poller(self->loop, &port, handle_port, self) != 0 ||
+        zloop_poller(self->loop, &signals, handle_signal, self) != 0) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
+    }
+    zloop_poller_set_tolerant(self->loop, &port);
+    zloop_poller_set_tolerant(self->loop, &signals);
+    if (sd_watchdog_enabled(0, &watchdog_us) > 0 &&
+        zloop_timer(self->loop, (size_t)(watchdog_us / 3000) + 1, 0,
+                    handle_watchdog, self) < 0) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
+    }
+    arm(self);
+    return PSD_OK;
+}
+
+static psd_status_t
+serve(run_t *self, psd_error_t *err)
+{
+    char status[STATUS_SIZE];
+    psd_status_t rc = make_loop(self, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_server_announce(self->server, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_server_status(self->server, status, sizeof status);
+    (void)sd_notifyf(0, "READY=1\nSTATUS=%s", status);
+    ps_log(PS_LOG_INFO, "ready", "status=\"%s\"", status);
+    (void)zloop_start(self->loop);
+    if (ps_control_is_broken(ps_server_control(self->server))) {
+        return psd_error_set(err, PSD_FAILED,
+                             "a change of the registry is on disk and could "
+                             "not be made in memory; start psd again");
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+ps_run(const ps_options_t *options, ps_config_t *config, psd_error_t *err)
+{
+    run_t self = {.options = options,
+                  .config = config,
+                  .signals = -1,
+                  .timer = -1,
+                  .err = psd_error_new()};
+    psd_status_t rc = take_signals(&self, err);
+
+    raise_files();
+    if (rc == PSD_OK) {
+        rc = ps_server_open(config, &self.server, err);
+    }
+    if (rc == PSD_OK) {
+        rc = serve(&self, err);
+    }
+    (void)sd_notify(0, "STOPPING=1");
+    give_signals_back();
+    zloop_destroy(&self.loop);
+    ps_server_close(&self.server);
+    if (self.signals >= 0) {
+        (void)close(self.signals);
+    }
+    psd_error_destroy(&self.err);
+    if (rc == PSD_OK) {
+        ps_log(PS_LOG_INFO, "stopped", "pid=%ld", (long)getpid());
+    }
+    return rc;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_run - the life of the daemon: signals, systemd, the loop */
+#ifndef PS_DAEMON_RUN_H
+#define PS_DAEMON_RUN_H
+
+#include "daemon/options.h"
+
+/*
+ * Serves until SIGTERM or SIGINT. Signals are this function's: SIGHUP reads the
+ * settings again by `options`; a second SIGTERM ends the process at once.
+ *
+ * config  in, out  borrowed; reloadable values change
+ *
+ * Errors: those of ps_server_open; PSD_IO signals cannot be had; PSD_FAILED the
+ * registry in memory and on disk differ.
+ */
+PSD_MUST_CHECK psd_status_t ps_run(const ps_options_t *options,
+                                   ps_config_t *config,
+                                   psd_error_t *err);
+/* stderr goes to the journal: lines want "<N>" in front. */
+bool ps_run_is_journal(void);
+#endif

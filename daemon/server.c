@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One node, opened step by step. */
+#include "daemon/server.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "daemon/commit.h"
+#include "daemon/endpoint.h"
+#include "daemon/place.h"
+#include "wire/doc.h"
+
+#define ANNOUNCEMENT "endpoints.json"
+#define IPC_DIR_MAX 85 /* so that DIR/shard-255.ipc fits a socket's path */
+#define LINGER_MS 1000 /* for answers that are queued at the end */
+#define IO_THREADS_MAX 4
+#define NODES_MAX 1024
+#define ASSEMBLY_FACTOR 2 /* unfinished bodies of a connection, in credits */
+
+struct ps_server {
+    const ps_config_t *config; /* borrowed */
+    char *dir;                 /* owned; absolute */
+    char node[PS_NAME_MAX + 1];
+    ps_id_t cluster;
+    uint64_t incarnation;
+    ps_context_t *context; /* owned, and all below */
+    ps_registry_db_t *db;
+    ps_registry_t *registry;
+    ps_shards_t *shards;
+    ps_socket_t *port;
+    ps_control_t *control;
+    char host[PS_ENDPOINT_MAX + 1]; /* that the shards bind */
+    char advertise[PS_ENDPOINT_MAX + 1];
+    char endpoint[PS_ENDPOINT_MAX + 1]; /* control, as others are told */
+    char ipc[PS_ENDPOINT_MAX + 1];      /* control; "" for none */
+};
+
+/* ---- the registry ---- */
+
+static psd_status_t
+open_registry(ps_server_t *self, psd_error_t *err)
+{
+    const ps_config_t *config = self->config;
+    const ps_registry_args_t args = {
+        .default_partitions = (uint32_t)config->tables.default_partitions,
+        .lost_after_ms = config->workers.lost_after_ms,
+        .join_within_ms = config->workers.join_within_ms,
+        /* The control port refuses above limits.tables, which can change. */
+        .tables_max = (uint32_t)ps_config_key(PS_KEY_limits_tables)->max,
+        .jobs_max = (uint32_t)config->limits.jobs,
+        .nodes_max = NODES_MAX,
+    };
+    psd_status_t rc = ps_registry_db_open(self->dir, &self->db, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_registry_new(&args, &self->registry, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_registry_db_load(self->db, self->registry, ps_now_ms(), err);
+    }
+    return rc;
+}
+
+/* The cluster's name and id: made at the first start, then kept. A name that
+ * somebody chose must be the one that is kept. */
+static psd_status_t
+settle_cluster(ps_server_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const ps_config_t *config = self->config;
+    const char *name = ps_registry_cluster(self->registry, &self->cluster);
+    psd_status_t rc = PSD_OK;
+
+    if (name != NULL) {
+        if (config->origins[PS_KEY_cluster_name].source != PS_SOURCE_DEFAULT &&
+            strcmp(name, config->cluster.name) != 0) {
+            return psd_error_set(err, PSD_FOREIGN,
+                                 "data directory %s belongs to cluster \"%s\", "
+                                 "cluster.name is \"%s\"",
+                                 self->dir, name, config->cluster.name);
+        }
+        return PSD_OK;
+    }
+    rc = ps_random(self->cluster.bytes, sizeof self->cluster.bytes, err);
+    if (rc == PSD_OK) {
+        rc = ps_registry_plan_cluster(self->registry, config->cluster.name,
+                                      &self->cluster, ps_unix_ms(), &command,
+                                      err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, NULL,
+                       err);
+    }
+    return rc;
+}
+
+/* The node keeps the name of its first start: a host may be renamed, and the
+ * tables are this node's. */
+static psd_status_t
+settle_node(ps_server_t *self, psd_error_t *err)
+{
+    const ps_config_t *config = self->config;
+    const char *name = config->node.name;
+    psd_status_t rc = PSD_OK;
+
+    if (ps_registry_n_nodes(self->registry) > 0) {
+        const ps_node_t *node = ps_registry_node_at(self->registry, 0);
+
+        if (config->origins[PS_KEY_node_name].source != PS_SOURCE_DEFAULT &&
+            strcmp(node->name, name) != 0) {
+            return psd_error_set(err, PSD_FOREIGN,
+                                 "data directory %s belongs to node \"%s\", "
+                                 "node.name is \"%s\"",
+                                 self->dir, node->name, name);
+        }
+        name = node->name;
+    }
+    (void)snprintf(self->node, sizeof self->node, "%.*s", PS_NAME_MAX, name);
+    do {
+        rc = ps_random(&self->incarnation, sizeof self->incarnation, err);
+        self->incarnation &=
+            INT64_MAX; /* a whole number in every JSON reader */
+    } while (rc == PSD_OK && self->incarnation == 0);
+    return rc;
+}
+
+/* ---- ports ---- */
+
+static ps_socket_args_t
+socket_args(const ps_server_t *self)
+{
+    const ps_config_t *config = self->config;
+
+    return (ps_socket_args_t){
+        .context = self->context,
+        .high_water = (int)config->limits.high_water,
+        .frame_bytes = config->limits.frame_bytes,
+        .assembly_bytes = config->limits.credit_bytes * ASSEMBLY_FACTOR,
+        .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
+        .linger_ms = LINGER_MS,
+    };
+}
+
+/* The first tcp endpoint to listen on; NULL when there is only ipc. */
+static const char *
+first_tcp(const ps_config_t *config)
+{
+    for (size_t i = 0; i < config->listen.endpoints.n_items; i++) {
+        char host[PS_ENDPOINT_MAX + 1];
+
+        ps_endpoint_host(config->listen.endpoints.items[i], host);
+        if (host[0] != '\0') {
+            return config->listen.endpoints.items[i];
+        }
+    }
+    return NULL;
+}
+
+/* Which host the shards bind, and which one clients are told. */
+static void
+settle_hosts(ps_server_t *self)
+{
+    const ps_config_t *config = self->config;
+    const char *tcp = first_tcp(config);
+
+    (void)snprintf(self->host, sizeof self->host, "127.0.0.1");
+    if (tcp != NULL) {
+        ps_endpoint_host(tcp, self->host);
+    }
+    if (config->listen.advertise[0] != '\0') {
+        (void)snprintf(self->advertise, sizeof self->advertise, "%.*s",
+                       PS_ENDPOINT_MAX, config->listen.advertise);
+    } else if (tcp != NULL && ps_endpoint_is_wildcard(tcp) &&
+               gethostname(self->advertise, sizeof self->advertise - 1) != 0) {
+        self->advertise[0] = '\0';
+    }
+}
+
+/* The control port as others are told it. */
+static void
+settle_endpoint(ps_server_t *self)
+{
+    const ps_config_t *config = self->config;
+    const char *tcp = first_tcp(config);
+    const char *bound = ps_socket_endpoint(self->port, 0);
+
+    for (size_t i = 0; i < config->listen.endpoints.n_items; i++) {
+        if (config->listen.endpoints.items[i] == tcp) {
+            bound = ps_socket_endpoint(self->port, i);
+        }
+    }
+    if (tcp != NULL && self->advertise[0] != '\0') {
+        ps_endpoint_with_host(bound, self->advertise, self->endpoint);
+    } else {
+        (void)snprintf(self->endpoint, sizeof self->endpoint, "%.*s",
+                       PS_ENDPOINT_MAX, bound);
+    }
+}
+
+static psd_status_t
+open_port(ps_server_t *self, psd_error_t *err)
+{
+    const ps_text_list_t *list = &self->config->listen.endpoints;
+    const ps_socket_args_t args = socket_args(self);
+    psd_status_t rc = ps_socket_bind((const char *const *)list->items,
+                                     list->n_items, &args, &self->port, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (strlen(self->dir) <= IPC_DIR_MAX) {
+        (void)snprintf(self->ipc, sizeof self->ipc, "ipc://%s/psd.ipc",
+                       self->dir);
+        rc = ps_socket_bind_more(self->port, self->ipc, err);
+    }
+    if (rc == PSD_OK) {
+        settle_endpoint(self);
+    }
+    return rc;
+}
+
+static psd_status_t
+start_shards(ps_server_t *self, psd_error_t *err)
+{
+    const ps_config_t *config = self->config;
+    ps_shards_args_t args = {
+        .n_shards = (uint32_t)config->shards,
+        .core =
+            {
+                .cluster = self->cluster,
+                .incarnation = self->incarnation,
+                .lost_sessions = ps_registry_old_sessions(self->registry),
+                .credit_requests = (uint32_t)config->limits.credit_requests,
+                .credit_bytes = config->limits.credit_bytes,
+                .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
+                .slice_bytes = config->limits.slice_bytes,
+                .held_bytes = config->limits.held_bytes,
+                .sessions_max = (uint32_t)config->limits.sessions,
+                .trace = config->log.level >= PS_LOG_DEBUG,
+            },
+        .socket = socket_args(self),
+        .log_level = config->log.level,
+    };
+
+    (void)snprintf(args.host, sizeof args.host, "%.200s", self->host);
+    (void)snprintf(args.advertise, sizeof args.advertise, "%.200s",
+                   self->advertise);
+    if (self->ipc[0] != '\0') {
+        (void)snprintf(args.dir, sizeof args.dir, "%.*s", IPC_DIR_MAX,
+                       self->dir);
+    }
+    return ps_shards_start(&args, &self->shards, err);
+}
+
+/* ---- this start ---- */
+
+static psd_status_t
+register_node(ps_server_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
+    ps_node_t node = {.incarnation = self->incarnation,
+                      .n_shards = ps_shards_n(self->shards)};
+    psd_status_t rc = PSD_OK;
+
+    routes = ps_alloc(node.n_shards, sizeof *routes);
+    if (routes == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the node");
+    }
+    for (uint32_t i = 0; i < node.n_shards; i++) {
+        routes[i] = *ps_shards_route(self->shards, i);
+    }
+    node.shards = routes;
+    memcpy(node.name, self->node, sizeof node.name);
+    memcpy(node.control, self->endpoint, sizeof node.control);
+    rc = ps_registry_plan_node(self->registry, &node, ps_unix_ms(), &command,
+                               err);
+    if (rc == PSD_OK) {
+        rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, NULL,
+                       err);
+    }
+    return rc;
+}
+
+/* The workers of the last start went with their rows. */
+static psd_status_t
+end_old_jobs(ps_server_t *self, psd_error_t *err)
+{
+    for (;;) {
+        PSD_AUTO(ps_command_done) ps_command_t command = {0};
+        psd_status_t rc = ps_registry_plan_restart(self->registry, ps_unix_ms(),
+                                                   &command, err);
+
+        if (rc == PSD_OK) {
+            rc = ps_commit(self->db, self->registry, &command, PS_LOG_WARN,
+                           NULL, err);
+        }
+        if (rc != PSD_OK || command.kind == 0) {
+            return rc;
+        }
+    }
+}
+
+static psd_status_t
+start_control(ps_server_t *self, psd_error_t *err)
+{
+    const ps_control_args_t args = {
+        .config = self->config,
+        .registry = self->registry,
+        .db = self->db,
+        .shards = self->shards,
+        .port = self->port,
+        .node = self->node,
+        .incarnation = self->incarnation,
+    };
+    psd_status_t rc = ps_control_new(&args, &self->control, err);
+
+    return rc == PSD_OK ? ps_control_start(self->control, err) : rc;
+}
+
+static void
+log_addresses(const ps_server_t *self)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t line = {0};
+    char quoted[512];
+
+    for (uint32_t i = 0; i < ps_shards_n(self->shards); i++) {
+        if (!ps_buffer_print(&line, "%s%s", i == 0 ? "" : ",",
+                             ps_shards_route(self->shards, i)->tcp)) {
+            break;
+        }
+    }
+    ps_log(PS_LOG_INFO, "listening",
+           "control=%s ipc=%s shards=%s node=%s incarnation=%" PRIu64
+           " data_dir=%s version=%s pid=%ld",
+           self->endpoint, self->ipc[0] == '\0' ? "-" : self->ipc,
+           line.data == NULL ? "" : (const char *)line.data, self->node,
+           self->incarnation, ps_log_quote(self->dir, quoted, sizeof quoted),
+           PSD_RELEASE, (long)getpid());
+    if (self->ipc[0] == '\0') {
+        ps_log(PS_LOG_WARN, "ipc_off",
+               "reason=\"the path of the data directory is longer than %d "
+               "bytes\"",
+               IPC_DIR_MAX);
+    }
+}
+
+static psd_status_t
+open_all(ps_server_t *self, psd_error_t *err)
+{
+    int n_io = (int)self->config->shards;
+    psd_status_t rc = ps_place_make(self->config->data_dir, &self->dir, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_context_new(n_io > IO_THREADS_MAX ? IO_THREADS_MAX : n_io,
+                            &self->context, err);
+    }
+    if (rc == PSD_OK) {
+        rc = open_registry(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = settle_cluster(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = settle_node(self, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    settle_hosts(self);
+    rc = open_port(self, err);
+    if (rc == PSD_OK) {
+        rc = start_shards(self, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_log_set_level((ps_log_level_t)self->config->log.level);
+    log_addresses(self);
+    rc = register_node(self, err);
+    if (rc == PSD_OK) {
+        rc = end_old_jobs(self, err);
+    }
+    return rc == PSD_OK ? start_control(self, err) : rc;
+}
+
+psd_status_t
+ps_server_open(const ps_config_t *config,
+               ps_server_t **ret_server,
+               psd_error_t *err)
+{
+    PSD_AUTO(ps_server_close) ps_server_t *self = ps_alloc(1, sizeof *self);
+    psd_status_t rc = PSD_OK;
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the server");
+    }
+    self->config = config;
+    rc = open_all(self, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    *ret_server = self;
+    self = NULL;
+    return PSD_OK;
+}
+
+/* What only a running node has. The data directory is still locked. */
+static void
+remove_files(const ps_server_t *self)
+{
+    if (self->control != NULL) {
+        ps_place_remove(self->dir, ANNOUNCEMENT);
+    }
+    if (self->ipc[0] == '\0') {
+        return;
+    }
+    ps_place_remove(self->dir, "psd.ipc");
+    for (uint32_t i = 0; self->shards != NULL && i < ps_shards_n(self->shards);
+         i++) {
+        char name[32];
+
+        (void)snprintf(name, sizeof name, "shard-%" PRIu32 ".ipc", i);
+        ps_place_remove(self->dir, name);
+    }
+}
+
+void
+ps_server_close(ps_server_t **self_p)
+{
+    ps_server_t *self = *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    remove_files(self);
+    ps_control_destroy(&self->control);
+    ps_shards_stop(&self->shards);
+    ps_socket_close(&self->port);
+    ps_context_destroy(&self->context);
+    ps_registry_destroy(&self->registry);
+    ps_registry_db_close(&self->db);
+    ps_free(self->dir);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+ps_control_t *
+ps_server_control(ps_server_t *self)
+{
+    return self->control;
+}
+
+void *
+ps_server_handle(ps_server_t *self)
+{
+    return ps_socket_handle(self->port);
+}
+
+void
+ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
+{
+    (void)snprintf(ret_text, size, "serving on %s, %zu tables", self->endpoint,
+                   ps_registry_n_tables(self->registry));
+}
+
+void
+ps_server_reloaded(ps_server_t *self)
+{
+    ps_log_set_level((ps_log_level_t)self->config->log.level);
+    ps_shards_set_log_level(self->shards, self->config->log.level);
+    ps_control_set_config(self->control, self->config);
+}
+
+static bool
+fill_announcement(const ps_server_t *self, ps_doc_t *doc)
+{
+    ps_doc_t *shards = NULL;
+    bool done = ps_doc_set_text(doc, "node", self->node) &&
+                ps_doc_set_u64(doc, "incarnation", self->incarnation) &&
+                ps_doc_set_text(doc, "control", self->endpoint) &&
+                ps_doc_set_text(doc, "ipc", self->ipc);
+
+    shards = done ? ps_doc_add_array(doc, "shards") : NULL;
+    done = shards != NULL;
+    for (uint32_t i = 0; done && i < ps_shards_n(self->shards); i++) {
+        done =
+            ps_doc_append_text(shards, ps_shards_route(self->shards, i)->tcp);
+    }
+    /* No http port in this version; the key is part of the contract. */
+    return done && ps_doc_set_text(doc, "http", "") &&
+           ps_doc_set_id(doc, "cluster", &self->cluster) &&
+           ps_doc_set_i64(doc, "pid", getpid()) &&
+           ps_doc_set_text(doc, "version", PSD_RELEASE);
+}
+
+psd_status_t
+ps_server_announce(const ps_server_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+
+    if (doc == NULL || !fill_announcement(self, doc) ||
+        !ps_doc_print(doc, &text) || !ps_buffer_print(&text, "\n")) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %s", ANNOUNCEMENT);
+    }
+    return ps_place_write(self->dir, ANNOUNCEMENT,
+                          (ps_bytes_t){.data = text.data, .size = text.size},
+                          err);
+}

@@ -1,0 +1,401 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One shard: a port, a pure core, and the loop between them. */
+#include "daemon/shard_actor.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/handover.h"
+#include "base/log.h"
+#include "daemon/shard_call.h"
+
+#define BATCH 256      /* messages before the pipe is looked at again */
+#define NOTE_KINDS 32  /* kinds of notes are smaller numbers */
+#define NOTE_SIZE 512  /* bytes of a note's line */
+#define QUIET_AFTER 20 /* lines that peers cause in one second */
+#define QUIET_PERIOD_MS 1000
+
+typedef struct actor {
+    zsock_t *pipe;
+    const ps_shard_actor_args_t *args;
+    ps_socket_t *port;
+    ps_shard_t *core;
+    ps_outbox_t outbox;
+    psd_error_t *err;
+    int note_levels[NOTE_KINDS]; /* by kind */
+    uint64_t quiet_since_ms;     /* start of the second being counted */
+    uint32_t n_lines;            /* that peers caused, in it */
+    uint64_t n_dropped;          /* answers that could not be sent */
+    bool stopping;
+} actor_t;
+
+/* ---- effects ---- */
+
+/* True when one more line that a peer causes may be written: a flood of them
+ * must not fill the disk that the log is on. */
+static bool
+may_log(actor_t *self, uint64_t now_ms)
+{
+    if (now_ms - self->quiet_since_ms >= QUIET_PERIOD_MS) {
+        if (self->n_lines > QUIET_AFTER) {
+            ps_log(PS_LOG_WARN, "lines_left_out",
+                   "shard=%" PRIu32 " n=%" PRIu32, self->args->core.shard,
+                   self->n_lines - QUIET_AFTER);
+        }
+        self->quiet_since_ms = now_ms;
+        self->n_lines = 0;
+    }
+    return ++self->n_lines <= QUIET_AFTER;
+}
+
+static void
+send_effect(actor_t *self, const ps_effect_t *effect)
+{
+    psd_status_t rc = ps_socket_send(self->port, effect->to, &effect->message,
+                                     effect->payload, self->err);
+
+    /* The peer asks again for what did not go out. */
+    if (rc != PSD_OK) {
+        self->n_dropped++;
+        ps_log(PS_LOG_DEBUG, "answer_dropped",
+               "shard=%" PRIu32 " kind=%s status=%s n=%" PRIu64,
+               self->args->core.shard, ps_kind_name(effect->message.kind),
+               psd_status_name(rc), self->n_dropped);
+        psd_error_clear(self->err);
+    }
+}
+
+static void
+print_note(actor_t *self, const ps_note_t *note, uint64_t now_ms)
+{
+    char line[NOTE_SIZE];
+    char *rest = NULL;
+    int level = note->kind < NOTE_KINDS ? self->note_levels[note->kind] : 0;
+
+    if (level >
+            atomic_load_explicit(self->args->log_level, memory_order_relaxed) ||
+        (level < PS_LOG_DEBUG && !may_log(self, now_ms))) {
+        return;
+    }
+    ps_note_print(note, line, sizeof line, &level);
+    rest = strchr(line, ' ');
+    if (rest != NULL) {
+        *rest++ = '\0';
+    }
+    ps_log((ps_log_level_t)level, line, "shard=%" PRIu32 "%s%s",
+           self->args->core.shard, rest == NULL ? "" : " ",
+           rest == NULL ? "" : rest);
+}
+
+static void
+perform(actor_t *self, uint64_t now_ms)
+{
+    for (size_t i = 0; i < self->outbox.n_effects; i++) {
+        const ps_effect_t *effect = &self->outbox.effects[i];
+
+        switch (effect->kind) {
+        case PS_EFFECT_SEND:
+            send_effect(self, effect);
+            break;
+        case PS_EFFECT_NOTE:
+            print_note(self, &effect->note, now_ms);
+            break;
+        case PS_EFFECT_RECORD: /* the log on disk comes with durability */
+        case PS_EFFECT_OPEN:
+        case PS_EFFECT_DONE:
+        default:
+            break;
+        }
+    }
+    ps_outbox_clear(&self->outbox);
+}
+
+static psd_status_t
+step(actor_t *self, ps_event_t *event)
+{
+    psd_status_t rc = PSD_OK;
+
+    event->now_ms = ps_now_ms();
+    rc = ps_shard_step(self->core, event, &self->outbox, self->err);
+    perform(self, event->now_ms);
+    return rc;
+}
+
+/* ---- the port ---- */
+
+/* A peer sent what is no message: it is told so, whatever it may be. */
+static void
+refuse(actor_t *self, uint64_t conn, psd_status_t status)
+{
+    ps_message_t message = {.kind = PS_KIND_REFUSED};
+    char quoted[NOTE_SIZE];
+
+    message.refused.status = (uint16_t)status;
+    (void)snprintf(message.refused.text, sizeof message.refused.text, "%.*s",
+                   PS_TEXT_MAX, psd_error_text(self->err));
+    if (may_log(self, ps_now_ms())) {
+        ps_log(PS_LOG_WARN, "message_refused",
+               "shard=%" PRIu32 " conn=%" PRIu64 " status=%s reason=%s",
+               self->args->core.shard, conn, psd_status_name(status),
+               ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+    }
+    psd_error_clear(self->err);
+    if (ps_socket_send(self->port, conn, &message, NULL, NULL) != PSD_OK) {
+        self->n_dropped++;
+    }
+}
+
+/* Takes one message in. false: none was there. */
+static bool
+take_message(actor_t *self)
+{
+    ps_message_t message;
+    ps_event_t event = {.kind = PS_EVENT_MESSAGE, .message = &message};
+    bool got = false;
+    psd_status_t rc = ps_socket_receive(self->port, &got, &event.conn, &message,
+                                        &event.payload, self->err);
+
+    if (rc != PSD_OK) {
+        refuse(self, event.conn, rc);
+        return true;
+    }
+    if (!got) {
+        return false;
+    }
+    rc = step(self, &event);
+    if (rc != PSD_OK) {
+        /* It was answered; the sender tries again. */
+        ps_log(PS_LOG_ERROR, "step_failed", "shard=%" PRIu32 " status=%s",
+               self->args->core.shard, psd_status_name(rc));
+        psd_error_clear(self->err);
+    }
+    ps_payload_destroy(&event.payload);
+    return true;
+}
+
+/* ---- the pipe ---- */
+
+static void
+do_table(actor_t *self, ps_shard_call_t *call)
+{
+    ps_event_t event = {.kind = PS_EVENT_TABLE,
+                        .table = call->table,
+                        .spec = &call->spec,
+                        .routes = call->routes,
+                        .n_routes = call->spec.n_partitions};
+
+    call->status = step(self, &event);
+}
+
+static void
+do_drop(actor_t *self, ps_shard_call_t *call)
+{
+    ps_event_t event = {.kind = PS_EVENT_DROP, .table = call->table};
+
+    call->status = step(self, &event);
+}
+
+static void
+do_job(actor_t *self, ps_shard_call_t *call)
+{
+    ps_event_t event = {.kind = PS_EVENT_JOB, .job = &call->job};
+
+    call->status = step(self, &event);
+}
+
+static void
+do_inspect(actor_t *self, ps_shard_call_t *call)
+{
+    ps_shard_info(self->core, &call->info);
+    call->status = ps_shard_partitions(self->core, &call->partitions,
+                                       &call->n_partitions, self->err);
+}
+
+static void
+do_clocks(actor_t *self, ps_shard_call_t *call)
+{
+    call->status = ps_shard_clocks(self->core, call->job_id, &call->clocks,
+                                   &call->n_clocks, self->err);
+}
+
+static void
+do_waiting(actor_t *self, ps_shard_call_t *call)
+{
+    call->status = ps_shard_waiting(self->core, call->job_id, &call->waiting,
+                                    &call->n_waiting, self->err);
+    if (call->status == PSD_OK) {
+        do_clocks(self, call);
+    }
+}
+
+static const struct {
+    const char *name;
+    void (*run)(actor_t *self, ps_shard_call_t *call);
+} COMMANDS[] = {
+    {"TABLE", do_table},     {"DROP", do_drop},       {"JOB", do_job},
+    {"INSPECT", do_inspect}, {"WAITING", do_waiting}, {"CLOCKS", do_clocks},
+};
+
+static void
+answer(actor_t *self, const char *name, ps_shard_call_t *call)
+{
+    for (size_t i = 0; i < sizeof COMMANDS / sizeof COMMANDS[0]; i++) {
+        if (strcmp(name, COMMANDS[i].name) == 0) {
+            COMMANDS[i].run(self, call);
+        }
+    }
+    if (call->status != PSD_OK) {
+        (void)snprintf(call->text, sizeof call->text, "%.*s",
+                       PS_CALL_TEXT_SIZE - 1, psd_error_text(self->err));
+        psd_error_clear(self->err);
+    }
+    ps_handover_give(call);
+    (void)zsock_send(self->pipe, "sp", name, call);
+}
+
+/* Takes one command; the pipe has one. */
+static void
+take_command(actor_t *self)
+{
+    PSD_AUTO(zmsg_destroy) zmsg_t *message = zmsg_recv(self->pipe);
+    PSD_AUTO(zstr_free) char *name = NULL;
+    PSD_AUTO(zframe_destroy) zframe_t *frame = NULL;
+    ps_shard_call_t *call = NULL;
+
+    name = message == NULL ? NULL : zmsg_popstr(message);
+    frame = message == NULL ? NULL : zmsg_pop(message);
+    if (name == NULL || strcmp(name, "$TERM") == 0) {
+        self->stopping = true;
+        return;
+    }
+    if (frame == NULL || zframe_size(frame) != sizeof call) {
+        return;
+    }
+    memcpy(&call, zframe_data(frame), sizeof call);
+    ps_handover_take(call);
+    answer(self, name, call);
+}
+
+/* ---- the loop ---- */
+
+/* Milliseconds until the core wants a tick, for zmq_poll; -1 for never. */
+static long
+time_left(const actor_t *self)
+{
+    uint64_t deadline = ps_shard_deadline(self->core);
+    uint64_t now_ms = ps_now_ms();
+
+    if (deadline == UINT64_MAX) {
+        return -1;
+    }
+    if (deadline <= now_ms) {
+        return 0;
+    }
+    return deadline - now_ms > INT32_MAX ? INT32_MAX
+                                         : (long)(deadline - now_ms);
+}
+
+static void
+tick_if_due(actor_t *self)
+{
+    ps_event_t event = {.kind = PS_EVENT_TICK};
+
+    if (ps_shard_deadline(self->core) > ps_now_ms()) {
+        return;
+    }
+    if (step(self, &event) != PSD_OK) {
+        ps_log(PS_LOG_ERROR, "tick_failed",
+               "shard=%" PRIu32 " reason=no_memory", self->args->core.shard);
+        psd_error_clear(self->err);
+    }
+}
+
+static void
+run(actor_t *self)
+{
+    zmq_pollitem_t items[] = {
+        {.socket = zsock_resolve(self->pipe), .events = ZMQ_POLLIN},
+        {.socket = ps_socket_handle(self->port), .events = ZMQ_POLLIN},
+    };
+    bool more = false;
+
+    while (!self->stopping) {
+        int rc = zmq_poll(items, 2, more ? 0 : time_left(self));
+
+        if (rc < 0 && zmq_errno() == ETERM) {
+            return;
+        }
+        if (rc >= 0 && (items[0].revents & ZMQ_POLLIN) != 0) {
+            take_command(self);
+        }
+        more = false;
+        for (int i = 0; i < BATCH; i++) {
+            more = take_message(self);
+            if (!more) {
+                break;
+            }
+        }
+        tick_if_due(self);
+    }
+}
+
+/* ---- start and stop ---- */
+
+/* The level of each kind of note, so that a line is printed only when it is
+ * written. */
+static void
+learn_levels(actor_t *self)
+{
+    char line[NOTE_SIZE];
+
+    for (int kind = 0; kind < NOTE_KINDS; kind++) {
+        const ps_note_t note = {.kind = (ps_note_kind_t)kind};
+
+        ps_note_print(&note, line, sizeof line, &self->note_levels[kind]);
+    }
+}
+
+static psd_status_t
+open_all(actor_t *self, ps_shard_actor_args_t *args)
+{
+    const char *endpoints[2] = {args->tcp, args->ipc};
+    psd_status_t rc = PSD_OK;
+
+    self->err = psd_error_new();
+    learn_levels(self);
+    rc = ps_shard_new(&args->core, &self->core, self->err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = ps_socket_bind(endpoints, args->ipc[0] == '\0' ? 1 : 2, &args->socket,
+                        &self->port, self->err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    (void)snprintf(args->tcp, sizeof args->tcp, "%s",
+                   ps_socket_endpoint(self->port, 0));
+    return PSD_OK;
+}
+
+void
+ps_shard_actor(zsock_t *pipe, void *args)
+{
+    ps_shard_actor_args_t *mine = args;
+    actor_t self = {.pipe = pipe, .args = mine};
+
+    ps_handover_take(mine);
+    mine->ready = open_all(&self, mine);
+    (void)snprintf(mine->text, sizeof mine->text, "%.*s",
+                   PS_ACTOR_TEXT_SIZE - 1, psd_error_text(self.err));
+    psd_error_clear(self.err);
+    ps_handover_give(mine);
+    (void)zsock_signal(pipe, 0); /* once, on success and on failure */
+    if (mine->ready == PSD_OK) {
+        run(&self);
+    }
+    ps_outbox_done(&self.outbox);
+    ps_socket_close(&self.port);
+    ps_shard_destroy(&self.core);
+    psd_error_destroy(&self.err);
+}

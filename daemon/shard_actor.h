@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_shard_actor - the thread of one shard
+ *
+ * What     Bytes on the shard's own port become events of ps_shard_step, and
+ *          its effects become bytes and log lines. Takes all that waits before
+ *          it sleeps.
+ * Commands on the pipe, each [word][pointer]:
+ *            TABLE DROP JOB INSPECT WAITING CLOCKS  a ps_shard_call_t; comes
+ *                                                   back the same way, answered
+ *            $TERM                                  (one frame) stop
+ * Messages out of the pipe: the answered calls, in the order of the asked.
+ */
+#ifndef PS_DAEMON_SHARD_ACTOR_H
+#define PS_DAEMON_SHARD_ACTOR_H
+
+#include <czmq.h>
+#include <stdatomic.h>
+
+#include "protocol/shard.h"
+#include "transport/socket.h"
+
+#define PS_ACTOR_TEXT_SIZE 512
+
+/* What the thread is started with, and what it says when it is ready. Owned by
+ * whoever starts the actor, until the actor is destroyed. */
+typedef struct ps_shard_actor_args {
+    ps_shard_args_t core;
+    ps_socket_args_t socket;
+    char tcp[PS_ENDPOINT_MAX + 1]; /* in: to bind; out: as bound */
+    char ipc[PS_ENDPOINT_MAX + 1]; /* the same; "" for none */
+    const atomic_int *log_level;   /* ps_log_level_t; borrowed for good */
+    psd_status_t ready;            /* out: PSD_OK, or why it stopped at once */
+    char text[PS_ACTOR_TEXT_SIZE]; /* out: the reason */
+} ps_shard_actor_args_t;
+
+/* For zactor_new; args is a ps_shard_actor_args_t. Signals once, when its port
+ * is open or when it could not be opened. */
+void ps_shard_actor(zsock_t *pipe, void *args);
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making and freeing what travels to a shard and back. */
+#include "daemon/shard_call.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+const char *
+ps_call_name(ps_call_kind_t kind)
+{
+    static const char *const NAMES[] = {
+#define CALL_NAME(NAME) #NAME,
+        PS_CALL_MAP(CALL_NAME)
+#undef CALL_NAME
+    };
+
+    return kind < PS_CALL_COUNT ? NAMES[kind] : "?";
+}
+
+psd_status_t
+ps_shard_call_new(ps_call_kind_t kind,
+                  uint32_t job_id,
+                  ps_shard_call_t **ret_call,
+                  psd_error_t *err)
+{
+    ps_shard_call_t *self = ps_alloc(1, sizeof *self);
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a call to a shard");
+    }
+    self->kind = kind;
+    self->job_id = job_id;
+    *ret_call = self;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_shard_call_table(const ps_table_t *table,
+                    ps_shard_call_t **ret_call,
+                    psd_error_t *err)
+{
+    PSD_AUTO(ps_shard_call_destroy) ps_shard_call_t *self = NULL;
+    psd_status_t rc = ps_shard_call_new(PS_CALL_TABLE, 0, &self, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = ps_table_spec_copy(&table->spec, &self->spec, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->table = table->id;
+    self->routes = ps_alloc_raw(table->spec.n_partitions, sizeof *self->routes);
+    if (self->routes == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the routes of %s",
+                             table->spec.name);
+    }
+    memcpy(self->routes, table->routes,
+           table->spec.n_partitions * sizeof *self->routes);
+    *ret_call = self;
+    self = NULL;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_shard_call_job(const ps_job_t *job,
+                  ps_shard_call_t **ret_call,
+                  psd_error_t *err)
+{
+    PSD_AUTO(ps_shard_call_destroy) ps_shard_call_t *self = NULL;
+    psd_status_t rc = ps_shard_call_new(PS_CALL_JOB, job->id, &self, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = ps_job_copy(job, &self->job, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    *ret_call = self;
+    self = NULL;
+    return PSD_OK;
+}
+
+void
+ps_shard_call_destroy(ps_shard_call_t **self_p)
+{
+    ps_shard_call_t *self = *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    ps_table_spec_done(&self->spec);
+    ps_job_done(&self->job);
+    ps_free(self->routes);
+    ps_free(self->partitions);
+    ps_free(self->waiting);
+    ps_free(self->clocks);
+    ps_free(self);
+    *self_p = NULL;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_shard_call - one command to a shard's thread, and its answer
+ *
+ * What     A heap object that travels to the shard and back: the shard does
+ *          what `kind` says, fills in the answer and returns the pointer.
+ * Owner    Whoever holds the pointer: the control part, then the shard, then
+ *          the control part again. Crosses threads by ps_handover only.
+ */
+#ifndef PS_DAEMON_SHARD_CALL_H
+#define PS_DAEMON_SHARD_CALL_H
+
+#include "protocol/registry.h"
+#include "protocol/shard.h"
+
+/* X(NAME): also the words on the pipe */
+#define PS_CALL_MAP(X)                                                \
+    X(TABLE)   /* table, spec, routes: a table and where it is now */ \
+    X(DROP)    /* table */                                            \
+    X(JOB)     /* job: as it is now */                                \
+    X(INSPECT) /* answers info and partitions */                      \
+    X(WAITING) /* job_id; answers waiting and clocks */               \
+    X(CLOCKS)  /* job_id; answers clocks */
+
+#define PS_CALL_ENUM(NAME) PS_CALL_##NAME,
+typedef enum ps_call_kind {
+    PS_CALL_MAP(PS_CALL_ENUM) PS_CALL_COUNT
+} ps_call_kind_t;
+#undef PS_CALL_ENUM
+
+#define PS_CALL_TEXT_SIZE 400
+
+typedef struct ps_shard_call {
+    ps_call_kind_t kind;
+    uint64_t serial; /* tells an answer that came too late from the present */
+    /* asked */
+    uint32_t table;
+    ps_table_spec_t spec; /* owned */
+    ps_route_t *routes;   /* owned; spec.n_partitions */
+    ps_job_t job;         /* owned */
+    uint32_t job_id;
+    /* answered */
+    psd_status_t status;
+    char text[PS_CALL_TEXT_SIZE]; /* why, when status is not OK */
+    ps_shard_info_t info;
+    ps_partition_info_t *partitions; /* owned, so the others */
+    size_t n_partitions;
+    ps_waiting_info_t *waiting;
+    size_t n_waiting;
+    ps_clock_info_t *clocks;
+    size_t n_clocks;
+} ps_shard_call_t;
+
+/* Errors: PSD_NOMEM. job 0: what is asked is about no job. */
+PSD_MUST_CHECK psd_status_t ps_shard_call_new(ps_call_kind_t kind,
+                                              uint32_t job_id,
+                                              ps_shard_call_t **ret_call,
+                                              psd_error_t *err);
+/* TABLE with deep copies of the table. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_shard_call_table(const ps_table_t *table,
+                                                ps_shard_call_t **ret_call,
+                                                psd_error_t *err);
+/* JOB with a deep copy. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_shard_call_job(const ps_job_t *job,
+                                              ps_shard_call_t **ret_call,
+                                              psd_error_t *err);
+void ps_shard_call_destroy(ps_shard_call_t **self_p);
+/* "TABLE" …; "?" */
+const char *ps_call_name(ps_call_kind_t kind);
+#endif
