@@ -62,16 +62,19 @@ read_boundaries(const char *text,
                 psd_error_t *err)
 {
     for (uint32_t i = 0; i < n; i++) {
+        const char *shown = text; /* what is too long for a part */
         char part[PS_NUMBER_SIZE] = {0};
 
-        if (!ps_word_take(&text, ',', part) ||
-            !ps_text_u64(part, &ret_rows[i])) {
-            return psd_error_set(err, PSD_INVALID,
-                                 "boundary %" PRIu32 " of the partition list "
-                                 "is \"%.30s\"; rows 1..%" PRIu64
-                                 " are allowed",
-                                 i, part[0] != '\0' ? part : text, UINT64_MAX);
+        if (ps_word_take(&text, ',', part)) {
+            if (ps_text_u64(part, &ret_rows[i])) {
+                continue;
+            }
+            shown = part;
         }
+        return psd_error_set(err, PSD_INVALID,
+                             "boundary %" PRIu32 " of the partition list is "
+                             "\"%.30s\"; rows 1..%" PRIu64 " are allowed",
+                             i, shown, UINT64_MAX);
     }
     return PSD_OK;
 }
