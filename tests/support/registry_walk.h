@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * registry_walk - a random but repeatable life of a cluster
+ *
+ * What     Each step plans one thing that could be asked next: tables made and
+ *          dropped, workers that join, start, finish, are lost, jobs stopped,
+ *          nodes started again. Refusals are part of the life.
+ */
+#ifndef PS_TESTS_REGISTRY_WALK_H
+#define PS_TESTS_REGISTRY_WALK_H
+
+#include "base/rng.h"
+#include "support/registry_fixture.h"
+
+#define WALK_NAMES 6
+#define WALK_WORKERS 5
+
+typedef struct walk {
+    ps_rng_t rng;
+    uint64_t unix_ms;
+    uint64_t incarnations; /* given so far */
+} walk_t;
+
+static inline psd_status_t
+walk_table(walk_t *self,
+           const ps_registry_t *registry,
+           ps_command_t *command,
+           psd_error_t *err)
+{
+    char name[16];
+    PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {0};
+    uint32_t kind = (uint32_t)ps_rng_below(&self->rng, 4);
+    psd_status_t rc = PSD_OK;
+
+    (void)snprintf(name, sizeof name, "t%u",
+                   (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
+    if (kind == 0) {
+        return ps_registry_plan_drop(registry, name, self->unix_ms, command,
+                                     err);
+    }
+    spec = fixture_spec(name);
+    spec.seed = ps_rng_u64(&self->rng);
+    if (kind == 1) {
+        rc = ps_partition_by_parse("list:3,50,99", &spec, err);
+    } else if (kind == 2) {
+        spec.keys = PS_KEYS_HASH;
+        spec.n_rows = 0;
+        spec.row_format = PS_ROW_AUTO;
+        rc = ps_updater_spec_parse("ftrl:alpha=0.1,l1=0.3", &spec.updater, err);
+    } else {
+        spec.n_cols = 8;
+        spec.n_col_slices = 2;
+        spec.n_partitions = 2 + 2 * (uint32_t)ps_rng_below(&self->rng, 4);
+        rc = ps_init_spec_parse("normal:0,0.001", &spec.init, err);
+    }
+    return rc == PSD_OK ? ps_registry_plan_table(registry, &spec, self->unix_ms,
+                                                 command, err)
+                        : rc;
+}
+
+static inline psd_status_t
+walk_join(walk_t *self,
+          const ps_registry_t *registry,
+          ps_command_t *command,
+          psd_error_t *err)
+{
+    char name[16];
+    uint32_t of = (uint32_t)ps_rng_below(&self->rng, WALK_NAMES);
+    ps_join_t join = {.job = name,
+                      .worker =
+                          (uint32_t)ps_rng_below(&self->rng, WALK_WORKERS),
+                      .n_workers = 1 + of % 3,
+                      .max_delay = (int32_t)(of % 3) - 1,
+                      .attach = ps_rng_below(&self->rng, 8) == 0};
+
+    (void)snprintf(name, sizeof name, "j%u", of);
+    return ps_registry_plan_join(registry, &join, self->unix_ms, command, err);
+}
+
+/* Something happens to a worker of the newest job of a name. */
+static inline psd_status_t
+walk_worker(walk_t *self,
+            const ps_registry_t *registry,
+            ps_command_t *command,
+            psd_error_t *err)
+{
+    char name[16];
+    const ps_job_t *job = NULL;
+    uint32_t worker = (uint32_t)ps_rng_below(&self->rng, WALK_WORKERS);
+    uint64_t clocks[WALK_WORKERS];
+    static const uint32_t ranks[WALK_WORKERS] = {0, 1, 2, 3, 4};
+
+    (void)snprintf(name, sizeof name, "j%u",
+                   (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
+    job = ps_registry_job(registry, name);
+    if (job == NULL) {
+        return PSD_NO_JOB;
+    }
+    for (int i = 0; i < WALK_WORKERS; i++) {
+        clocks[i] = ps_rng_below(&self->rng, 100);
+    }
+    switch (ps_rng_below(&self->rng, 5)) {
+    case 0:
+    case 1:
+        return ps_registry_plan_start(registry, job->id, worker, ranks, clocks,
+                                      WALK_WORKERS, self->unix_ms, command,
+                                      err);
+    case 2:
+        return ps_registry_plan_end(registry, job->id, worker,
+                                    PS_WORKER_FINISHED, self->unix_ms, command,
+                                    err);
+    case 3:
+        return ps_registry_plan_end(registry, job->id, worker, PS_WORKER_LOST,
+                                    self->unix_ms, command, err);
+    default:
+        return ps_registry_plan_job_table(
+            registry, job->id, 1 + (uint32_t)ps_rng_below(&self->rng, 30),
+            self->unix_ms, command, err);
+    }
+}
+
+static inline psd_status_t
+walk_node(walk_t *self,
+          const ps_registry_t *registry,
+          ps_command_t *command,
+          psd_error_t *err)
+{
+    ps_route_t shards[FIXTURE_SHARDS_MAX];
+    ps_node_t node = fixture_node(
+        ps_rng_below(&self->rng, 2) == 0 ? "n0" : "n1", ++self->incarnations,
+        1 + (uint32_t)ps_rng_below(&self->rng, 4), shards);
+
+    return ps_registry_plan_node(registry, &node, self->unix_ms, command, err);
+}
+
+/* Plans the next step. Refusals are returned; command->kind is 0 when there is
+ * nothing to do. */
+static inline psd_status_t
+walk_plan(walk_t *self,
+          const ps_registry_t *registry,
+          ps_command_t *command,
+          psd_error_t *err)
+{
+    uint64_t dice = ps_rng_below(&self->rng, 100);
+    ps_id_t uuid = fixture_uuid();
+    char name[16];
+
+    self->unix_ms++;
+    if (ps_registry_cluster(registry, NULL) == NULL) {
+        return ps_registry_plan_cluster(registry, "psd", &uuid, self->unix_ms,
+                                        command, err);
+    }
+    if (ps_registry_n_nodes(registry) == 0 || dice < 3) {
+        return walk_node(self, registry, command, err);
+    }
+    if (dice < 5) {
+        return ps_registry_plan_sessions(registry, 10, self->unix_ms, command,
+                                         err);
+    }
+    if (dice < 7) {
+        (void)snprintf(name, sizeof name, "j%u",
+                       (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
+        return ps_registry_plan_stop(registry, name, self->unix_ms, command,
+                                     err);
+    }
+    if (dice == 7) {
+        return ps_registry_plan_restart(registry, self->unix_ms, command, err);
+    }
+    if (dice < 30) {
+        return walk_table(self, registry, command, err);
+    }
+    return dice < 60 ? walk_join(self, registry, command, err)
+                     : walk_worker(self, registry, command, err);
+}
+#endif
