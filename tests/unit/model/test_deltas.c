@@ -119,7 +119,7 @@ Test(deltas, sparse_rows_have_their_own_columns)
         while ((n = ps_deltas_take(&deltas, &columns, &piece)) > 0) {
             for (size_t i = 0; i < n; i++, entry++) {
                 cr_assert_eq(ps_columns_at(columns, i), columns_sent[entry]);
-                cr_assert_eq(ps_load_i32(piece + 4 * i), entry);
+                cr_assert_eq(ps_load_u32(piece + 4 * i), entry);
             }
         }
     }

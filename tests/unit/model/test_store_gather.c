@@ -3,6 +3,7 @@
 #include "unit/model/store_kit.h"
 
 #include "model/init.h"
+#include "support/fail_alloc.h"
 
 typedef struct answer {
     ps_slice_t slice;
@@ -353,6 +354,7 @@ Test(store_gather, only_what_fits_is_taken_memory_for)
     ps_store_destroy(&store);
 }
 
+/* ASan ends a program that asks malloc for too much, so this one pretends. */
 Test(store_gather, a_reply_larger_than_memory_is_an_error)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -364,9 +366,11 @@ Test(store_gather, a_reply_larger_than_memory_is_an_error)
     ps_slice_t got;
     uint64_t n_done = 5;
 
+    fail_alloc_at(0);
     cr_assert_eq(ps_store_gather(store, &pull.slice, pull.payload, SIZE_MAX / 2,
                                  &got, &reply, &n_done, err),
                  PSD_NOMEM);
+    fail_alloc_off();
     cr_assert_str_eq(psd_error_text(err),
                      "no memory to read 1099511627776 rows");
     cr_assert_null(reply);
