@@ -3,6 +3,9 @@
  * several clients are told by the trace tests. */
 #include <criterion/criterion.h>
 
+#include <stdio.h>
+#include <string.h>
+
 #include "base/alloc.h"
 #include "protocol/shard.h"
 #include "support/fail_alloc.h"
