@@ -358,27 +358,38 @@ ps_control_find_job(const ps_control_t *self,
                     const ps_job_t **ret_job,
                     psd_error_t *err)
 {
+    const ps_job_t *job = NULL;
     const char *name = NULL;
     uint64_t id = 0;
     char shown[128];
+    psd_status_t rc = PSD_OK;
 
-    if (ps_doc_get_u64(doc, "job", 1, UINT32_MAX, &id, NULL) == PSD_OK) {
-        *ret_job = ps_registry_job_by_id(self->is.registry, (uint32_t)id);
-        (void)snprintf(shown, sizeof shown, "%" PRIu64, id);
+    if (ps_doc_has(doc, "job_id")) {
+        rc = ps_doc_get_u64(doc, "job_id", 1, UINT32_MAX, &id, err);
+    } else if (ps_doc_get_u64(doc, "job", 1, UINT32_MAX, &id, NULL) != PSD_OK) {
+        rc = ps_doc_get_text(doc, "job", 255, &name, err);
     }
-    /* Digits may be a number or a name. */
-    if (*ret_job == NULL && ps_doc_get_text(doc, "job", 255, &name,
-                                            id == 0 ? err : NULL) == PSD_OK) {
-        *ret_job = ps_registry_job(self->is.registry, name);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (name != NULL) {
+        job = ps_registry_job(self->is.registry, name);
         (void)ps_log_quote(name, shown, sizeof shown);
+    } else {
+        job = ps_registry_job_by_id(self->is.registry, (uint32_t)id);
+        (void)snprintf(shown, sizeof shown, "%" PRIu64, id);
+        /* A name may be all digits. */
+        if (job == NULL &&
+            ps_doc_get_text(doc, "job", 255, &name, NULL) == PSD_OK &&
+            !ps_doc_has(doc, "job_id")) {
+            job = ps_registry_job(self->is.registry, name);
+        }
     }
-    if (*ret_job != NULL) {
-        return PSD_OK;
+    if (job == NULL) {
+        return psd_error_set(err, PSD_NO_JOB, "job %s does not exist", shown);
     }
-    if (id == 0 && name == NULL) {
-        return PSD_PROTO;
-    }
-    return psd_error_set(err, PSD_NO_JOB, "job %s does not exist", shown);
+    *ret_job = job;
+    return PSD_OK;
 }
 
 /* ---- lost workers ---- */
@@ -422,10 +433,14 @@ lose(ps_control_t *self, uint32_t job, uint32_t worker, psd_error_t *err)
     if (known != NULL) {
         note_lost(self, known, worker);
     }
-    rc = ps_control_commit(self, &command, PS_LOG_WARN, err);
+    rc = ps_control_commit(self, &command, PS_LOG_DEBUG, err);
     if (rc != PSD_OK) {
         return rc;
     }
+    ps_log(PS_LOG_WARN, "worker_lost",
+           "job=%s id=%" PRIu32 " worker=%" PRIu32
+           " hint=\"nobody waits for it any more\"",
+           command.job.name, job, worker);
     return ps_control_job_changed(self, job, err);
 }
 

@@ -92,15 +92,14 @@ void ps_control_answer(ps_control_t *self,
 /* "no memory for an answer" */
 psd_status_t ps_control_no_memory(psd_error_t *err);
 
-/* The table that `key` names. Errors: PSD_PROTO, PSD_NO_TABLE with a
- * suggestion. */
+/* The table that `key` names. Errors: PSD_PROTO, PSD_NO_TABLE. */
 PSD_MUST_CHECK psd_status_t ps_control_find_table(const ps_control_t *self,
                                                   const ps_doc_t *doc,
                                                   const char *key,
                                                   const ps_table_t **ret_table,
                                                   psd_error_t *err);
-/* The job that "job" names, by its name or number. Errors: PSD_PROTO,
- * PSD_NO_JOB with a suggestion. */
+/* The job that "job_id" names by its number, or "job" by number or name.
+ * Errors: PSD_PROTO, PSD_NO_JOB. */
 PSD_MUST_CHECK psd_status_t ps_control_find_job(const ps_control_t *self,
                                                 const ps_doc_t *doc,
                                                 const ps_job_t **ret_job,

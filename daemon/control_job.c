@@ -321,6 +321,7 @@ ps_control_job_leave(ps_control_t *self,
     uint32_t rank = 0;
     uint32_t id = 0;
     uint64_t member = 0;
+    uint64_t joins = 0;
     bool last = true;
     psd_status_t rc = read_worker(self, request->doc, &job, &rank, err);
 
@@ -328,11 +329,21 @@ ps_control_job_leave(ps_control_t *self,
         rc = ps_doc_get_u64_or(request->doc, "member", 0, PS_MEMBERS_MAX - 1, 0,
                                &member, err);
     }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(request->doc, "joins", 0, UINT32_MAX, 0, &joins,
+                               err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }
     id = job->id;
     worker = ps_job_worker(job, rank);
+    if (worker != NULL && joins != 0 && joins != worker->joins) {
+        return psd_error_set(err, PSD_WORKER_LOST,
+                             "worker %" PRIu32 " of job \"%s\" has joined "
+                             "again since",
+                             rank, job->name);
+    }
     if (worker != NULL) {
         rc = leave_member(self, id, worker, (uint32_t)member, &last, err);
     }

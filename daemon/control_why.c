@@ -106,15 +106,51 @@ add_waiter(const why_t *self, const ps_worker_view_t *waiter)
            ps_doc_set_text(doc, "kind", kind_name(waiter->wait)) &&
            ps_buffer_print(&line,
                            "worker %" PRIu32 " at clock %" PRIu64
-                           " has waited %.1f s in a %s (%s) for %s",
+                           " has waited %.1f s (%s%s) for %s",
                            waiter->is->worker, waiter->clock, waiting_s,
-                           kind_name(waiter->wait), where,
-                           (const char *)words.data) &&
+                           waiter->wait == PS_WAIT_PULL   ? "pull of "
+                           : waiter->wait == PS_WAIT_PUSH ? "push to "
+                                                          : "",
+                           where, (const char *)words.data) &&
            ps_doc_set_text(doc, "text", (const char *)line.data) &&
            ps_doc_append_text(self->text, (const char *)line.data);
 }
 
-/* "worker 2 was lost 3.0 s ago at clock 50, after 3.0 s of silence" */
+/* "worker 2 was lost 3.0 s ago at clock 50, after 3.0 s of silence; …" */
+static void
+print_lost(const ps_worker_view_t *worker,
+           const ps_watched_t *watched,
+           double ago_s,
+           char *ret_text,
+           size_t size)
+{
+    uint32_t rank = worker->is->worker;
+
+    if (watched == NULL) {
+        (void)snprintf(ret_text, size,
+                       "worker %" PRIu32 " was lost at clock %" PRIu64
+                       ", when the node was restarted or before",
+                       rank, worker->clock);
+    } else if (worker->is->joins == 0) {
+        (void)snprintf(ret_text, size,
+                       "worker %" PRIu32 " did not join in time and was given "
+                       "up %.1f s ago; nobody waits for it any more",
+                       rank, ago_s);
+    } else if (watched->silent_ms == 0) {
+        (void)snprintf(ret_text, size,
+                       "worker %" PRIu32
+                       " was lost %.1f s ago at clock %" PRIu64
+                       ", without a sign of life; nobody waits for it any more",
+                       rank, ago_s, worker->clock);
+    } else {
+        (void)snprintf(
+            ret_text, size,
+            "worker %" PRIu32 " was lost %.1f s ago at clock %" PRIu64
+            ", after %.1f s of silence; nobody waits for it any more",
+            rank, ago_s, worker->clock, seconds(watched->silent_ms));
+    }
+}
+
 static bool
 add_lost(const why_t *self, const ps_worker_view_t *worker)
 {
@@ -123,31 +159,24 @@ add_lost(const why_t *self, const ps_worker_view_t *worker)
             ? NULL
             : ps_watch_find(self->view->watch, worker->is->worker);
     ps_doc_t *doc = ps_doc_append_object(self->lost);
+    double ago_s = 0;
     char line[200];
 
+    if (watched != NULL &&
+        (watched->joins != worker->is->joins || watched->lost_ms == 0)) {
+        watched = NULL; /* an older life */
+    }
     if (doc == NULL || !ps_doc_set_u64(doc, "worker", worker->is->worker) ||
         !ps_doc_set_u64(doc, "clock", worker->clock)) {
         return false;
     }
-    if (watched != NULL && watched->joins == worker->is->joins &&
-        watched->lost_ms != 0) {
-        double ago_s = seconds(self->view->now_ms - watched->lost_ms);
-
-        (void)snprintf(
-            line, sizeof line,
-            "worker %" PRIu32 " was lost %.1f s ago at clock %" PRIu64
-            ", after %.1f s of silence; nobody waits for it any more",
-            worker->is->worker, ago_s, worker->clock,
-            seconds(watched->silent_ms));
+    if (watched != NULL) {
+        ago_s = seconds(self->view->now_ms - watched->lost_ms);
         if (!ps_doc_set_f64(doc, "ago_s", ago_s)) {
             return false;
         }
-    } else {
-        (void)snprintf(line, sizeof line,
-                       "worker %" PRIu32 " was lost at clock %" PRIu64
-                       " when the node was restarted or before",
-                       worker->is->worker, worker->clock);
     }
+    print_lost(worker, watched, ago_s, line, sizeof line);
     return ps_doc_set_text(doc, "text", line) &&
            ps_doc_append_text(self->text, line);
 }
