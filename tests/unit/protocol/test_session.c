@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol/session.h: starting operations, credits, looking. */
+#include "session_fixture.h"
+#include "support/fail_alloc.h"
+
+Test(session, first_operation_opens_a_link_and_says_hello)
+{
+    FIXTURE(f);
+
+    (void)push(f, 2);
+    EXPECT(f, "open 0\n0 < HELLO\n");
+    (void)push(f, 0);
+    EXPECT(f, "open 1\n1 < HELLO\n");
+    (void)push(f, 1); /* at the same shard */
+    EXPECT(f, "");
+    cr_assert_str_eq(ps_session_link(f->session, 0)->tcp, "tcp://node:7001");
+    cr_assert_str_eq(ps_session_link(f->session, 1)->tcp, "tcp://node:7000");
+    cr_assert_null(ps_session_link(f->session, 2));
+}
+
+Test(session, hello_says_who_and_whom)
+{
+    FIXTURE(f);
+    const ps_msg_hello_t *hello = NULL;
+
+    (void)push(f, 0);
+    cr_assert_eq(f->outbox.n_effects, 2);
+    hello = &f->outbox.effects[1].message.hello;
+    cr_assert_eq(hello->version_min, PS_VERSION_MIN);
+    cr_assert_eq(hello->version_max, PS_VERSION);
+    cr_assert_eq(hello->cluster.bytes[0], 1);
+    cr_assert_eq(hello->client.bytes[0], 2);
+    cr_assert_eq(hello->incarnation, 77);
+    cr_assert_eq(hello->session, 9);
+}
+
+Test(session, seqs_count_pushes_and_marks_of_each_partition)
+{
+    FIXTURE(f);
+
+    (void)push(f, 0);
+    (void)push(f, 1);
+    (void)mark(f, 0);
+    (void)pull(f, 0, 0);
+    (void)push(f, 0);
+    (void)pull(f, 1, 0);
+    EXPECT(f, "open 0\n0 < HELLO\n");
+    welcome(f, 0);
+    EXPECT(f, "0 < PUSH 1 p0 seq 1 e5\n"
+              "0 < PUSH 2 p1 seq 1 e5\n"
+              "0 < MARK 3 p0 seq 2 e5\n"
+              "0 < PULL 6 p1 after 1 e5\n"
+              "0 < PULL 4 p0 after 2 e5\n"
+              "0 < PUSH 5 p0 seq 3 e5\n");
+}
+
+Test(session, worker_and_patience_travel_with_the_request)
+{
+    FIXTURE(f);
+    ps_op_worker_t worker = {.job = 3, .worker = 4, .member = 5, .clock = 6};
+    const ps_msg_mark_t *sent = NULL;
+    uint64_t op = 0;
+
+    get_ready(f);
+    cr_assert_eq(ps_session_mark(f->session, f->now_ms, 1, 0, &worker, 250,
+                                 &f->outbox, &op, NULL),
+                 PSD_OK);
+    cr_assert_eq(f->outbox.n_effects, 1);
+    sent = &f->outbox.effects[0].message.mark;
+    cr_assert_eq(sent->job, 3);
+    cr_assert_eq(sent->worker, 4);
+    cr_assert_eq(sent->member, 5);
+    cr_assert_eq(sent->clock, 6);
+    cr_assert_eq(sent->timeout_ms, 250);
+}
+
+Test(session, what_is_left_of_the_patience_is_told)
+{
+    FIXTURE(f);
+
+    (void)pull(f, 0, 1000);
+    f->now_ms += 400;
+    EXPECT(f, "open 0\n0 < HELLO\n");
+    welcome(f, 0);
+    cr_assert_eq(f->outbox.effects[0].message.pull.timeout_ms, 600);
+}
+
+Test(session, no_more_requests_than_credits)
+{
+    FIXTURE(f);
+    ps_message_t message = a_welcome(0);
+
+    for (int i = 0; i < 4; i++) {
+        (void)push(f, 0);
+    }
+    EXPECT(f, "open 0\n0 < HELLO\n");
+    message.welcome.credit_requests = 2;
+    receive(f, 0, &message, NULL);
+    EXPECT(f, "0 < PUSH 1 p0 seq 1 e5\n"
+              "0 < PUSH 2 p0 seq 2 e5\n");
+    ack(f, 0, 2, 0, 2);
+    EXPECT(f, "end 2 ACK\n0 < PUSH 3 p0 seq 3 e5\n");
+    ack(f, 0, 1, 0, 1);
+    ack(f, 0, 3, 0, 3);
+    EXPECT(f, "end 1 ACK\n0 < PUSH 4 p0 seq 4 e5\nend 3 ACK\n");
+}
+
+Test(session, no_more_bytes_than_credits_but_one_large_body_alone)
+{
+    FIXTURE(f); /* 100 bytes */
+
+    get_ready(f);
+    (void)push_bytes(f, 0, 60, false);
+    (void)push_bytes(f, 0, 40, false);
+    (void)push_bytes(f, 0, 500, false);
+    (void)push_bytes(f, 0, 4, false);
+    EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n0 < PUSH 3 p0 seq 3 e5\n");
+    ack(f, 0, 2, 0, 2);
+    EXPECT(f, "end 2 ACK\n");
+    ack(f, 0, 3, 0, 3);
+    EXPECT(f, "end 3 ACK\n0 < PUSH 4 p0 seq 4 e5\n");
+    ack(f, 0, 4, 0, 4);
+    EXPECT(f, "end 4 ACK\n0 < PUSH 5 p0 seq 5 e5\n");
+}
+
+/* A push that waits at a clock gate kept the last credit from the mark, of
+ * another partition, that was made before it and opens the gate. */
+Test(session, credits_go_by_the_order_of_submission_across_partitions)
+{
+    FIXTURE(f);
+    ps_message_t message = a_welcome(0);
+
+    (void)push(f, 0);
+    (void)mark(f, 0);
+    (void)mark(f, 1);
+    (void)push(f, 1);
+    EXPECT(f, "open 0\n0 < HELLO\n");
+    message.welcome.credit_requests = 2;
+    receive(f, 0, &message, NULL);
+    EXPECT(f, "0 < PUSH 1 p0 seq 1 e5\n0 < MARK 2 p0 seq 2 e5\n");
+    ack(f, 0, 1, 0, 1);
+    EXPECT(f, "end 1 ACK\n0 < MARK 3 p1 seq 1 e5\n");
+}
+
+/* A pull that was lost and asked again behind its client's mark could see a
+ * later clock than its own. */
+Test(session, mark_goes_behind_the_values_asked_for_before_it)
+{
+    FIXTURE(f);
+
+    get_ready(f);
+    (void)pull(f, 0, 0);
+    (void)mark(f, 0);
+    (void)push(f, 0);
+    (void)push(f, 1);
+    EXPECT(f, "0 < PULL 2 p0 after 1 e5\n0 < PUSH 5 p1 seq 1 e5\n");
+    values(f, 0, 2, 0, 0);
+    EXPECT(f, "end 2 VALUES\n"
+              "0 < MARK 3 p0 seq 2 e5\n"
+              "0 < PUSH 4 p0 seq 3 e5\n");
+}
+
+Test(session, operations_without_routes_are_refused)
+{
+    FIXTURE(f);
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    uint64_t op = 99;
+
+    cr_assert_eq(
+        ps_session_mark(f->session, 0, 2, 0, &nobody, 0, &f->outbox, &op, err),
+        PSD_NO_TABLE);
+    cr_assert_str_eq(psd_error_text(err), "no route to partition 0 of table 2");
+    cr_assert_eq(ps_session_mark(f->session, 0, 1, N_PARTITIONS, &nobody, 0,
+                                 &f->outbox, &op, NULL),
+                 PSD_NO_TABLE);
+    cr_assert_eq(op, 99);
+    cr_assert_eq(f->outbox.n_effects, 0);
+    cr_assert_eq(ps_session_pending(f->session, true), 0);
+}
+
+Test(session, routes_must_be_all_and_in_order)
+{
+    FIXTURE(f);
+    ps_route_t routes[N_PARTITIONS];
+
+    fill_routes(routes, EPOCH + 1);
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, 2, NULL), PSD_PROTO);
+    routes[1].partition = 2;
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL),
+                 PSD_PROTO);
+}
+
+Test(session, newer_routes_carry_operations_along_at_the_next_tick)
+{
+    FIXTURE(f);
+    ps_route_t routes[N_PARTITIONS];
+
+    get_ready(f);
+    (void)push(f, 0);
+    (void)push(f, 1);
+    EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n0 < PUSH 3 p1 seq 1 e5\n");
+    fill_routes(routes, EPOCH);
+    routes[0].shard = 4;
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL),
+                 PSD_OK); /* as old as what is known: ignored */
+    tick_at(f, f->now_ms);
+    EXPECT(f, "");
+    routes[0].epoch = EPOCH + 3;
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL),
+                 PSD_OK);
+    cr_assert_leq(ps_session_deadline(f->session), f->now_ms);
+    tick_at(f, f->now_ms);
+    EXPECT(f, "open 1\n1 < HELLO\n");
+    welcome(f, 1);
+    EXPECT(f, "1 < PUSH 2 p0 seq 2 e8\n");
+}
+
+Test(session, pending_counts_what_has_not_ended)
+{
+    FIXTURE(f);
+
+    get_ready(f);
+    (void)push(f, 0);
+    (void)pull(f, 1, 0);
+    cr_assert_eq(ps_session_pending(f->session, false), 1);
+    cr_assert_eq(ps_session_pending(f->session, true), 2);
+    ack(f, 0, 2, 0, 2);
+    values(f, 0, 3, 1, 0);
+    cr_assert_eq(ps_session_pending(f->session, true), 0);
+}
+
+Test(session, limits_are_those_of_the_welcomes)
+{
+    FIXTURE(f);
+    ps_message_t message = a_welcome(1);
+
+    cr_assert_eq(ps_session_slice_bytes(f->session), UINT64_MAX);
+    cr_assert_eq(ps_session_chunk_bytes(f->session, 0), 0);
+    get_ready(f);
+    cr_assert_eq(ps_session_slice_bytes(f->session), 2048);
+    cr_assert_eq(ps_session_chunk_bytes(f->session, 0), 64);
+    (void)push(f, 2);
+    message.welcome.slice_bytes = 512;
+    receive(f, 1, &message, NULL);
+    cr_assert_eq(ps_session_slice_bytes(f->session), 512);
+}
+
+Test(session, reason_names_the_place_and_the_time)
+{
+    FIXTURE(f);
+
+    (void)push(f, 0);
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms + 3000, 1),
+                     "no welcome from tcp://node:7000 for 3 s");
+    welcome(f, 0);
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms + 2000, 1),
+                     "no answer from tcp://node:7000 for 2 s");
+    (void)push_bytes(f, 0, 500, false);
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms, 2),
+                     "1 requests to tcp://node:7000 are unanswered");
+    parked(f, 0, 1, 0);
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms, 1),
+                     "waiting for worker 3");
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms, 17), "");
+}
+
+Test(session, forgotten_table_ends_its_operations)
+{
+    FIXTURE(f);
+    ps_route_t routes[N_PARTITIONS];
+    uint64_t op = 0;
+
+    get_ready(f);
+    (void)push(f, 0);
+    EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n");
+    ps_session_forget(f->session, 1, PSD_NO_TABLE, &f->outbox);
+    EXPECT(f, "end 2 NO_TABLE: table 1: table does not exist\n");
+    ack(f, 0, 2, 0, 2);
+    EXPECT(f, "");
+    /* Seq 2 may have arrived or not: no seq of this table can be used again. */
+    fill_routes(routes, EPOCH + 1);
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL),
+                 PSD_OK);
+    cr_assert_eq(
+        ps_session_mark(f->session, 0, 1, 0, &nobody, 0, &f->outbox, &op, NULL),
+        PSD_NO_TABLE);
+}
+
+Test(session, table_forgotten_in_peace_can_be_opened_again)
+{
+    FIXTURE(f);
+    ps_route_t routes[N_PARTITIONS];
+
+    get_ready(f);
+    ps_session_forget(f->session, 1, PSD_CLOSED, &f->outbox);
+    ps_session_forget(f->session, 44, PSD_CLOSED, &f->outbox);
+    fill_routes(routes, EPOCH);
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL),
+                 PSD_OK);
+    (void)push(f, 0);
+    EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n");
+}
+
+Test(session, destroy_takes_null_and_what_is_unanswered)
+{
+    FIXTURE(f);
+    ps_session_t *none = NULL;
+
+    (void)push(f, 0);
+    ps_session_destroy(&none);
+    ps_session_destroy(NULL);
+    ps_session_destroy(&f->session);
+    cr_assert_null(f->session);
+}
+
+/* Everything that can fail for memory: making, learning, starting. */
+static psd_status_t
+start_all(void *fixture)
+{
+    PSD_AUTO(fixture_done) fixture_t f = {.now_ms = 1};
+    ps_slice_t slice = a_slice();
+    uint64_t op = 0;
+    psd_status_t rc = fixture_open(&f);
+
+    (void)fixture;
+    for (uint32_t i = 0; i < 20 && rc == PSD_OK; i++) {
+        size_t pending = ps_session_pending(f.session, true);
+
+        rc = ps_session_pull(f.session, 1, 1, i % N_PARTITIONS, &nobody, &slice,
+                             NULL, 0, &f.outbox, &op, NULL);
+        cr_assert_eq(ps_session_pending(f.session, true),
+                     pending + (rc == PSD_OK));
+        cr_assert_eq(op, i + (rc == PSD_OK)); /* nothing started: same number */
+    }
+    return rc;
+}
+
+Test(session, out_of_memory_starts_nothing)
+{
+    cr_assert_null(fail_alloc_sweep(start_all, NULL));
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol/session.h: silence, lost connections, time. */
+#include "session_fixture.h"
+#include "support/fail_alloc.h"
+
+Test(session_link, hello_is_said_again_ever_more_slowly)
+{
+    FIXTURE(f);
+    static const uint64_t waits[] = {1, 2, 4, 8, 16, 16, 16};
+
+    (void)push(f, 0);
+    EXPECT(f, "open 0\n0 < HELLO\n");
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        uint64_t due_ms = f->now_ms + waits[i] * RESEND_MS;
+
+        cr_assert_eq(ps_session_deadline(f->session), due_ms);
+        tick_at(f, due_ms - 1);
+        EXPECT(f, "");
+        tick_at(f, due_ms);
+        EXPECT(f, "0 < HELLO\n");
+    }
+}
+
+Test(session_link, silence_asks_what_became_of_pushes_and_repeats_pulls)
+{
+    FIXTURE(f);
+
+    get_ready(f);
+    (void)push(f, 0);
+    (void)pull(f, 0, 0);
+    (void)mark(f, 1);
+    EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n"
+              "0 < PULL 3 p0 after 2 e5\n"
+              "0 < MARK 4 p1 seq 1 e5\n");
+    tick_at(f, f->now_ms + RESEND_MS - 1);
+    EXPECT(f, "");
+    tick_at(f, f->now_ms + 1);
+    EXPECT(f, "0 < PROBE 2 p0 seq 2 e5\n"
+              "0 < PULL 3 p0 after 2 e5\n"
+              "0 < PROBE 4 p1 seq 1 e5\n");
+    cr_assert_eq(ps_session_deadline(f->session), f->now_ms + 2 * RESEND_MS);
+}
+
+Test(session_link, asking_slows_down_to_sixteen_times)
+{
+    FIXTURE(f);
+    static const uint64_t waits[] = {1, 2, 4, 8, 16, 16};
+
+    get_ready(f);
+    (void)push(f, 0);
+    EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n");
+    for (size_t i = 0; i < sizeof waits / sizeof *waits; i++) {
+        uint64_t due_ms = f->now_ms + waits[i] * RESEND_MS;
+
+        tick_at(f, due_ms - 1);
+        EXPECT(f, "");
+        tick_at(f, due_ms);
+        EXPECT(f, "0 < PROBE 2 p0 seq 2 e5\n");
+    }
+}
+
+Test(session_link, parked_is_a_sign_of_life)
+{
+    FIXTURE(f);
+
+    get_ready(f);
+    (void)push(f, 0);
+    EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n");
+    f->now_ms += RESEND_MS - 1;
+    parked(f, 0, 2, 0);
+    tick_at(f, f->now_ms + RESEND_MS - 1);
+    EXPECT(f, "");
+    tick_at(f, f->now_ms + 1);
+    EXPECT(f, "0 < PROBE 2 p0 seq 2 e5\n");
+}
+
+Test(session_link, relinked_says_hello_and_sends_everything_again)
+{
+    FIXTURE(f);
+
+    get_ready(f);
+    (void)push(f, 0);
+    (void)push(f, 1);
+    (void)pull(f, 0, 0);
+    (void)push(f, 0);
+    ack(f, 0, 3, 1, 1);
+    ps_outbox_clear(&f->outbox);
+    ps_session_relinked(f->session, f->now_ms, 0, &f->outbox);
+    (void)push(f, 0);
+    EXPECT(f, "0 < HELLO\n");
+    welcome(f, 0);
+    EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n"
+              "0 < PULL 4 p0 after 2 e5\n"
+              "0 < PUSH 5 p0 seq 3 e5\n"
+              "0 < PUSH 6 p0 seq 4 e5\n");
+}
+
+Test(session_link, pull_ends_here_when_the_server_is_silent)
+{
+    FIXTURE(f);
+
+    get_ready(f);
+    (void)pull(f, 0, 2 * RESEND_MS);
+    EXPECT(f, "0 < PULL 2 p0 after 1 e5\n");
+    tick_at(f, f->now_ms + 3 * RESEND_MS - 1);
+    EXPECT(f, "0 < PULL 2 p0 after 1 e5\n");
+    tick_at(f, f->now_ms + 1);
+    EXPECT(f, "end 2 DEADLINE: no answer from tcp://node:7000 for 0 s\n");
+    values(f, 0, 2, 0, 0); /* too late */
+    EXPECT(f, "");
+    cr_assert_eq(ps_session_pending(f->session, true), 0);
+}
+
+Test(session_link, pull_that_was_never_sent_ends_too)
+{
+    FIXTURE(f);
+
+    (void)pull(f, 0, 2000);
+    EXPECT(f, "open 0\n0 < HELLO\n");
+    tick_at(f, f->now_ms + 2000 + RESEND_MS);
+    EXPECT(f, "0 < HELLO\n"
+              "end 1 DEADLINE: no welcome from tcp://node:7000 for 2 s\n");
+}
+
+Test(session_link, push_never_ends_by_time)
+{
+    FIXTURE(f);
+
+    (void)push(f, 0);
+    tick_at(f, f->now_ms + 1000000);
+    EXPECT(f, "open 0\n0 < HELLO\n0 < HELLO\n");
+    cr_assert_eq(ps_session_pending(f->session, false), 1);
+}
+
+Test(session_link, nothing_to_do_is_no_deadline)
+{
+    FIXTURE(f);
+
+    cr_assert_eq(ps_session_deadline(f->session), UINT64_MAX);
+    get_ready(f);
+    tick_at(f, ps_session_deadline(f->session));
+    cr_assert_eq(ps_session_deadline(f->session), UINT64_MAX);
+}
+
+/* Answers and ticks return nothing: without memory they must leave a session
+ * that gets there later. */
+static psd_status_t
+answer_all(void *fixture)
+{
+    PSD_AUTO(fixture_done) fixture_t f = {.now_ms = 1};
+    ps_slice_t slice = a_slice();
+    ps_message_t message = a_welcome(0);
+    uint64_t op = 0;
+    size_t n_ended = 0;
+    psd_status_t rc = fixture_open(&f);
+
+    (void)fixture;
+    for (int i = 0; i < 4 && rc == PSD_OK; i++) {
+        rc = ps_session_pull(f.session, 1, 1, 0, &nobody, &slice, NULL, 50,
+                             &f.outbox, &op, NULL);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_outbox_done(&f.outbox); /* the next effect needs memory */
+    receive(&f, 0, &message, NULL);
+    for (uint64_t now_ms = 2; n_ended < 4; now_ms += 10) {
+        cr_assert_lt(now_ms, 100000);
+        ps_session_tick(f.session, now_ms, &f.outbox);
+        for (size_t i = 0; i < f.outbox.n_effects; i++) {
+            n_ended += f.outbox.effects[i].kind == PS_EFFECT_DONE;
+        }
+        ps_outbox_done(&f.outbox);
+    }
+    return fail_alloc_happened() ? PSD_NOMEM : PSD_OK;
+}
+
+Test(session_link, out_of_memory_ends_every_operation_later)
+{
+    cr_assert_null(fail_alloc_sweep(answer_all, NULL));
+}
