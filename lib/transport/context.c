@@ -67,6 +67,12 @@ ps_context_new(int n_io_threads, ps_context_t **ret_context, psd_error_t *err)
 }
 
 void
+ps_context_stop(ps_context_t *self)
+{
+    (void)zmq_ctx_shutdown(self->zmq);
+}
+
+void
 ps_context_destroy(ps_context_t **self_p)
 {
     ps_context_t *self = *self_p;

@@ -256,6 +256,17 @@ ps_socket_close(ps_socket_t **self_p)
     ps_free(self);
 }
 
+void
+ps_socket_drop(ps_socket_t **self_p)
+{
+    const option_t at_once = {ZMQ_LINGER, 0};
+
+    if (*self_p != NULL) {
+        (void)set_options((*self_p)->handle, &at_once, 1, NULL);
+    }
+    ps_socket_close(self_p);
+}
+
 void *
 ps_socket_handle(ps_socket_t *self)
 {

@@ -26,6 +26,9 @@ typedef struct ps_socket ps_socket_t;
 PSD_MUST_CHECK psd_status_t ps_context_new(int n_io_threads,
                                            ps_context_t **ret_context,
                                            psd_error_t *err);
+/* From any thread: every wait on its sockets ends at once, now and later, and
+ * every other call on them fails with PSD_IO. They are still to be closed. */
+void ps_context_stop(ps_context_t *self);
 /* Its sockets are closed. Waits until what they had queued is sent or their
  * linger is over: behind it no thread looks at a payload any more. Takes NULL,
  * nulls *self_p. */
@@ -64,6 +67,8 @@ PSD_MUST_CHECK psd_status_t ps_socket_connect(const char *endpoint,
                                               psd_error_t *err);
 /* Takes NULL, nulls *self_p. */
 void ps_socket_close(ps_socket_t **self_p);
+/* Closes without sending what is queued. */
+void ps_socket_drop(ps_socket_t **self_p);
 /* The ZeroMQ socket, for zmq_poll and zloop_poller; borrowed. */
 void *ps_socket_handle(ps_socket_t *self);
 /* Messages dropped because their peer chose its own routing id. */

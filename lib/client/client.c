@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connecting to a cluster and closing; waiting for what was started. */
+#include "psd/client.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "client/client_state.h"
+#include "client/job.h"
+#include "client/ticket.h"
+
+#define DEFAULT_ENDPOINT "tcp://127.0.0.1:7171"
+#define RESEND_MS 250
+#define HIGH_WATER 1000
+#define LINGER_MS 100
+
+void
+ps_client_break(psd_client_t *self, psd_status_t status, const char *text)
+{
+    if (self->broken == PSD_OK) {
+        self->broken = status == PSD_OK ? PSD_FAILED : status;
+        (void)snprintf(self->broken_text, sizeof self->broken_text, "%s", text);
+    }
+}
+
+psd_status_t
+ps_client_check(const psd_client_t *self, psd_error_t *err)
+{
+    const char *text = self->broken_text;
+    psd_status_t broken = self->broken;
+
+    if (broken == PSD_OK && self->session != NULL) {
+        broken = ps_session_broken(self->session, &text);
+    }
+    if (broken == PSD_OK) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_CLOSED, "client is broken: %s: %s",
+                         psd_status_text(broken), text);
+}
+
+/* ---- connecting ---------------------------------------------------------- */
+
+static psd_status_t
+open_control(psd_client_t *self, psd_error_t *err)
+{
+    const ps_socket_args_t args = {.context = self->context,
+                                   .high_water = HIGH_WATER,
+                                   .frame_bytes = PS_DOC_BYTES_MAX,
+                                   .chunk_bytes = PS_DOC_BYTES_MAX,
+                                   .linger_ms = LINGER_MS};
+
+    return ps_socket_connect(self->endpoint, &args, &self->control, err);
+}
+
+static psd_status_t
+make(const char *endpoint,
+     const psd_options_t *options,
+     psd_client_t **ret_client,
+     psd_error_t *err)
+{
+    PSD_AUTO(psd_close) psd_client_t *self = ps_alloc(1, sizeof *self);
+    psd_status_t rc = PSD_OK;
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a client");
+    }
+    TAILQ_INIT(&self->open_tickets);
+    TAILQ_INIT(&self->done_tickets);
+    TAILQ_INIT(&self->ended);
+    self->expire_ms = UINT64_MAX;
+    self->options.timeout_ms = PS_TIMEOUT_MS;
+    if (options != NULL) {
+        self->options = *options;
+    }
+    self->endpoint = ps_strdup(endpoint);
+    self->scratch = psd_error_new();
+    if (self->endpoint == NULL || self->scratch == NULL ||
+        !ps_grow(&self->polled, &self->polled_capacity, 1,
+                 sizeof(ps_socket_t *)) ||
+        !ps_grow(&self->ready, &self->ready_capacity, 1, sizeof *self->ready)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a client");
+    }
+    rc = ps_random(&self->id, sizeof self->id, err);
+    if (rc == PSD_OK) {
+        rc = ps_context_new(1, &self->context, err);
+    }
+    if (rc == PSD_OK) {
+        rc = open_control(self, err);
+    }
+    if (rc == PSD_OK) {
+        *ret_client = self;
+        self = NULL;
+    }
+    return rc;
+}
+
+static psd_status_t
+read_welcome(psd_client_t *self, const ps_doc_t *reply, psd_error_t *err)
+{
+    const ps_doc_t *cluster = NULL;
+    psd_status_t rc = ps_doc_get_object(reply, "cluster", &cluster, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_id(cluster, "uuid", &self->cluster, err);
+    }
+    if (rc == PSD_OK) {
+        rc =
+            ps_doc_get_u64(reply, "session", 1, UINT64_MAX, &self->number, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(reply, "heartbeat_ms", 1, 3600000,
+                            &self->heartbeat_ms, err);
+    }
+    return rc;
+}
+
+static ps_doc_t *
+make_hello(const psd_client_t *self)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("hello");
+    ps_doc_t *versions = NULL;
+    ps_doc_t *hello = NULL;
+
+    if (doc == NULL) {
+        return NULL;
+    }
+    versions = ps_doc_add_array(doc, "versions");
+    if (versions != NULL && ps_doc_append_u64(versions, PS_VERSION_MIN) &&
+        ps_doc_append_u64(versions, PS_VERSION) &&
+        ps_doc_set_id(doc, "client", &self->id)) {
+        hello = doc;
+        doc = NULL;
+    }
+    return hello;
+}
+
+static psd_status_t
+greet(psd_client_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = make_hello(self);
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    psd_status_t rc = PSD_OK;
+
+    rc = ps_control_ask(self, hello, self->options.timeout_ms, 0, &reply, err);
+    if (rc == PSD_DEADLINE && reply == NULL) {
+        psd_error_clear(err);
+        return psd_error_set(err, PSD_CONNECT,
+                             "no answer from %s within %" PRIu32 " ms",
+                             self->endpoint, self->options.timeout_ms);
+    }
+    if (rc == PSD_OK) {
+        rc = read_welcome(self, reply, err);
+    }
+    return rc;
+}
+
+psd_status_t
+psd_connect(const char *endpoint,
+            const psd_options_t *options,
+            psd_client_t **ret_client,
+            psd_error_t *err)
+{
+    PSD_AUTO(psd_close) psd_client_t *self = NULL;
+    ps_session_args_t args = {.resend_ms = RESEND_MS};
+    psd_status_t rc = PSD_OK;
+
+    if (endpoint == NULL) {
+        endpoint = getenv("PSD_ENDPOINT");
+    }
+    if (endpoint == NULL || endpoint[0] == '\0') {
+        endpoint = DEFAULT_ENDPOINT;
+    }
+    rc = make(endpoint, options, &self, err);
+    if (rc == PSD_OK) {
+        rc = greet(self, err);
+    }
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "connect to %.300s", endpoint);
+    }
+    args.cluster = self->cluster;
+    args.client = self->id;
+    args.session = self->number;
+    rc = ps_session_new(&args, &self->session, err);
+    if (rc == PSD_OK) {
+        *ret_client = self;
+        self = NULL;
+    }
+    return rc;
+}
+
+/* ---- closing ------------------------------------------------------------- */
+
+static void
+drop_errands(psd_client_t *self)
+{
+    size_t at = 0;
+    uint64_t op = 0;
+    void *value = NULL;
+
+    while (!TAILQ_EMPTY(&self->ended)) {
+        ps_errand_t *errand = TAILQ_FIRST(&self->ended);
+
+        TAILQ_REMOVE(&self->ended, errand, in_lane);
+        ps_errand_destroy(self, &errand);
+    }
+    while (ps_map_next(&self->errand_of, &at, &op, &value)) {
+        ps_errand_t *errand = value;
+
+        ps_errand_destroy(self, &errand);
+    }
+    ps_map_done(&self->errand_of);
+    ps_lanes_done(self);
+    ps_tickets_done(self);
+    ps_map_done(&self->borrower);
+}
+
+void
+psd_close(psd_client_t **client_p)
+{
+    psd_client_t *self = client_p == NULL ? NULL : *client_p;
+
+    if (self == NULL) {
+        return;
+    }
+    *client_p = NULL;
+    ps_membership_end(self);
+    ps_links_close(self);
+    ps_socket_close(&self->control);
+    ps_context_destroy(&self->context); /* nobody looks at payloads now */
+    drop_errands(self);
+    ps_outbox_done(&self->outbox);
+    ps_outbox_done(&self->batch);
+    ps_session_destroy(&self->session);
+    ps_doc_destroy(&self->reply);
+    psd_error_destroy(&self->scratch);
+    ps_free(self->tables);
+    ps_free(self->endpoint);
+    ps_free(self);
+}
+
+/* ---- waiting ------------------------------------------------------------- */
+
+static psd_status_t
+no_ticket(psd_ticket_t ticket, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_INVALID,
+                         "ticket %" PRIu64 " is not one of this client's that "
+                         "is still to be waited for",
+                         ticket);
+}
+
+psd_status_t
+psd_wait(psd_client_t *client,
+         psd_ticket_t ticket,
+         uint32_t timeout_ms,
+         psd_error_t *err)
+{
+    ps_ticket_t *found = ps_map_get(&client->ticket_of, ticket);
+
+    if (found == NULL) {
+        return no_ticket(ticket, err);
+    }
+    return ps_ticket_wait(client, found, ps_now_ms() + timeout_ms, timeout_ms,
+                          err);
+}
+
+/* Every ticket has ended, or time is over. */
+static void
+wait_for_open_tickets(psd_client_t *client, uint64_t until_ms)
+{
+    ps_pump(client, 0);
+    while (!TAILQ_EMPTY(&client->open_tickets) && ps_now_ms() < until_ms) {
+        ps_pump(client, until_ms);
+    }
+}
+
+psd_status_t
+psd_wait_all(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+{
+    psd_status_t first = PSD_OK;
+
+    wait_for_open_tickets(client, ps_now_ms() + timeout_ms);
+    if (!TAILQ_EMPTY(&client->open_tickets)) {
+        return ps_ticket_wait(client, TAILQ_FIRST(&client->open_tickets), 0,
+                              timeout_ms, err);
+    }
+    while (!TAILQ_EMPTY(&client->done_tickets)) {
+        psd_status_t rc =
+            ps_ticket_use_up(client, TAILQ_FIRST(&client->done_tickets),
+                             first == PSD_OK ? err : NULL);
+
+        first = first == PSD_OK ? rc : first;
+    }
+    return first;
+}
+
+psd_status_t
+psd_poll(psd_client_t *client,
+         psd_ticket_t ticket,
+         bool *ret_done,
+         psd_error_t *err)
+{
+    const ps_ticket_t *found = ps_map_get(&client->ticket_of, ticket);
+
+    if (found == NULL) {
+        return no_ticket(ticket, err);
+    }
+    ps_pump(client, 0);
+    *ret_done = found->has_ended;
+    return PSD_OK;
+}
+
+/* Pushes and marks that are not acknowledged or refused. */
+static size_t
+n_unknown(const psd_client_t *client)
+{
+    return ps_session_pending(client->session, false) +
+           ps_lanes_n_pushes(client);
+}
+
+/* Why one of the errands has not ended. */
+static const char *
+any_reason(const psd_client_t *client, char ret_text[PS_TEXT_MAX + 1])
+{
+    size_t at = 0;
+    uint64_t op = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&client->errand_of, &at, &op, &value)) {
+        const ps_errand_t *errand = value;
+
+        if (errand->kind != PS_ERRAND_PULL) {
+            return ps_errand_reason(client, errand, ret_text);
+        }
+    }
+    return "they wait for their turn";
+}
+
+psd_status_t
+psd_flush(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+{
+    uint64_t until_ms = ps_now_ms() + timeout_ms;
+    char why[PS_TEXT_MAX + 1] = "";
+    psd_status_t rc = ps_client_check(client, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_pump(client, 0);
+    while (n_unknown(client) > 0 && ps_now_ms() < until_ms) {
+        ps_pump(client, until_ms);
+        rc = ps_client_check(client, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+    if (n_unknown(client) == 0) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_DEADLINE,
+                         "flush: %" PRIu32 " ms passed; %zu pushes and marks "
+                         "are not acknowledged: %s",
+                         timeout_ms, n_unknown(client),
+                         any_reason(client, why));
+}
+
+psd_status_t
+psd_request(psd_client_t *client,
+            const char *request,
+            uint32_t timeout_ms,
+            char **ret_reply,
+            psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+    ps_bytes_t bytes = {.data = (const uint8_t *)request,
+                        .size = strlen(request)};
+    psd_status_t rc = ps_doc_parse(bytes, &question, err);
+
+    if (rc != PSD_OK) {
+        return rc == PSD_PROTO ? psd_error_wrap(err, PSD_INVALID, "request")
+                               : rc;
+    }
+    rc = ps_control_ask(client, question, timeout_ms, 0, &reply, err);
+    if (reply != NULL) {
+        if (!ps_doc_print(reply, &text) || !ps_buffer_append(&text, "", 1)) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for a reply");
+        }
+        *ret_reply = (char *)text.data;
+        text = (ps_buffer_t){.size = 0};
+    }
+    return rc;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Private to lib/client: what a client is made of, and who works on which part
+ *
+ *   client.c      connecting and closing
+ *   control.c     questions to the control port and their answers
+ *   pump.c        one turn: wait, receive, tick, perform, expire
+ *   link.c        the sockets of the session's links
+ *   lane.c        which errand goes next to a partition
+ *   errand.c      one slice on its way: sending, answers, the end
+ *   loan.c        memory of the caller's that somebody may still look at
+ *   ticket.c      one call: all of its errands
+ *   table.c rows.c fetch.c job.c   what users call
+ */
+#ifndef PS_CLIENT_CLIENT_STATE_H
+#define PS_CLIENT_CLIENT_STATE_H
+
+#include <sys/queue.h>
+
+#include "base/map.h"
+#include "client/cut.h"
+#include "protocol/session.h"
+#include "psd/client.h"
+#include "psd/rows.h"
+#include "transport/socket.h"
+#include "wire/doc.h"
+
+#define PS_TIMEOUT_MS 10000 /* of calls, when nobody says otherwise */
+
+typedef struct ps_errand ps_errand_t;
+typedef struct ps_ticket ps_ticket_t;
+typedef struct ps_lane ps_lane_t;
+typedef struct ps_membership ps_membership_t;
+
+TAILQ_HEAD(ps_errands, ps_errand);
+TAILQ_HEAD(ps_tickets, ps_ticket);
+
+typedef enum ps_transport {
+    PS_TRANSPORT_AUTO = 0,
+    PS_TRANSPORT_TCP = 1,
+    PS_TRANSPORT_IPC = 2
+} ps_transport_t;
+
+struct psd_options {
+    uint32_t timeout_ms;
+    ps_transport_t transport;
+};
+
+struct psd_call {
+    bool has_timeout; /* else the client's */
+    uint32_t timeout_ms;
+    ps_ack_t ack;
+    int32_t priority;
+    psd_ticket_t after; /* 0: none */
+    uint32_t command;
+    bool borrow;
+};
+
+/* The connection to one shard; its number is its place in the array. */
+typedef struct ps_client_link {
+    ps_socket_t *socket;                /* owned */
+    char endpoint[PS_ENDPOINT_MAX + 1]; /* where it goes */
+    bool welcomed;
+} ps_client_link_t;
+
+/* A table whose routes this client knows. */
+typedef struct ps_known_table {
+    uint32_t id;
+    uint32_t n_partitions;
+    char name[PS_NAME_MAX + 1];
+    bool in_job; /* marks go to its partitions */
+} ps_known_table_t;
+
+struct psd_client {
+    psd_options_t options;
+    char *endpoint;        /* owned; of the control port */
+    ps_context_t *context; /* owned */
+
+    /* control */
+    ps_socket_t *control;  /* owned */
+    uint64_t last_ask;     /* id of the newest question */
+    uint64_t asked;        /* id of the one that is waited for; 0: none */
+    ps_doc_t *reply;       /* owned; its answer */
+    uint64_t tables_asked; /* id of the job_tables under way; 0: none */
+
+    /* who this client is, from the welcome */
+    ps_id_t id;
+    ps_id_t cluster;
+    uint64_t number; /* of the session */
+    uint64_t heartbeat_ms;
+
+    /* data */
+    ps_session_t *session;   /* owned; NULL before the welcome */
+    ps_outbox_t outbox;      /* what the session wants done */
+    ps_outbox_t batch;       /* what of it is being done */
+    ps_client_link_t *links; /* owned */
+    size_t n_links;
+    size_t links_capacity;
+    ps_socket_t **polled; /* owned; control, then the links */
+    size_t polled_capacity;
+    bool *ready; /* owned; of each of polled */
+    size_t ready_capacity;
+    uint32_t credit_requests; /* of the newest WELCOME */
+    uint64_t credit_bytes;
+    char trouble[PS_TEXT_MAX + 1]; /* the last message that could not be read */
+
+    /* calls */
+    ps_map_t lanes;     /* table and partition -> ps_lane_t *, owned */
+    ps_map_t errand_of; /* op of the session -> ps_errand_t *, owned */
+    ps_map_t borrower;  /* payload -> ps_errand_t *, those that borrow */
+    ps_map_t ticket_of; /* number -> ps_ticket_t *, owned */
+    struct ps_tickets open_tickets; /* not ended, oldest first */
+    struct ps_tickets done_tickets; /* ended, not waited for yet */
+    struct ps_errands ended;        /* errands to be finished */
+    psd_ticket_t last_ticket;
+    uint64_t expire_ms; /* no ticket's deadline is before this time */
+    size_t n_after;     /* waiting errands that name a ticket */
+    bool after_ended;   /* a ticket ended that they may have named */
+    uint64_t round;     /* marks sent so far; orders errands around them */
+
+    /* tables and work */
+    ps_known_table_t *tables; /* owned */
+    size_t n_tables;
+    size_t tables_capacity;
+    ps_membership_t *membership; /* owned; NULL: no worker */
+
+    psd_error_t *scratch; /* owned; for calls whose text goes elsewhere */
+    psd_status_t broken;  /* by ourselves; the session may be broken too */
+    char broken_text[PS_TEXT_MAX + 1];
+};
+
+/* ---- client.c ------------------------------------------------------------ */
+
+/* Every later call is refused with this reason. The first one counts. */
+void ps_client_break(psd_client_t *self, psd_status_t status, const char *text);
+/* PSD_OK, or PSD_CLOSED with the reason. */
+PSD_MUST_CHECK psd_status_t ps_client_check(const psd_client_t *self,
+                                            psd_error_t *err);
+
+/* ---- control.c ----------------------------------------------------------- */
+
+/* A question; the caller fills in more. NULL: no memory. */
+ps_doc_t *ps_control_new(const char *op);
+/*
+ * Asks, again if need be, and waits for the answer.
+ *
+ * grace_ms   in   beyond timeout_ms, for a node that says DEADLINE itself
+ * ret_reply  out  set whenever the node answered, also when it refused; the
+ *                 caller destroys it; may be NULL
+ * Errors: what the node answered; PSD_DEADLINE it did not.
+ */
+PSD_MUST_CHECK psd_status_t ps_control_ask(psd_client_t *self,
+                                           ps_doc_t *question,
+                                           uint32_t timeout_ms,
+                                           uint32_t grace_ms,
+                                           ps_doc_t **ret_reply,
+                                           psd_error_t *err);
+/* Asks and waits for nothing. ret_id names the answer. */
+PSD_MUST_CHECK psd_status_t ps_control_send(psd_client_t *self,
+                                            ps_doc_t *question,
+                                            uint64_t *ret_id,
+                                            psd_error_t *err);
+/* Takes in what has arrived. */
+void ps_control_receive(psd_client_t *self);
+/* The status that a reply says, with its text. */
+PSD_MUST_CHECK psd_status_t ps_reply_status(const ps_doc_t *reply,
+                                            psd_error_t *err);
+
+/* ---- pump.c -------------------------------------------------------------- */
+
+/* One turn: waits for at most until until_ms (0: not at all), takes in what
+ * arrived, does what has to be done. */
+void ps_pump(psd_client_t *self, uint64_t until_ms);
+/* Does what the session wants, and what follows from it. Behind it outbox and
+ * ended are empty. */
+void ps_perform(psd_client_t *self);
+
+/* ---- link.c -------------------------------------------------------------- */
+
+/* Opens the link that the session asked for. */
+void ps_links_open(psd_client_t *self, uint64_t link);
+/* What arrived on a link, for the session. */
+void ps_links_receive(psd_client_t *self, uint64_t link);
+/* Drops every connection with all that waits in it, and opens it anew. */
+void ps_links_reset(psd_client_t *self);
+void ps_links_close(psd_client_t *self);
+
+/* ---- tables -------------------------------------------------------------- */
+
+/* The known table of that number, or NULL. Borrowed until one is added. */
+ps_known_table_t *ps_known_table(const psd_client_t *self, uint32_t id);
+/* Takes in an object with "table" and "routes": learns the routes, remembers
+ * the table. spec may be NULL. */
+PSD_MUST_CHECK psd_status_t ps_table_learn(psd_client_t *self,
+                                           const ps_doc_t *from,
+                                           ps_table_spec_t *ret_spec,
+                                           uint32_t *ret_id,
+                                           psd_error_t *err);
+/* Opens a table (a worker: for its job) and learns it. spec may be NULL.
+ * Errors: as the node answers. */
+PSD_MUST_CHECK psd_status_t ps_table_ask_open(psd_client_t *self,
+                                              const char *name,
+                                              ps_table_spec_t *ret_spec,
+                                              uint32_t *ret_id,
+                                              psd_error_t *err);
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_beat - a thread that tells the registry that a worker lives
+ *
+ * What     Says `heartbeat` every heartbeat_ms over a connection of its own,
+ *          whatever the worker is busy with, and hears whether its job has
+ *          changed.
+ * Shape    One for each worker, shared by its members' clients.
+ * Owner    Counted; the last ps_beat_release stops the thread and waits for
+ *          its end.
+ * Threads  any; clock, version and state cross as atomics, nothing waits for
+ *          anything.
+ */
+#ifndef PS_CLIENT_HEARTBEAT_H
+#define PS_CLIENT_HEARTBEAT_H
+
+#include "protocol/job.h"
+
+typedef struct ps_beat ps_beat_t;
+
+typedef struct ps_beat_args {
+    const char *endpoint; /* of the control port */
+    uint64_t session;
+    const char *job;
+    uint32_t job_id;
+    uint32_t worker;
+    uint32_t joins;
+    uint64_t heartbeat_ms;
+} ps_beat_args_t;
+
+/* Starts the thread; the caller is the first holder. Errors: PSD_NOMEM,
+ * PSD_IO, PSD_INVALID endpoint. */
+PSD_MUST_CHECK psd_status_t ps_beat_start(const ps_beat_args_t *args,
+                                          ps_beat_t **ret_beat,
+                                          psd_error_t *err);
+ps_beat_t *ps_beat_keep(ps_beat_t *self);
+/* Takes NULL, nulls *self_p. */
+void ps_beat_release(ps_beat_t **self_p);
+
+/* A member has finished so many clocks; member < PS_MEMBERS_MAX. The worker's
+ * clock, which is told, is the least of its members'. */
+void ps_beat_set_clock(ps_beat_t *self, uint32_t member, uint64_t clock);
+/* The job's version as last heard; 0: not heard yet. */
+uint64_t ps_beat_version(const ps_beat_t *self);
+/* PSD_OK while the worker runs; PSD_JOB_STOPPED, PSD_WORKER_LOST. */
+psd_status_t ps_beat_state(const ps_beat_t *self);
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_membership - what a client is as a worker of a job
+ *
+ * What     Stamps requests with worker and clock; sends marks; follows the
+ *          tables that the job has opened, which a thread hears of.
+ * Owner    The client; NULL there: it is no worker.
+ */
+#ifndef PS_CLIENT_JOB_H
+#define PS_CLIENT_JOB_H
+
+#include "client/client_state.h"
+#include "client/heartbeat.h"
+
+struct ps_membership {
+    char job[PS_NAME_MAX + 1];
+    uint32_t job_id;
+    uint32_t worker;
+    uint32_t member;
+    uint32_t joins;
+    uint32_t n_workers;
+    int32_t max_delay;
+    uint64_t start;      /* clocks counted as finished when it joined */
+    uint64_t clock;      /* clocks finished */
+    uint64_t version;    /* of the job whose tables are known */
+    uint64_t asked_ms;   /* when job_tables was asked last */
+    uint64_t n_barriers; /* passed */
+    psd_status_t ended;  /* PSD_OK, or why it is no worker any more */
+    ps_beat_t *beat;     /* one holder is this */
+};
+
+/* What requests made now are stamped with. */
+ps_op_worker_t ps_membership_stamp(const psd_client_t *client);
+/* How long a turn of the client may wait before it looks again. */
+uint64_t ps_membership_wait_ms(const psd_client_t *client);
+/* Looks at what the heartbeat has heard. */
+void ps_membership_look(psd_client_t *client);
+/* The answer to job_tables. */
+void ps_membership_tables(psd_client_t *client, const ps_doc_t *reply);
+/* Takes in "tables" of a reply: their routes, and marks to those that are new.
+ * Errors: PSD_PROTO, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_membership_learn(psd_client_t *client,
+                                                const ps_doc_t *reply,
+                                                psd_error_t *err);
+/* The job has opened this table: marks go to it from now on. Errors:
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_membership_add_table(psd_client_t *client,
+                                                    ps_known_table_t *table,
+                                                    psd_error_t *err);
+/* Sends the marks of one finished clock. Errors: PSD_NOMEM, nothing is sent. */
+PSD_MUST_CHECK psd_status_t ps_membership_mark(psd_client_t *client,
+                                               psd_error_t *err);
+/* How a mark ended. */
+void ps_membership_marked(psd_client_t *client, psd_status_t status);
+/* Sets job and job_id. false: no memory. */
+PSD_MUST_CHECK bool ps_membership_name(const psd_client_t *client,
+                                       ps_doc_t *question);
+/* The client is no worker any more. Takes clients that are none. */
+void ps_membership_end(psd_client_t *client);
+#endif

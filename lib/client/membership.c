@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A worker's marks, and the tables that they go to. */
+#include "base/alloc.h"
+#include "client/job.h"
+#include "client/ticket.h"
+
+#define LOOK_MS 50        /* how late a new table of the job may be noticed */
+#define ASK_AGAIN_MS 2000 /* an answer about the tables may get lost */
+
+ps_op_worker_t
+ps_membership_stamp(const psd_client_t *client)
+{
+    const ps_membership_t *self = client->membership;
+    ps_op_worker_t stamp = {.job = 0};
+
+    if (self != NULL) {
+        stamp = (ps_op_worker_t){.job = self->job_id,
+                                 .worker = self->worker,
+                                 .member = self->member,
+                                 .clock = self->clock};
+    }
+    return stamp;
+}
+
+uint64_t
+ps_membership_wait_ms(const psd_client_t *client)
+{
+    return client->membership == NULL ? UINT64_MAX : LOOK_MS;
+}
+
+bool
+ps_membership_name(const psd_client_t *client, ps_doc_t *question)
+{
+    const ps_membership_t *self = client->membership;
+
+    return ps_doc_set_text(question, "job", self->job) &&
+           ps_doc_set_u64(question, "job_id", self->job_id);
+}
+
+static void
+ask_for_tables(psd_client_t *client)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_tables");
+    uint64_t id = 0;
+
+    if (question != NULL && ps_membership_name(client, question) &&
+        ps_control_send(client, question, &id, NULL) == PSD_OK) {
+        client->tables_asked = id;
+        client->membership->asked_ms = ps_now_ms();
+    }
+}
+
+void
+ps_membership_look(psd_client_t *client)
+{
+    ps_membership_t *self = client->membership;
+    bool waits = false;
+
+    if (self == NULL) {
+        return;
+    }
+    if (self->ended == PSD_OK) {
+        self->ended = ps_beat_state(self->beat);
+    }
+    waits = client->tables_asked != 0 &&
+            ps_now_ms() < self->asked_ms + ASK_AGAIN_MS;
+    if (!waits && ps_beat_version(self->beat) > self->version) {
+        ask_for_tables(client);
+    }
+}
+
+void
+ps_membership_tables(psd_client_t *client, const ps_doc_t *reply)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (client->membership == NULL || ps_reply_status(reply, NULL) != PSD_OK) {
+        return;
+    }
+    rc = ps_membership_learn(client, reply, NULL);
+    (void)rc; /* the version stays as it was: it is asked again */
+}
+
+psd_status_t
+ps_membership_learn(psd_client_t *client,
+                    const ps_doc_t *reply,
+                    psd_error_t *err)
+{
+    ps_membership_t *self = client->membership;
+    const ps_doc_t *tables = NULL;
+    uint64_t version = 0;
+    psd_status_t rc = ps_doc_get_array(reply, "tables", SIZE_MAX, &tables, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(reply, "version", 0, UINT64_MAX,
+                               ps_beat_version(self->beat), &version, err);
+    }
+    for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(tables); i++) {
+        const ps_doc_t *item = NULL;
+        uint32_t id = 0;
+
+        rc = ps_doc_at_object(tables, i, &item, err);
+        if (rc == PSD_OK) {
+            rc = ps_table_learn(client, item, NULL, &id, err);
+        }
+        if (rc == PSD_OK) {
+            rc = ps_membership_add_table(client, ps_known_table(client, id),
+                                         err);
+        }
+    }
+    if (rc == PSD_OK && version > self->version) {
+        self->version = version;
+    }
+    return rc;
+}
+
+/* ---- marks --------------------------------------------------------------- */
+
+static void
+drop_all(psd_client_t *client, struct ps_errands *errands)
+{
+    while (!TAILQ_EMPTY(errands)) {
+        ps_errand_t *errand = TAILQ_FIRST(errands);
+
+        TAILQ_REMOVE(errands, errand, in_lane);
+        ps_errand_destroy(client, &errand);
+    }
+}
+
+/* Makes the marks for every partition of a table. */
+static bool
+make_marks(psd_client_t *client,
+           const ps_known_table_t *table,
+           const ps_op_worker_t *stamp,
+           struct ps_errands *marks)
+{
+    for (uint32_t i = 0; i < table->n_partitions; i++) {
+        ps_cut_t nothing = {.partition = i};
+        ps_lane_t *lane = ps_lane_of(client, table->id, i);
+        ps_errand_t *mark =
+            lane == NULL ? NULL
+                         : ps_errand_new(client, PS_ERRAND_MARK, &nothing);
+
+        if (mark == NULL) {
+            return false;
+        }
+        mark->lane = lane;
+        mark->worker = *stamp;
+        mark->round = client->round;
+        TAILQ_INSERT_TAIL(marks, mark, in_lane);
+    }
+    return true;
+}
+
+static void
+send_marks(psd_client_t *client, struct ps_errands *marks)
+{
+    while (!TAILQ_EMPTY(marks)) {
+        ps_errand_t *mark = TAILQ_FIRST(marks);
+        ps_lane_t *lane = mark->lane;
+
+        TAILQ_REMOVE(marks, mark, in_lane);
+        ps_lane_add(client, mark);
+        ps_lane_run(client, lane);
+    }
+    client->round++;
+}
+
+static psd_status_t
+no_memory(psd_client_t *client, struct ps_errands *marks, psd_error_t *err)
+{
+    drop_all(client, marks);
+    return psd_error_set(err, PSD_NOMEM, "no memory for the marks of a clock");
+}
+
+psd_status_t
+ps_membership_mark(psd_client_t *client, psd_error_t *err)
+{
+    ps_membership_t *self = client->membership;
+    ps_op_worker_t stamp = ps_membership_stamp(client);
+    struct ps_errands marks = TAILQ_HEAD_INITIALIZER(marks);
+
+    stamp.clock++;
+    for (size_t i = 0; i < client->n_tables; i++) {
+        if (client->tables[i].in_job &&
+            !make_marks(client, &client->tables[i], &stamp, &marks)) {
+            return no_memory(client, &marks, err);
+        }
+    }
+    self->clock++;
+    ps_beat_set_clock(self->beat, self->member, self->clock);
+    send_marks(client, &marks);
+    return PSD_OK;
+}
+
+psd_status_t
+ps_membership_add_table(psd_client_t *client,
+                        ps_known_table_t *table,
+                        psd_error_t *err)
+{
+    const ps_membership_t *self = client->membership;
+    ps_op_worker_t stamp = ps_membership_stamp(client);
+    struct ps_errands marks = TAILQ_HEAD_INITIALIZER(marks);
+
+    if (table->in_job) {
+        return PSD_OK;
+    }
+    /* The clocks before the table was the job's: one mark stands for all. */
+    if (self->clock > self->start) {
+        if (!make_marks(client, table, &stamp, &marks)) {
+            return no_memory(client, &marks, err);
+        }
+        send_marks(client, &marks);
+    }
+    table->in_job = true;
+    return PSD_OK;
+}
+
+void
+ps_membership_marked(psd_client_t *client, psd_status_t status)
+{
+    ps_membership_t *self = client->membership;
+
+    if (self != NULL && self->ended == PSD_OK &&
+        (status == PSD_JOB_STOPPED || status == PSD_WORKER_LOST)) {
+        self->ended = status;
+    }
+}
+
+void
+ps_membership_end(psd_client_t *client)
+{
+    ps_membership_t *self = client->membership;
+
+    if (self == NULL) {
+        return;
+    }
+    client->membership = NULL;
+    client->tables_asked = 0;
+    for (size_t i = 0; i < client->n_tables; i++) {
+        client->tables[i].in_job = false;
+    }
+    ps_beat_release(&self->beat);
+    ps_free(self);
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One turn of the client: wait, receive, tick, perform, expire. What arrived
+ * is taken in before time is looked at, so that a caller who came late is not
+ * told that something timed out which has long been answered. */
+#include "client/job.h"
+#include "client/ticket.h"
+
+static uint64_t
+earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t
+wake_ms(const psd_client_t *self, uint64_t until_ms)
+{
+    uint64_t at = earlier(until_ms, self->expire_ms);
+
+    if (self->session != NULL) {
+        at = earlier(at, ps_session_deadline(self->session));
+    }
+    return at;
+}
+
+static void
+wait_and_receive(psd_client_t *self, uint64_t until_ms)
+{
+    uint64_t now_ms = ps_now_ms();
+    uint64_t at_ms = wake_ms(self, until_ms);
+    uint64_t wait_ms = at_ms > now_ms ? at_ms - now_ms : 0;
+    size_t n = 1 + self->n_links;
+
+    self->polled[0] = self->control;
+    for (size_t i = 0; i < self->n_links; i++) {
+        self->polled[1 + i] = self->links[i].socket;
+    }
+    wait_ms = earlier(wait_ms, ps_membership_wait_ms(self));
+    psd_error_clear(self->scratch);
+    if (ps_socket_wait(self->polled, n, wait_ms, self->ready, self->scratch) !=
+        PSD_OK) {
+        ps_client_break(self, psd_error_status(self->scratch),
+                        psd_error_text(self->scratch));
+        return;
+    }
+    if (self->ready[0]) {
+        ps_control_receive(self);
+    }
+    for (size_t i = 1; i < n; i++) {
+        if (self->ready[i]) {
+            ps_links_receive(self, i - 1);
+        }
+    }
+}
+
+/* A client that broke by itself: everything under way ends with the reason. */
+static void
+end_everything(psd_client_t *self)
+{
+    for (size_t i = 0; self->session != NULL && i < self->n_tables; i++) {
+        ps_session_forget(self->session, self->tables[i].id, self->broken,
+                          &self->outbox);
+    }
+    ps_perform(self);
+    ps_lanes_run(self);
+    ps_perform(self);
+}
+
+void
+ps_pump(psd_client_t *self, uint64_t until_ms)
+{
+    ps_perform(self);
+    if (self->broken != PSD_OK) {
+        end_everything(self);
+        return;
+    }
+    wait_and_receive(self, until_ms);
+    ps_membership_look(self);
+    if (self->session != NULL) {
+        ps_session_tick(self->session, ps_now_ms(), &self->outbox);
+    }
+    ps_perform(self);
+    ps_tickets_expire(self, ps_now_ms());
+    ps_perform(self);
+}
+
+static void
+send_message(psd_client_t *self, const ps_effect_t *effect)
+{
+    ps_errand_t *borrower = NULL;
+
+    if (self->broken != PSD_OK || effect->to >= self->n_links) {
+        return;
+    }
+    if (effect->payload != NULL && self->borrower.count > 0) {
+        borrower =
+            ps_map_get(&self->borrower, (uint64_t)(uintptr_t)effect->payload);
+    }
+    if (borrower != NULL) {
+        borrower->n_sends++;
+    }
+    /* What does not go out is as good as lost on its way: the session asks. */
+    if (ps_socket_send(self->links[effect->to].socket, 0, &effect->message,
+                       effect->payload, NULL) == PSD_NOMEM) {
+        ps_client_break(self, PSD_NOMEM, "no memory to send");
+    }
+}
+
+static void
+perform_effect(psd_client_t *self, const ps_effect_t *effect)
+{
+    ps_errand_t *errand = NULL;
+
+    switch (effect->kind) {
+    case PS_EFFECT_SEND:
+        send_message(self, effect);
+        break;
+    case PS_EFFECT_OPEN:
+        ps_links_open(self, effect->to);
+        break;
+    case PS_EFFECT_DONE:
+        errand = ps_map_remove(&self->errand_of, effect->to);
+        if (errand != NULL) {
+            ps_errand_answered(self, errand, &effect->message, effect->payload);
+        }
+        break;
+    case PS_EFFECT_RECORD:
+    case PS_EFFECT_NOTE:
+    default:
+        break; /* not of a session */
+    }
+}
+
+static void
+perform_outbox(psd_client_t *self)
+{
+    while (self->outbox.n_effects > 0) {
+        ps_outbox_t batch = self->outbox;
+
+        self->outbox = self->batch;
+        self->batch = batch;
+        for (size_t i = 0; i < self->batch.n_effects; i++) {
+            perform_effect(self, &self->batch.effects[i]);
+        }
+        ps_outbox_clear(&self->batch);
+    }
+}
+
+void
+ps_perform(psd_client_t *self)
+{
+    perform_outbox(self);
+    while (!TAILQ_EMPTY(&self->ended) || self->after_ended) {
+        while (!TAILQ_EMPTY(&self->ended)) {
+            ps_errand_t *errand = TAILQ_FIRST(&self->ended);
+
+            TAILQ_REMOVE(&self->ended, errand, in_lane);
+            ps_errand_finish(self, &errand);
+        }
+        if (self->after_ended && self->n_after > 0) {
+            ps_lanes_run(self);
+        }
+        self->after_ended = false;
+        perform_outbox(self);
+    }
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Push, pull and pushpull: a call becomes a ticket with an errand for each
+ * slice. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "client/call.h"
+#include "client/job.h"
+
+/* Everyday pushes up to this size are copied: it costs less than taking the
+ * caller's memory back from sockets when a deadline passes. */
+#define COPY_MAX_BYTES (UINT64_C(16) << 10)
+/* Slices before a WELCOME has said how large they may be, and at most: smaller
+ * ones than the limit are sent, applied and sent again with less waiting. */
+#define SLICE_BYTES (UINT64_C(16) << 20)
+
+static const char *
+kind_name(ps_errand_kind_t kind)
+{
+    switch (kind) {
+    case PS_ERRAND_PUSH:
+        return "push to";
+    case PS_ERRAND_PUSHPULL:
+        return "pushpull of";
+    case PS_ERRAND_PULL:
+    case PS_ERRAND_MARK:
+    default:
+        return "pull of";
+    }
+}
+
+uint64_t
+ps_call_slice_bytes(const psd_client_t *client)
+{
+    uint64_t limit = ps_session_slice_bytes(client->session);
+
+    return limit < SLICE_BYTES ? limit : SLICE_BYTES;
+}
+
+static void
+name_ticket(const ps_call_t *call, ps_ticket_t *ticket)
+{
+    int n = snprintf(ticket->what, sizeof ticket->what, "%s table \"%s\"",
+                     kind_name(call->kind), call->table->spec.name);
+
+    if (call->options != NULL && call->options->command != 0 && n > 0) {
+        (void)snprintf(ticket->what + n, sizeof ticket->what - (size_t)n,
+                       ", command %" PRIu32, call->options->command);
+    }
+}
+
+/* Makes the errand of one cut, in no lane yet. */
+static psd_status_t
+make_errand(const ps_call_t *call,
+            ps_cut_t *cut,
+            ps_ticket_t *ticket,
+            psd_error_t *err)
+{
+    psd_client_t *client = call->table->client;
+    ps_lane_t *lane = ps_lane_of(client, call->table->id, cut->partition);
+    ps_errand_t *errand =
+        lane == NULL ? NULL : ps_errand_new(client, call->kind, cut);
+
+    if (errand == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a request");
+    }
+    errand->lane = lane;
+    errand->worker = ps_membership_stamp(client);
+    errand->round = client->round;
+    if (call->options != NULL) {
+        errand->ack = call->options->ack;
+        errand->priority = call->options->priority;
+        errand->after = call->options->after;
+    }
+    ps_ticket_add(ticket, errand);
+    return PSD_OK;
+}
+
+static uint32_t
+timeout_of(const ps_call_t *call)
+{
+    return call->options != NULL && call->options->has_timeout
+               ? call->options->timeout_ms
+               : call->table->client->options.timeout_ms;
+}
+
+/* Puts the errands of a ticket into their lanes, then sends what can go. */
+static void
+set_out(psd_client_t *client, ps_ticket_t *ticket)
+{
+    ps_errand_t *errand = NULL;
+
+    TAILQ_FOREACH(errand, &ticket->errands, in_ticket)
+    {
+        ps_lane_add(client, errand);
+    }
+    TAILQ_FOREACH(errand, &ticket->errands, in_ticket)
+    {
+        ps_lane_run(client, errand->lane);
+    }
+    ps_ticket_end_if_done(client, ticket);
+    ps_perform(client);
+}
+
+psd_status_t
+ps_call_start_cuts(const ps_call_t *call,
+                   ps_cuts_t *cuts,
+                   ps_ticket_t **ret_ticket,
+                   psd_error_t *err)
+{
+    psd_client_t *client = call->table->client;
+    ps_ticket_t *ticket = NULL;
+    psd_status_t rc = ps_client_check(client, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_ticket_new(client, timeout_of(call), &ticket, err);
+    }
+    for (size_t i = 0; rc == PSD_OK && i < cuts->n; i++) {
+        rc = make_errand(call, &cuts->items[i], ticket, err);
+    }
+    if (rc != PSD_OK) {
+        if (ticket != NULL) {
+            ps_ticket_abandon(client, &ticket);
+        }
+        return rc;
+    }
+    ticket->values = call->ret_values;
+    ticket->result = call->result;
+    name_ticket(call, ticket);
+    set_out(client, ticket);
+    *ret_ticket = ticket;
+    return PSD_OK;
+}
+
+static psd_status_t
+check_arrays(const ps_call_t *call, const psd_select_t *plain, psd_error_t *err)
+{
+    bool pushes = call->kind != PS_ERRAND_PULL;
+    bool pulls = call->kind != PS_ERRAND_PUSH;
+
+    if (pulls && plain->counts != NULL) {
+        return psd_error_set(err, PSD_INVALID,
+                             "sparse rows can be pushed; psd_fetch pulls them");
+    }
+    if (pushes && call->values == NULL && call->n_values > 0) {
+        return psd_error_set(err, PSD_INVALID, "values is NULL, n_values %zu",
+                             call->n_values);
+    }
+    if (pulls && call->ret_values == NULL && call->n_values > 0) {
+        return psd_error_set(err, PSD_INVALID,
+                             "ret_values is NULL, n_values %zu",
+                             call->n_values);
+    }
+    return PSD_OK;
+}
+
+static psd_status_t
+start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
+{
+    static const uint8_t no_values[1];
+    PSD_AUTO(ps_cuts_done) ps_cuts_t cuts = {.n = 0};
+    const ps_table_spec_t *spec = &call->table->spec;
+    psd_select_t plain = {.all_rows = false};
+    ps_cut_args_t args = {.spec = spec,
+                          .select = &plain,
+                          .places = call->kind != PS_ERRAND_PUSH,
+                          .borrow = call->borrow,
+                          .limit_bytes =
+                              ps_call_slice_bytes(call->table->client)};
+    psd_status_t rc =
+        ps_select_check(call->select, spec, call->n_values, &plain, err);
+
+    if (rc == PSD_OK) {
+        rc = check_arrays(call, &plain, err);
+    }
+    if (call->kind != PS_ERRAND_PULL) {
+        args.values = call->values != NULL ? call->values : no_values;
+    }
+    if (rc == PSD_OK) {
+        rc = ps_cut(&args, &cuts, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_call_start_cuts(call, &cuts, ret_ticket, err);
+    }
+    return rc == PSD_OK ? rc
+                        : psd_error_wrap(err, rc, "%s table \"%s\"",
+                                         kind_name(call->kind), spec->name);
+}
+
+/* ---- everyday calls ------------------------------------------------------ */
+
+static psd_status_t
+do_now(ps_call_t *call, const uint64_t *rows, size_t n_rows, psd_error_t *err)
+{
+    psd_select_t select = {
+        .rows_are = PS_SELECT_LIST, .rows = rows, .n_rows = n_rows};
+    psd_client_t *client = call->table->client;
+    uint64_t bytes =
+        (uint64_t)n_rows * sizeof *rows +
+        (call->kind == PS_ERRAND_PULL
+             ? 0
+             : (uint64_t)call->n_values * ps_type_size(call->table->spec.type));
+    ps_ticket_t *ticket = NULL;
+    psd_status_t rc = PSD_OK;
+
+    call->select = &select;
+    call->borrow = bytes > COPY_MAX_BYTES;
+    rc = start(call, &ticket, err);
+    if (rc == PSD_OK) {
+        rc = ps_ticket_wait(client, ticket, UINT64_MAX, 0, err);
+    }
+    return rc;
+}
+
+psd_status_t
+psd_push(psd_table_t *table,
+         const uint64_t *rows,
+         size_t n_rows,
+         const void *values,
+         size_t n_values,
+         psd_error_t *err)
+{
+    ps_call_t call = {.table = table,
+                      .kind = PS_ERRAND_PUSH,
+                      .values = values,
+                      .n_values = n_values};
+
+    return do_now(&call, rows, n_rows, err);
+}
+
+psd_status_t
+psd_pull(psd_table_t *table,
+         const uint64_t *rows,
+         size_t n_rows,
+         void *ret_values,
+         size_t n_values,
+         psd_error_t *err)
+{
+    ps_call_t call = {.table = table,
+                      .kind = PS_ERRAND_PULL,
+                      .ret_values = ret_values,
+                      .n_values = n_values};
+
+    return do_now(&call, rows, n_rows, err);
+}
+
+psd_status_t
+psd_pushpull(psd_table_t *table,
+             const uint64_t *rows,
+             size_t n_rows,
+             const void *deltas,
+             void *ret_values,
+             size_t n_values,
+             psd_error_t *err)
+{
+    ps_call_t call = {.table = table,
+                      .kind = PS_ERRAND_PUSHPULL,
+                      .values = deltas,
+                      .ret_values = ret_values,
+                      .n_values = n_values};
+
+    return do_now(&call, rows, n_rows, err);
+}
+
+/* ---- calls that are only started ----------------------------------------- */
+
+static psd_status_t
+start_only(ps_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err)
+{
+    ps_ticket_t *ticket = NULL;
+    psd_status_t rc = PSD_OK;
+
+    if (call->select == NULL) {
+        return psd_error_set(err, PSD_INVALID, "select is NULL");
+    }
+    call->borrow = call->options != NULL && call->options->borrow;
+    rc = start(call, &ticket, err);
+    if (rc == PSD_OK) {
+        *ret_ticket = ticket->number;
+    }
+    return rc;
+}
+
+psd_status_t
+psd_push_start(psd_table_t *table,
+               const psd_select_t *select,
+               const void *values,
+               size_t n_values,
+               const psd_call_t *call,
+               psd_ticket_t *ret_ticket,
+               psd_error_t *err)
+{
+    ps_call_t started = {.table = table,
+                         .kind = PS_ERRAND_PUSH,
+                         .select = select,
+                         .values = values,
+                         .n_values = n_values,
+                         .options = call};
+
+    return start_only(&started, ret_ticket, err);
+}
+
+psd_status_t
+psd_pull_start(psd_table_t *table,
+               const psd_select_t *select,
+               void *ret_values,
+               size_t n_values,
+               const psd_call_t *call,
+               psd_ticket_t *ret_ticket,
+               psd_error_t *err)
+{
+    ps_call_t started = {.table = table,
+                         .kind = PS_ERRAND_PULL,
+                         .select = select,
+                         .ret_values = ret_values,
+                         .n_values = n_values,
+                         .options = call};
+
+    return start_only(&started, ret_ticket, err);
+}
+
+psd_status_t
+psd_pushpull_start(psd_table_t *table,
+                   const psd_select_t *select,
+                   const void *deltas,
+                   void *ret_values,
+                   size_t n_values,
+                   const psd_call_t *call,
+                   psd_ticket_t *ret_ticket,
+                   psd_error_t *err)
+{
+    ps_call_t started = {.table = table,
+                         .kind = PS_ERRAND_PUSHPULL,
+                         .select = select,
+                         .values = deltas,
+                         .ret_values = ret_values,
+                         .n_values = n_values,
+                         .options = call};
+
+    return start_only(&started, ret_ticket, err);
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making, opening, dropping tables, and what is known of them. */
+#include "client/table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "client/job.h"
+#include "client/spec.h"
+#include "protocol/table_doc.h"
+
+/* ---- known tables -------------------------------------------------------- */
+
+ps_known_table_t *
+ps_known_table(const psd_client_t *self, uint32_t id)
+{
+    for (size_t i = 0; i < self->n_tables; i++) {
+        if (self->tables[i].id == id) {
+            return &self->tables[i];
+        }
+    }
+    return NULL;
+}
+
+static psd_status_t
+remember(psd_client_t *self,
+         uint32_t id,
+         const ps_table_spec_t *spec,
+         psd_error_t *err)
+{
+    ps_known_table_t *known = ps_known_table(self, id);
+
+    if (known != NULL) {
+        return PSD_OK;
+    }
+    if (!ps_grow(&self->tables, &self->tables_capacity, self->n_tables + 1,
+                 sizeof *self->tables)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a table");
+    }
+    known = &self->tables[self->n_tables++];
+    *known = (ps_known_table_t){.id = id, .n_partitions = spec->n_partitions};
+    (void)snprintf(known->name, sizeof known->name, "%s", spec->name);
+    return PSD_OK;
+}
+
+static psd_status_t
+learn_routes(psd_client_t *self,
+             const ps_doc_t *from,
+             uint32_t id,
+             const ps_table_spec_t *spec,
+             psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
+    const ps_doc_t *array = NULL;
+    uint32_t n = 0;
+    psd_status_t rc =
+        ps_doc_get_array(from, "routes", PS_TABLE_PARTITIONS_MAX, &array, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_routes_from_doc(array, &routes, &n, err);
+    }
+    if (rc == PSD_OK && n != spec->n_partitions) {
+        return psd_error_set(err, PSD_PROTO,
+                             "table \"%s\" has %" PRIu32 " partitions and "
+                             "%" PRIu32 " routes",
+                             spec->name, spec->n_partitions, n);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_session_routes(self->session, id, routes, n, err);
+    }
+    return rc;
+}
+
+psd_status_t
+ps_table_learn(psd_client_t *self,
+               const ps_doc_t *from,
+               ps_table_spec_t *ret_spec,
+               uint32_t *ret_id,
+               psd_error_t *err)
+{
+    PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {.n_rows = 0};
+    const ps_doc_t *table = NULL;
+    uint64_t id = 0;
+    psd_status_t rc = ps_doc_get_object(from, "table", &table, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(table, "id", 1, UINT32_MAX, &id, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_table_spec_from_doc(table, &spec, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_table_spec_check(&spec, err); /* settled by the cluster */
+    }
+    if (rc == PSD_OK) {
+        rc = learn_routes(self, from, (uint32_t)id, &spec, err);
+    }
+    if (rc == PSD_OK) {
+        rc = remember(self, (uint32_t)id, &spec, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    *ret_id = (uint32_t)id;
+    if (ret_spec != NULL) {
+        *ret_spec = spec;
+        spec = (ps_table_spec_t){.n_rows = 0};
+    }
+    return PSD_OK;
+}
+
+/* ---- asking -------------------------------------------------------------- */
+
+/* What a reply with table and routes says; a worker's table is its job's. */
+static psd_status_t
+take_table(psd_client_t *client,
+           const ps_doc_t *reply,
+           ps_table_spec_t *ret_spec,
+           uint32_t *ret_id,
+           psd_error_t *err)
+{
+    psd_status_t rc = ps_table_learn(client, reply, ret_spec, ret_id, err);
+
+    if (rc == PSD_OK && client->membership != NULL) {
+        rc = ps_membership_add_table(client, ps_known_table(client, *ret_id),
+                                     err);
+    }
+    return rc;
+}
+
+psd_status_t
+ps_table_ask_open(psd_client_t *client,
+                  const char *name,
+                  ps_table_spec_t *ret_spec,
+                  uint32_t *ret_id,
+                  psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("table_open");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    psd_status_t rc = PSD_OK;
+
+    if (question == NULL || !ps_doc_set_text(question, "name", name) ||
+        (client->membership != NULL && !ps_membership_name(client, question))) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a question");
+    }
+    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply,
+                        err);
+    if (rc == PSD_OK) {
+        rc = take_table(client, reply, ret_spec, ret_id, err);
+    }
+    return rc;
+}
+
+static psd_status_t
+ask_create(psd_client_t *client, const ps_table_spec_t *spec, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy)
+    ps_doc_t *question = ps_control_new("table_create");
+    ps_doc_t *doc =
+        question == NULL ? NULL : ps_doc_add_object(question, "spec");
+
+    if (doc == NULL || !ps_table_spec_to_doc(spec, doc)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a question");
+    }
+    return ps_control_ask(client, question, client->options.timeout_ms, 0, NULL,
+                          err);
+}
+
+static psd_status_t
+check_name(const char *name, psd_error_t *err)
+{
+    if (name != NULL && ps_text_is_name(name)) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_INVALID,
+                         "name is \"%.80s\"; allowed: letters, digits and "
+                         "_ . -, at most %d, first no dot or dash",
+                         name == NULL ? "" : name, PS_NAME_MAX);
+}
+
+/* ---- handles ------------------------------------------------------------- */
+
+static psd_status_t
+open_handle(psd_client_t *client,
+            const char *name,
+            psd_table_t **ret_table,
+            psd_error_t *err)
+{
+    PSD_AUTO(psd_table_close) psd_table_t *self = NULL;
+    psd_status_t rc = check_name(name, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self = ps_alloc(1, sizeof *self);
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a table");
+    }
+    self->client = client;
+    rc = ps_table_ask_open(client, name, &self->spec, &self->id, err);
+    if (rc == PSD_OK) {
+        *ret_table = self;
+        self = NULL;
+    }
+    return rc;
+}
+
+static psd_status_t
+create(psd_client_t *client,
+       const char *name,
+       const psd_spec_t *spec,
+       psd_error_t *err)
+{
+    PSD_AUTO(ps_table_spec_done) ps_table_spec_t named = {.n_rows = 0};
+    psd_status_t rc = check_name(name, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (spec == NULL) {
+        ps_table_spec_init(&named);
+    } else {
+        rc = ps_table_spec_copy(&spec->spec, &named, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    (void)snprintf(named.name, sizeof named.name, "%s", name);
+    return ask_create(client, &named, err);
+}
+
+psd_status_t
+psd_table_create(psd_client_t *client,
+                 const char *name,
+                 const psd_spec_t *spec,
+                 psd_table_t **ret_table,
+                 psd_error_t *err)
+{
+    psd_status_t rc = create(client, name, spec, err);
+
+    if (rc == PSD_OK) {
+        rc = open_handle(client, name, ret_table, err);
+    }
+    return rc == PSD_OK ? rc
+                        : psd_error_wrap(err, rc, "create table \"%.80s\"",
+                                         name == NULL ? "" : name);
+}
+
+psd_status_t
+psd_table_open(psd_client_t *client,
+               const char *name,
+               psd_table_t **ret_table,
+               psd_error_t *err)
+{
+    psd_status_t rc = open_handle(client, name, ret_table, err);
+
+    return rc == PSD_OK ? rc
+                        : psd_error_wrap(err, rc, "open table \"%.80s\"",
+                                         name == NULL ? "" : name);
+}
+
+static psd_status_t
+differs(const char *name, const char *what, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_TABLE_EXISTS,
+                         "table \"%s\" exists with other %s", name, what);
+}
+
+static psd_status_t
+check_agrees(const psd_table_t *self, const psd_spec_t *spec, psd_error_t *err)
+{
+    const ps_table_spec_t *is = &self->spec;
+    const ps_table_spec_t *want = &spec->spec;
+    char is_updater[PS_SPEC_TEXT_SIZE] = "";
+    char wanted_updater[PS_SPEC_TEXT_SIZE] = "";
+
+    ps_updater_spec_format(&is->updater, is_updater);
+    ps_updater_spec_format(&want->updater, wanted_updater);
+    if (is->keys != want->keys) {
+        return differs(is->name, "keys", err);
+    }
+    if (is->n_rows != want->n_rows) {
+        return differs(is->name, "rows", err);
+    }
+    if (is->n_cols != want->n_cols) {
+        return differs(is->name, "cols", err);
+    }
+    if (is->type != want->type) {
+        return differs(is->name, "type", err);
+    }
+    if (strcmp(is_updater, wanted_updater) != 0) {
+        return differs(is->name, "updater", err);
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+psd_table_ensure(psd_client_t *client,
+                 const char *name,
+                 const psd_spec_t *spec,
+                 psd_table_t **ret_table,
+                 psd_error_t *err)
+{
+    PSD_AUTO(psd_table_close) psd_table_t *self = NULL;
+    psd_status_t rc = open_handle(client, name, &self, err);
+
+    if (rc == PSD_NO_TABLE) {
+        psd_error_clear(err);
+        rc = create(client, name, spec, err);
+        if (rc == PSD_TABLE_EXISTS) { /* somebody else was faster */
+            psd_error_clear(err);
+            rc = PSD_OK;
+        }
+        if (rc == PSD_OK) {
+            rc = open_handle(client, name, &self, err);
+        }
+    }
+    if (rc == PSD_OK && spec != NULL) {
+        rc = check_agrees(self, spec, err);
+    }
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "ensure table \"%.80s\"",
+                              name == NULL ? "" : name);
+    }
+    *ret_table = self;
+    self = NULL;
+    return PSD_OK;
+}
+
+void
+psd_table_close(psd_table_t **self_p)
+{
+    if (self_p != NULL && *self_p != NULL) {
+        ps_table_spec_done(&(*self_p)->spec);
+        ps_free(*self_p);
+        *self_p = NULL;
+    }
+}
+
+psd_status_t
+psd_table_drop(psd_client_t *client, const char *name, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
+    psd_status_t rc = check_name(name, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    question = ps_control_new("table_drop");
+    if (question == NULL || !ps_doc_set_text(question, "name", name)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a question");
+    }
+    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, NULL,
+                        err);
+    return rc == PSD_OK ? rc
+                        : psd_error_wrap(err, rc, "drop table \"%s\"", name);
+}
+
+const char *
+psd_table_name(const psd_table_t *self)
+{
+    return self->spec.name;
+}
+
+const char *
+psd_table_type(const psd_table_t *self)
+{
+    return ps_type_name(self->spec.type);
+}
+
+size_t
+psd_table_value_size(const psd_table_t *self)
+{
+    return ps_type_size(self->spec.type);
+}
+
+uint64_t
+psd_table_rows(const psd_table_t *self)
+{
+    return self->spec.keys == PS_KEYS_RANGE ? self->spec.n_rows : 0;
+}
+
+uint32_t
+psd_table_cols(const psd_table_t *self)
+{
+    return self->spec.n_cols;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to lib/client: a handle of a table. */
+#ifndef PS_CLIENT_TABLE_H
+#define PS_CLIENT_TABLE_H
+
+#include "client/client_state.h"
+
+struct psd_table {
+    psd_client_t *client; /* borrowed; not looked at by psd_table_close */
+    uint32_t id;
+    ps_table_spec_t spec; /* owned */
+};
+#endif
