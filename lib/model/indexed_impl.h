@@ -8,10 +8,23 @@
 
 /* Rows whose memory is asked for before it is used. */
 #define PS_ROWS_AHEAD 16
-#define PS_DENSE_TAG ((uintptr_t)1)
 
-/* What a head holds: a sparse row, or a dense one with the lowest bit set. */
-typedef uintptr_t ps_row_head_t;
+/* What a head holds: the address of a sparse row, or that of a dense one plus
+ * 1, which is odd. */
+typedef uint8_t *ps_row_head_t;
+
+static inline bool
+ps_row_head_is_dense(ps_row_head_t head)
+{
+    return ((uintptr_t)head & 1) != 0;
+}
+
+/* The head is sparse. */
+static inline ps_sparse_row_t *
+ps_row_head_sparse(ps_row_head_t head)
+{
+    return (void *)head;
+}
 
 static inline bool
 ps_rows_are_mixed(const ps_indexed_rows_t *self)

@@ -23,7 +23,7 @@ set_sparse(ps_indexed_rows_t *self,
         ps_free(old);
     }
     self->sparse_bytes += ps_sparse_row_bytes(&self->shape, row->capacity);
-    *head = (ps_row_head_t)row;
+    *head = (void *)row;
 }
 
 /* True when an AUTO table keeps a row with so many entries as a dense one. */
@@ -35,6 +35,18 @@ dense_is_smaller(const ps_indexed_rows_t *self, uint32_t capacity)
                ps_row_shape_bytes(&self->shape);
 }
 
+/* Writes a sparse row's entries as a dense row. */
+static void
+spread(const ps_indexed_rows_t *self,
+       const ps_sparse_row_t *sparse,
+       uint8_t *values)
+{
+    ps_row_t row = ps_dense_row_at(self, values);
+
+    memset(values, 0, ps_row_shape_bytes(&self->shape));
+    ps_sparse_row_spread(sparse, &self->shape, &row.dense);
+}
+
 static bool
 turn_dense(ps_indexed_rows_t *self,
            ps_row_head_t *head,
@@ -42,19 +54,16 @@ turn_dense(ps_indexed_rows_t *self,
 {
     uint32_t number = 0;
     uint8_t *values = NULL;
-    ps_row_t row = {0};
 
     if (!ps_slab_add(&self->dense, &number)) {
         return false;
     }
     values = ps_slab_at(&self->dense, number);
-    memset(values, 0, ps_row_shape_bytes(&self->shape));
-    row = ps_dense_row_at(self, values);
-    ps_sparse_row_spread(sparse, &self->shape, &row.dense);
+    spread(self, sparse, values);
     self->sparse_entries -= sparse->n;
     self->sparse_bytes -= ps_sparse_row_bytes(&self->shape, sparse->capacity);
     ps_free(sparse);
-    *head = (ps_row_head_t)values | PS_DENSE_TAG;
+    *head = values + 1;
     return true;
 }
 
@@ -62,7 +71,7 @@ turn_dense(ps_indexed_rows_t *self,
 static bool
 make_room(ps_indexed_rows_t *self, ps_row_head_t *head, uint32_t more)
 {
-    ps_sparse_row_t *old = (ps_sparse_row_t *)*head;
+    ps_sparse_row_t *old = ps_row_head_sparse(*head);
     ps_sparse_row_t *row = NULL;
     uint32_t width = self->shape.width;
     uint32_t need = old->n + more; /* different columns: at most width */
@@ -87,7 +96,7 @@ make_room(ps_indexed_rows_t *self, ps_row_head_t *head, uint32_t more)
 void
 ps_row_head_settle(ps_indexed_rows_t *self, ps_row_head_t *head)
 {
-    ps_sparse_row_t *row = (ps_sparse_row_t *)*head;
+    ps_sparse_row_t *row = ps_row_head_sparse(*head);
     ps_sparse_row_t *smaller = NULL;
 
     if (row->n_pending > 0 || row->n_zeros == 0) {
@@ -114,7 +123,7 @@ reserve_piece(ps_indexed_rows_t *self,
               const uint8_t *deltas,
               size_t n)
 {
-    ps_sparse_row_t *row = (ps_sparse_row_t *)*head;
+    ps_sparse_row_t *row = ps_row_head_sparse(*head);
     uint32_t missing =
         ps_sparse_row_missing(row, &self->shape, columns, deltas, n);
 
@@ -124,8 +133,8 @@ reserve_piece(ps_indexed_rows_t *self,
     if (!make_room(self, head, missing)) {
         return false;
     }
-    if ((*head & PS_DENSE_TAG) == 0) {
-        row = (ps_sparse_row_t *)*head;
+    if (!ps_row_head_is_dense(*head)) {
+        row = ps_row_head_sparse(*head);
         ps_sparse_row_add(row, &self->shape, columns, deltas, n, missing);
         self->sparse_entries += missing;
     }
@@ -151,13 +160,13 @@ reserve_entries(ps_indexed_rows_t *self,
                 ps_row_head_settle(self, head);
                 return false;
             }
-            if ((*head & PS_DENSE_TAG) != 0) {
+            if (ps_row_head_is_dense(*head)) {
                 return true; /* which has room for everything */
             }
             i += run;
         }
     }
-    ((ps_sparse_row_t *)*head)->n_pending++;
+    ps_row_head_sparse(*head)->n_pending++;
     return true;
 }
 
@@ -195,7 +204,7 @@ make_head(ps_indexed_rows_t *self,
         if (!make_dense(self, key, &values)) {
             return false;
         }
-        *ret_head = (ps_row_head_t)values | PS_DENSE_TAG;
+        *ret_head = values + 1;
         return true;
     }
     row = ps_sparse_row_new(&self->shape, NULL, entries);
@@ -209,14 +218,13 @@ make_head(ps_indexed_rows_t *self,
 static void
 unmake_head(ps_indexed_rows_t *self, ps_row_head_t head)
 {
-    ps_sparse_row_t *row = (ps_sparse_row_t *)head;
-
-    if ((head & PS_DENSE_TAG) != 0) {
+    if (ps_row_head_is_dense(head)) {
         ps_slab_pop(&self->dense);
         return;
     }
-    self->sparse_bytes -= ps_sparse_row_bytes(&self->shape, row->capacity);
-    ps_free(row);
+    self->sparse_bytes -=
+        ps_sparse_row_bytes(&self->shape, ps_row_head_sparse(head)->capacity);
+    ps_free(head);
 }
 
 static bool
@@ -226,7 +234,7 @@ make_mixed(ps_indexed_rows_t *self, const ps_deltas_t *deltas)
     bool is_auto = self->shape.spec->row_format == PS_ROW_AUTO;
     uint64_t entries = is_sparse ? deltas->n_left : FIRST_ENTRIES;
     uint32_t width = self->shape.width;
-    ps_row_head_t head = 0;
+    ps_row_head_t head = NULL;
     uint32_t number = 0;
 
     entries = entries < width ? entries : width;
@@ -288,7 +296,7 @@ reserve_row(ps_indexed_rows_t *self, ps_deltas_t *deltas)
         return true;
     }
     head = ps_row_head_at(self, *number & PS_ROW_NUMBER_MAX);
-    return (*head & PS_DENSE_TAG) != 0 || reserve_entries(self, head, deltas);
+    return ps_row_head_is_dense(*head) || reserve_entries(self, head, deltas);
 }
 
 bool
@@ -325,8 +333,8 @@ ps_indexed_rows_unreserve(ps_indexed_rows_t *self,
 
         assert(number != NULL);
         head = ps_row_head_at(self, *number & PS_ROW_NUMBER_MAX);
-        if ((*head & PS_DENSE_TAG) == 0) {
-            ((ps_sparse_row_t *)*head)->n_pending--;
+        if (!ps_row_head_is_dense(*head)) {
+            ps_row_head_sparse(*head)->n_pending--;
             ps_row_head_settle(self, head);
         }
     }

@@ -11,17 +11,17 @@
 static ps_row_t
 row_at(const ps_indexed_rows_t *self, uint32_t number)
 {
-    ps_row_head_t head = 0;
+    ps_row_head_t head = NULL;
 
     number &= PS_ROW_NUMBER_MAX;
     if (!ps_rows_are_mixed(self)) {
         return ps_dense_row_at(self, ps_slab_at(&self->dense, number));
     }
     head = *ps_row_head_at(self, number);
-    if ((head & PS_DENSE_TAG) != 0) {
-        return ps_dense_row_at(self, (uint8_t *)(head - PS_DENSE_TAG));
+    if (ps_row_head_is_dense(head)) {
+        return ps_dense_row_at(self, head - 1);
     }
-    return (ps_row_t){.sparse = (ps_sparse_row_t *)head};
+    return (ps_row_t){.sparse = ps_row_head_sparse(head)};
 }
 
 void
@@ -38,8 +38,8 @@ ps_indexed_rows_done(ps_indexed_rows_t *self)
     for (uint32_t i = 0; i < self->heads.n; i++) {
         ps_row_head_t head = *ps_row_head_at(self, i);
 
-        if ((head & PS_DENSE_TAG) == 0) {
-            ps_free((ps_sparse_row_t *)head);
+        if (!ps_row_head_is_dense(head)) {
+            ps_free(head);
         }
     }
     ps_slab_done(&self->heads);
@@ -71,7 +71,7 @@ apply_dense(const ps_indexed_rows_t *self,
 static void
 apply_sparse(ps_indexed_rows_t *self, ps_row_head_t *head, ps_deltas_t *deltas)
 {
-    ps_sparse_row_t *row = (ps_sparse_row_t *)*head;
+    ps_sparse_row_t *row = ps_row_head_sparse(*head);
     ps_columns_t columns = {0};
     const uint8_t *values = NULL;
     size_t n = 0;

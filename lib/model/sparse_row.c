@@ -8,19 +8,30 @@
 #include "base/alloc.h"
 #include "model/updater.h"
 
-/* Array k of the row: 0 the values, then the states. */
-static uint8_t *
-array_of(const ps_sparse_row_t *self, const ps_row_shape_t *shape, uint32_t k)
+/* Where array k of the row lies in its data: 0 the values, then the states,
+ * then the columns. */
+static size_t
+offset_of(const ps_sparse_row_t *self, const ps_row_shape_t *shape, uint32_t k)
 {
-    size_t size = (size_t)self->capacity * shape->value_size;
-
-    return (uint8_t *)(uintptr_t)self->data + k * size;
+    return (size_t)k * self->capacity * shape->value_size;
 }
 
-static uint32_t *
+static const uint32_t *
 columns_of(const ps_sparse_row_t *self, const ps_row_shape_t *shape)
 {
-    return (void *)array_of(self, shape, 1 + shape->n_states);
+    const void *columns =
+        self->data + offset_of(self, shape, 1 + shape->n_states);
+
+    return columns;
+}
+
+/* The columns to be written. */
+static uint32_t *
+own_columns(ps_sparse_row_t *self, const ps_row_shape_t *shape)
+{
+    void *columns = self->data + offset_of(self, shape, 1 + shape->n_states);
+
+    return columns;
 }
 
 /* First entry in [from, n) whose column is >= col; searches in steps that
@@ -57,7 +68,7 @@ entry_is_zero(const ps_sparse_row_t *self,
               uint32_t at)
 {
     for (uint32_t k = 0; k <= shape->n_states; k++) {
-        const uint8_t *array = array_of(self, shape, k);
+        const uint8_t *array = self->data + offset_of(self, shape, k);
 
         if (!ps_value_is_zero(shape->type,
                               array + (size_t)at * shape->value_size)) {
@@ -75,10 +86,10 @@ move_entries(ps_sparse_row_t *self,
              uint32_t n)
 {
     size_t size = shape->value_size;
-    uint32_t *columns = columns_of(self, shape);
+    uint32_t *columns = own_columns(self, shape);
 
     for (uint32_t k = 0; k <= shape->n_states; k++) {
-        uint8_t *array = array_of(self, shape, k);
+        uint8_t *array = self->data + offset_of(self, shape, k);
 
         memmove(array + to * size, array + from * size, n * size);
     }
@@ -94,9 +105,9 @@ zero_entry(ps_sparse_row_t *self,
     size_t size = shape->value_size;
 
     for (uint32_t k = 0; k <= shape->n_states; k++) {
-        memset(array_of(self, shape, k) + at * size, 0, size);
+        memset(self->data + offset_of(self, shape, k) + at * size, 0, size);
     }
-    columns_of(self, shape)[at] = col;
+    own_columns(self, shape)[at] = col;
 }
 
 size_t
@@ -129,10 +140,10 @@ ps_sparse_row_new(const ps_row_shape_t *shape,
     self->n_pending = old->n_pending;
     self->n_zeros = old->n_zeros;
     for (uint32_t k = 0; k <= shape->n_states; k++) {
-        memcpy(array_of(self, shape, k), array_of(old, shape, k),
-               old->n * size);
+        memcpy(self->data + offset_of(self, shape, k),
+               old->data + offset_of(old, shape, k), old->n * size);
     }
-    memcpy(columns_of(self, shape), columns_of(old, shape),
+    memcpy(own_columns(self, shape), columns_of(old, shape),
            old->n * sizeof(uint32_t));
     return self;
 }
@@ -222,9 +233,10 @@ apply_run(ps_sparse_row_t *self,
     if (self->n_zeros > 0) {
         self->n_zeros -= count_zeros(self, shape, at, n);
     }
-    ps_updater_apply(
-        &shape->spec->updater, shape->type, array_of(self, shape, 0) + offset,
-        array_of(self, shape, 1) + offset, self->capacity, deltas, n);
+    ps_updater_apply(&shape->spec->updater, shape->type,
+                     self->data + offset_of(self, shape, 0) + offset,
+                     self->data + offset_of(self, shape, 1) + offset,
+                     self->capacity, deltas, n);
     self->n_zeros += count_zeros(self, shape, at, n);
 }
 
@@ -307,7 +319,7 @@ ps_sparse_row_read(const ps_sparse_row_t *self,
                    uint8_t *ret_values)
 {
     const uint32_t *own = columns_of(self, shape);
-    const uint8_t *values = array_of(self, shape, 0);
+    const uint8_t *values = self->data + offset_of(self, shape, 0);
     size_t size = shape->value_size;
 
     memset(ret_values, 0, n * size);
@@ -339,7 +351,7 @@ ps_sparse_row_spread(const ps_sparse_row_t *self,
     size_t size = shape->value_size;
 
     for (uint32_t k = 0; k <= shape->n_states; k++) {
-        const uint8_t *from = array_of(self, shape, k);
+        const uint8_t *from = self->data + offset_of(self, shape, k);
         uint8_t *to = k == 0 ? row->values
                              : row->state + (k - 1) * row->state_stride * size;
 
@@ -357,7 +369,7 @@ ps_sparse_row_entries(const ps_sparse_row_t *self,
                       uint8_t *ret_values)
 {
     const uint32_t *own = columns_of(self, shape);
-    const uint8_t *values = array_of(self, shape, 0);
+    const uint8_t *values = self->data + offset_of(self, shape, 0);
     size_t size = shape->value_size;
     uint32_t n = 0;
 

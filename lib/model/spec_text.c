@@ -238,8 +238,7 @@ format_number(double value, char ret[PS_NUMBER_SIZE])
 
         (void)snprintf(ret, PS_NUMBER_SIZE, "%.*g", digits, value);
         force_dot(ret);
-        if (ps_text_f64(ret, &back) &&
-            memcmp(&back, &value, sizeof back) == 0) {
+        if (ps_text_f64(ret, &back) && back == value) {
             return;
         }
     }

@@ -157,13 +157,10 @@ gather_present(ps_store_t *self,
 {
     PSD_AUTO(ps_present_rows_done) ps_present_rows_t present = {0};
     ps_slice_t named = *want;
-    ps_payload_t names = {0};
+    ps_payload_t names = {.index = rows->index};
     ps_slice_t got = {0};
     psd_status_t rc = PSD_OK;
 
-    if (want->cols == PS_COLS_LIST) {
-        names.index = rows->index;
-    }
     named.rows = PS_ROWS_LIST;
     named.first_row = 0;
     if (!ps_present_rows_find(self, want->first_row, want->n_rows,
