@@ -157,12 +157,15 @@ gather_present(ps_store_t *self,
 {
     PSD_AUTO(ps_present_rows_done) ps_present_rows_t present = {0};
     ps_slice_t named = *want;
-    ps_payload_t names = {.index = rows->index};
+    ps_payload_t names = {.keys = {NULL, 0}};
     ps_slice_t got = {0};
     psd_status_t rc = PSD_OK;
 
     named.rows = PS_ROWS_LIST;
     named.first_row = 0;
+    if (rows != NULL) {
+        names.index = rows->index; /* a range without a column list has none */
+    }
     if (!ps_present_rows_find(self, want->first_row, want->n_rows,
                               present_limit(self, &named, max_bytes),
                               &present)) {
