@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run: settings, connection, requests. */
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/text.h"
+#include "cli/help.h"
+#include "cli/output_cell.h"
+
+psd_status_t
+ps_cli_init(ps_cli_t *self, int argc, char *const *argv, psd_error_t *err)
+{
+    const char *format = ps_args_find_format(argc, argv);
+
+    *self = (ps_cli_t){.out = {.out = stdout, .err = stderr}};
+    /* Errors in the line itself are written in the format that it names. */
+    if (format != NULL) {
+        (void)ps_format_parse(format, &self->out.format);
+    }
+    psd_status_t rc = ps_args_parse(&self->args, argc, argv, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    (void)ps_format_parse(ps_args_text(&self->args, "output"),
+                          &self->out.format);
+    self->out.quiet = ps_args_on(&self->args, "quiet");
+    self->out.color =
+        isatty(STDOUT_FILENO) && !ps_args_on(&self->args, "no-color") &&
+        (getenv("NO_COLOR") == NULL || getenv("NO_COLOR")[0] == '\0');
+    self->endpoint = ps_args_text(&self->args, "endpoint");
+    self->timeout_ms = (uint32_t)ps_args_ms(&self->args, "timeout");
+    return PSD_OK;
+}
+
+void
+ps_cli_done(ps_cli_t *self)
+{
+    psd_close(&self->client);
+    json_decref(self->details);
+    ps_args_done(&self->args);
+    *self = (ps_cli_t){0};
+}
+
+/* Waits between two showings; a signal ends the program by itself. */
+static void
+sleep_ms(uint64_t ms)
+{
+    struct timespec left = {.tv_sec = (time_t)(ms / 1000),
+                            .tv_nsec = (long)(ms % 1000) * 1000000};
+
+    while (nanosleep(&left, &left) != 0) {
+    }
+}
+
+psd_status_t
+ps_cli_run(ps_cli_t *self, psd_error_t *err)
+{
+    const ps_cmd_t *cmd = self->args.cmd;
+    bool watch =
+        ps_args_given(&self->args, "watch") && (cmd->flags & PS_CMD_WATCH) != 0;
+    bool clear =
+        watch && isatty(STDOUT_FILENO) && self->out.format <= PS_FORMAT_WIDE;
+
+    do {
+        if (clear) {
+            ps_print(self->out.out, "\033[H\033[2J");
+        }
+        psd_status_t rc = cmd->run(self, err);
+
+        if (rc == PSD_OK) {
+            rc = ps_out_finish(&self->out, err);
+        }
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        if (watch) {
+            sleep_ms(ps_args_ms(&self->args, "watch"));
+        }
+    } while (watch);
+    return PSD_OK;
+}
+
+psd_status_t
+ps_cli_connect_by(const ps_cli_t *self,
+                  const char *transport,
+                  uint32_t timeout_ms,
+                  psd_client_t **ret_client,
+                  psd_error_t *err)
+{
+    PSD_AUTO(psd_options_destroy) psd_options_t *options = psd_options_new();
+    psd_status_t rc = PSD_OK;
+
+    if (options == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to connect");
+    }
+    psd_options_set_timeout_ms(options, timeout_ms);
+    rc = psd_options_set_transport(options, transport, err);
+    if (rc == PSD_OK) {
+        rc = psd_connect(self->endpoint, options, ret_client, err);
+    }
+    if (rc != PSD_OK && strstr(psd_error_text(err), self->endpoint) == NULL) {
+        return psd_error_wrap(err, rc, "%s", self->endpoint);
+    }
+    return rc;
+}
+
+psd_status_t
+ps_cli_connect(ps_cli_t *self, psd_error_t *err)
+{
+    if (self->client != NULL) {
+        return PSD_OK;
+    }
+    return ps_cli_connect_by(self, "auto", self->timeout_ms, &self->client,
+                             err);
+}
+
+void
+ps_json_unref(json_t **value_p)
+{
+    json_decref(*value_p);
+    *value_p = NULL;
+}
+
+/* Takes out what only the protocol needs. */
+static void
+strip_reply(json_t *reply)
+{
+    static const char *const KEYS[] = {"v",      "id",      "op",
+                                       "status", "session", "schema_version"};
+
+    for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
+        (void)json_object_del(reply, KEYS[i]);
+    }
+}
+
+static psd_status_t
+read_reply(ps_cli_t *self,
+           const char *text,
+           psd_status_t status,
+           json_t **ret_reply,
+           psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref)
+    json_t *reply = text == NULL ? NULL : json_loads(text, 0, NULL);
+
+    if (status != PSD_OK) {
+        json_decref(self->details);
+        self->details = json_incref(ps_json_at(reply, "error.details"));
+        return status;
+    }
+    if (!json_is_object(reply)) {
+        return psd_error_set(err, PSD_PROTO, "the node's answer is no JSON");
+    }
+    strip_reply(reply);
+    *ret_reply = reply;
+    reply = NULL;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_cli_request(ps_cli_t *self,
+               const char *op,
+               const char *key,
+               const char *value,
+               json_t **ret_reply,
+               psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *request = json_pack("{s:s}", "op", op);
+    char *body = NULL;
+    char *text = NULL;
+    psd_status_t rc = ps_cli_connect(self, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (key != NULL && request != NULL) {
+        (void)json_object_set_new(request, key, json_string(value));
+    }
+    body = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
+    if (body == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a request");
+    }
+    rc = psd_request(self->client, body, self->timeout_ms, &text, err);
+    free(body);
+    rc = read_reply(self, text, rc, ret_reply, err);
+    psd_free(text);
+    return rc;
+}
+
+json_t *
+ps_json_at(const json_t *object, const char *path)
+{
+    return object == NULL ? NULL : ps_cell_find(object, path);
+}
+
+const char *
+ps_json_text(const json_t *object, const char *path)
+{
+    const char *text = json_string_value(ps_json_at(object, path));
+
+    return text == NULL ? "" : text;
+}
+
+uint64_t
+ps_json_u64(const json_t *object, const char *path)
+{
+    const json_t *value = ps_json_at(object, path);
+    uint64_t number = 0;
+
+    if (json_is_string(value)) {
+        return ps_text_u64(json_string_value(value), &number) ? number : 0;
+    }
+    if (json_is_real(value)) {
+        return json_real_value(value) > 0 ? (uint64_t)json_real_value(value)
+                                          : 0;
+    }
+    return json_integer_value(value) > 0 ? (uint64_t)json_integer_value(value)
+                                         : 0;
+}
+
+const char *
+ps_cli_word(const ps_cli_t *self, size_t i)
+{
+    return self->args.words[i];
+}
+
+psd_status_t
+ps_cli_name(const ps_cli_t *self,
+            size_t i,
+            const char *what,
+            const char **ret_name,
+            psd_error_t *err)
+{
+    const char *name = self->args.words[i];
+
+    if (!ps_text_is_name(name)) {
+        return psd_error_set(err, PSD_USAGE,
+                             "%s is \"%s\"; allowed: 1 to 63 letters, digits, "
+                             "\"_\", \".\", \"-\", beginning with none of "
+                             "\".\" and \"-\"",
+                             what, name);
+    }
+    *ret_name = name;
+    return PSD_OK;
+}
+
+double
+ps_cli_now_s(void)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(CLOCK_BOOTTIME, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}

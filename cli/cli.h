@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_cli - one run of pscli: what was asked for, where answers go
+ *
+ * What     Every command gets one of these. It connects when the first command
+ *          needs it and keeps the connection for --watch.
+ * Owner    main owns it (ps_cli_done). Threads: confined to one.
+ */
+#ifndef PS_CLI_CLI_H
+#define PS_CLI_CLI_H
+
+#include <jansson.h>
+
+#include "psd.h"
+
+#include "cli/args.h"
+#include "cli/output.h"
+
+typedef struct ps_cli {
+    ps_args_t args;
+    ps_out_t out;
+    const char *endpoint; /* borrowed from args */
+    uint32_t timeout_ms;
+    psd_client_t *client; /* owned; NULL until it is needed */
+    json_t *details;      /* owned; of the last refusal, or NULL */
+    int exit_code;        /* instead of the status's own; 0: none. `run` */
+} ps_cli_t;
+
+/* Reads the command line and the settings. Errors: as ps_args_parse. */
+PSD_MUST_CHECK psd_status_t ps_cli_init(ps_cli_t *self,
+                                        int argc,
+                                        char *const *argv,
+                                        psd_error_t *err);
+void ps_cli_done(ps_cli_t *self);
+/* Runs the command, again and again when --watch says so. */
+PSD_MUST_CHECK psd_status_t ps_cli_run(ps_cli_t *self, psd_error_t *err);
+
+/* Connects unless it stands. Errors: as psd_connect, naming the endpoint. */
+PSD_MUST_CHECK psd_status_t ps_cli_connect(ps_cli_t *self, psd_error_t *err);
+/* A further connection with a transport of its own; the caller closes it. */
+PSD_MUST_CHECK psd_status_t ps_cli_connect_by(const ps_cli_t *self,
+                                              const char *transport,
+                                              uint32_t timeout_ms,
+                                              psd_client_t **ret_client,
+                                              psd_error_t *err);
+/*
+ * Sends one control request, {"op":op} and {key:value} unless key is NULL.
+ *
+ * ret_reply  out  the reply without what only the protocol needs; the caller
+ *                 gives it back with json_decref. Set on PSD_OK only
+ *
+ * Errors: as psd_connect and psd_request; PSD_PROTO when it is no object.
+ */
+PSD_MUST_CHECK psd_status_t ps_cli_request(ps_cli_t *self,
+                                           const char *op,
+                                           const char *key,
+                                           const char *value,
+                                           json_t **ret_reply,
+                                           psd_error_t *err);
+/* Cleanup form for PSD_AUTO. */
+void ps_json_unref(json_t **value_p);
+/* The member of an object, down a path with dots; NULL when there is none. */
+json_t *ps_json_at(const json_t *object, const char *path);
+/* A member's text or number; what is not there or of another kind is "" / 0.
+ * Digits in a string are a number too (above 2^63 - 1). */
+const char *ps_json_text(const json_t *object, const char *path);
+uint64_t ps_json_u64(const json_t *object, const char *path);
+
+/* Word i behind the command. */
+const char *ps_cli_word(const ps_cli_t *self, size_t i);
+/* Is the i-th word a name? Errors: PSD_USAGE, saying what it names. */
+PSD_MUST_CHECK psd_status_t ps_cli_name(const ps_cli_t *self,
+                                        size_t i,
+                                        const char *what,
+                                        const char **ret_name,
+                                        psd_error_t *err);
+/* Seconds of the boot clock. */
+double ps_cli_now_s(void);
+
+psd_status_t ps_cmd_cluster_status(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_cluster_events(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_node_list(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_node_inspect(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_table_create(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_table_list(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_table_inspect(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_table_drop(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_table_export(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_table_import(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_push(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_pull(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_job_list(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_job_stop(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_worker_list(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_clock_list(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_clock_inspect(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_why(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_bench(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_bench_latency(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_explain(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_completion(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_help(ps_cli_t *cli, psd_error_t *err);
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pscli table create, list, inspect: what tables there are. */
+#include "cli/cli.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+static const ps_column_t TABLES[] = {
+    {"TABLE", "name", PS_UNIT_NONE, false},
+    {"ROWS", "rows", PS_UNIT_NONE, false},
+    {"COLS", "cols", PS_UNIT_NONE, false},
+    {"TYPE", "type", PS_UNIT_NONE, false},
+    {"FORMAT", "row_format", PS_UNIT_NONE, false},
+    {"KEYS", "keys", PS_UNIT_NONE, false},
+    {"UPDATER", "updater", PS_UNIT_NONE, false},
+    {"PRESENT", "rows_present", PS_UNIT_NONE, false},
+    {"VALUES", "bytes.values", PS_UNIT_BYTES, false},
+    {"STATE", "bytes.state", PS_UNIT_BYTES, true},
+    {"INDEX", "bytes.index", PS_UNIT_BYTES, true},
+    {"PARTITIONS", "partitions|n_partitions", PS_UNIT_COUNT, true},
+    {"REPLICAS", "replicas", PS_UNIT_NONE, true},
+    {"ACK", "ack", PS_UNIT_NONE, true},
+    {"ID", "id", PS_UNIT_NONE, true},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+
+static const ps_column_t TABLE[] = {
+    {"TABLE", "table.name", PS_UNIT_NONE, false},
+    {"ROWS", "table.rows", PS_UNIT_NONE, false},
+    {"COLS", "table.cols", PS_UNIT_NONE, false},
+    {"TYPE", "table.type", PS_UNIT_NONE, false},
+    {"FORMAT", "table.row_format", PS_UNIT_NONE, false},
+    {"KEYS", "table.keys", PS_UNIT_NONE, false},
+    {"UPDATER", "table.updater", PS_UNIT_NONE, false},
+    {"INIT", "table.init", PS_UNIT_NONE, false},
+    {"SEED", "table.seed", PS_UNIT_NONE, false},
+    {"REPLICAS", "table.replicas", PS_UNIT_NONE, false},
+    {"ACK", "table.ack", PS_UNIT_NONE, false},
+    {"PARTITIONS", "table.partitions|table.n_partitions", PS_UNIT_COUNT, false},
+    {"PRESENT", "table.rows_present", PS_UNIT_NONE, false},
+    {"ROWS_LOST", "table.rows_lost", PS_UNIT_NONE, false},
+    {"VALUES", "table.bytes.values", PS_UNIT_BYTES, false},
+    {"STATE", "table.bytes.state", PS_UNIT_BYTES, false},
+    {"INDEX", "table.bytes.index", PS_UNIT_BYTES, false},
+    {"LOG", "table.bytes.log", PS_UNIT_BYTES, false},
+    {"PUSHES", "stats.pushes", PS_UNIT_NONE, false},
+    {"PULLS", "stats.pulls", PS_UNIT_NONE, false},
+    {"ROWS_PUSHED", "stats.rows_pushed", PS_UNIT_NONE, false},
+    {"ROWS_PULLED", "stats.rows_pulled", PS_UNIT_NONE, false},
+    {"ID", "table.id", PS_UNIT_NONE, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+
+static const ps_column_t PARTITIONS[] = {
+    {"PARTITION", "id", PS_UNIT_NONE, false},
+    {"FIRST_ROW", "first_row", PS_UNIT_NONE, false},
+    {"LAST_ROW", "last_row", PS_UNIT_NONE, false},
+    {"PRIMARY", "primary", PS_UNIT_NONE, false},
+    {"IN_SYNC", "in_sync", PS_UNIT_NONE, false},
+    {"CATCHING_UP", "catching_up", PS_UNIT_NONE, false},
+    {"LSN", "lsn", PS_UNIT_NONE, false},
+    {"PRESENT", "rows_present", PS_UNIT_NONE, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+
+static const ps_column_t PLANNED[] = {
+    {"TABLE", "table", PS_UNIT_NONE, false},
+    {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
+    {"SPEC", "spec", PS_UNIT_NONE, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+
+/* The options of `table create` that make a spec. */
+static const char *const SPEC_KEYS[] = {
+    "rows", "cols", "type",       "row-format",   "keys",     "updater",
+    "init", "seed", "partitions", "partition-by", "replicas", "ack"};
+
+psd_status_t
+ps_cmd_table_list(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc =
+        ps_cli_request(cli, "table_list", NULL, NULL, &reply, err);
+
+    if (rc == PSD_OK) {
+        ps_out_list(&cli->out, reply, "tables", TABLES);
+    }
+    return rc;
+}
+
+static psd_status_t
+show_table(ps_cli_t *cli, const char *name, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc =
+        ps_cli_request(cli, "table_inspect", "name", name, &reply, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_out_object(&cli->out, reply, TABLE);
+    if (cli->out.format == PS_FORMAT_WIDE) {
+        (void)putc('\n', cli->out.out);
+        ps_out_table(&cli->out, ps_json_at(reply, "table.partitions"),
+                     PARTITIONS);
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+ps_cmd_table_inspect(ps_cli_t *cli, psd_error_t *err)
+{
+    const char *name = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+
+    return rc != PSD_OK ? rc : show_table(cli, name, err);
+}
+
+static psd_status_t
+fill_spec(const ps_cli_t *cli,
+          psd_spec_t *spec,
+          json_t *shown,
+          psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; i < sizeof SPEC_KEYS / sizeof SPEC_KEYS[0]; i++) {
+        const char *key = SPEC_KEYS[i];
+        const char *value = ps_args_text(&cli->args, key);
+
+        if (!ps_args_given(&cli->args, key)) {
+            continue;
+        }
+        rc = psd_spec_set(spec, key, value, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        (void)json_object_set_new(shown, key, json_string(value));
+    }
+    if (ps_args_on(&cli->args, "allow-nonfinite")) {
+        rc = psd_spec_set(spec, "allow-nonfinite", "true", err);
+        (void)json_object_set_new(shown, "allow-nonfinite", json_true());
+    }
+    return rc;
+}
+
+/* Needs the cluster only to say whether the name is free. */
+static psd_status_t
+plan_create(ps_cli_t *cli, const char *name, json_t *shown, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    PSD_AUTO(ps_json_unref) json_t *doc = NULL;
+    psd_status_t rc =
+        ps_cli_request(cli, "table_inspect", "name", name, &reply, err);
+
+    if (rc == PSD_OK) {
+        return psd_error_set(err, PSD_TABLE_EXISTS,
+                             "table \"%s\" exists already", name);
+    }
+    if (rc != PSD_NO_TABLE) {
+        return rc;
+    }
+    psd_error_clear(err);
+    doc =
+        json_pack("{s:s,s:b,s:O}", "table", name, "dry_run", 1, "spec", shown);
+    ps_say(&cli->out, "would create table \"%s\"", name);
+    ps_out_object(&cli->out, doc, PLANNED);
+    return PSD_OK;
+}
+
+psd_status_t
+ps_cmd_table_create(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(psd_spec_destroy) psd_spec_t *spec = psd_spec_new();
+    PSD_AUTO(psd_table_close) psd_table_t *table = NULL;
+    PSD_AUTO(ps_json_unref) json_t *shown = json_object();
+    const char *name = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (spec == NULL || shown == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a spec");
+    }
+    if (!ps_args_given(&cli->args, "rows") &&
+        strcmp(ps_args_text(&cli->args, "keys"), "hash") != 0) {
+        return psd_error_set(err, PSD_USAGE,
+                             "\"table create\" needs --rows N; only hash keys "
+                             "do without");
+    }
+    rc = fill_spec(cli, spec, shown, err);
+    if (rc == PSD_OK && ps_args_on(&cli->args, "dry-run")) {
+        return plan_create(cli, name, shown, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_cli_connect(cli, err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_table_create(cli->client, name, spec, &table, err);
+    }
+    return rc != PSD_OK ? rc : show_table(cli, name, err);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_cmd - the one table of commands
+ *
+ * What     Parsing, --help, man pages and completion are all made from it, so
+ *          that they cannot disagree.
+ * Owner    Static; nothing is freed.
+ */
+#ifndef PS_CLI_COMMAND_H
+#define PS_CLI_COMMAND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "psd/status.h"
+
+struct ps_cli;
+
+typedef enum ps_opt_kind {
+    PS_OPT_SWITCH = 0, /* takes no value */
+    PS_OPT_TEXT,
+    PS_OPT_U64,      /* min .. max */
+    PS_OPT_I64,      /* no bounds but int32_t's */
+    PS_OPT_DURATION, /* min .. max, in ms */
+    PS_OPT_CHOICE,   /* one word of choices */
+} ps_opt_kind_t;
+
+typedef struct ps_opt {
+    const char *name;         /* long name, without "--"; NULL ends a list */
+    char letter;              /* short form; '\0': none */
+    ps_opt_kind_t kind;       /* what values are taken */
+    const char *value;        /* what help calls the value; NULL: a switch */
+    uint64_t min, max;        /* U64, DURATION */
+    const char *const *words; /* CHOICE: NULL-terminated; else NULL */
+    const char *fallback;     /* the default; NULL: none */
+    const char *help;         /* one sentence, no full stop */
+} ps_opt_t;
+
+typedef struct ps_example {
+    const char *line; /* what is typed; NULL ends a list */
+    const char *says; /* what it does */
+} ps_example_t;
+
+#define PS_CMD_WATCH 1U   /* shows only, so that --watch may repeat it */
+#define PS_CMD_DRY_RUN 2U /* changes things, and can say what it would do */
+#define PS_CMD_REST                                      \
+    4U /* what follows the first word belongs to another \
+          program */
+
+typedef psd_status_t (*ps_cmd_run_t)(struct ps_cli *cli, psd_error_t *err);
+
+typedef struct ps_cmd {
+    const char *noun;             /* "table" */
+    const char *verb;             /* "create"; NULL: the noun stands alone */
+    const char *arguments;        /* as the usage line shows them; "" */
+    size_t min_args, max_args;    /* words behind noun and verb */
+    const char *complete;         /* what the first word names: "table",
+                                     "job", "node", "code", "shell",
+                                     "program", "command" or NULL */
+    const char *summary;          /* half a sentence */
+    const char *details;          /* paragraphs; "" */
+    const ps_example_t *examples; /* at least one */
+    const ps_opt_t *options;      /* its own; NULL: none */
+    unsigned flags;               /* PS_CMD_… */
+    ps_cmd_run_t run;
+} ps_cmd_t;
+
+typedef struct ps_noun {
+    const char *name;
+    const char *summary;
+} ps_noun_t;
+
+/* The options of every command. */
+extern const ps_opt_t ps_opts_global[];
+#define PS_OPTS_MAX 40 /* global ones and those of one command, together */
+
+/* The commands by file; each list ends with a NULL noun. */
+extern const ps_cmd_t ps_cmds_cluster[];
+extern const ps_cmd_t ps_cmds_table[];
+extern const ps_cmd_t ps_cmds_tool[];
+
+/* All of them, in the order of help; NULL behind the last. */
+const ps_cmd_t *ps_cmd_at(size_t i);
+/* NULL when there is none; verb NULL for a noun that stands alone. */
+const ps_cmd_t *ps_cmd_find(const char *noun, const char *verb);
+/* The nouns, in the order of help; NULL behind the last. */
+const ps_noun_t *ps_noun_at(size_t i);
+const ps_noun_t *ps_noun_find(const char *name);
+/* The known words nearest to `word`; NULL when none is near. noun NULL: among
+ * nouns, else among its verbs. */
+const char *ps_cmd_suggest(const char *noun, const char *word);
+#endif

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands that look at the cluster, its nodes, jobs, workers, clocks. */
+#include "cli/command.h"
+
+#include "cli/cli.h"
+
+static const ps_example_t STATUS_EXAMPLES[] = {
+    {"pscli cluster status", "one screen: nodes, tables, jobs, what is wrong"},
+    {"pscli cluster status --watch 2s", "the same, again every two seconds"},
+    {"pscli cluster status -o json", "for a script: is .cluster.healthy true?"},
+    {NULL, NULL}};
+
+static const ps_example_t EVENTS_EXAMPLES[] = {
+    {"pscli cluster events", "what happened, oldest first"},
+    {"pscli cluster events -n 20", "the last 20"},
+    {NULL, NULL}};
+static const ps_opt_t EVENTS_OPTIONS[] = {{.name = "last",
+                                           .letter = 'n',
+                                           .kind = PS_OPT_U64,
+                                           .value = "N",
+                                           .min = 1,
+                                           .max = 1000000,
+                                           .help = "only the last N events"},
+                                          {.name = NULL}};
+
+static const ps_example_t NODE_LIST_EXAMPLES[] = {
+    {"pscli node list", "every node, its state and what it holds"},
+    {"pscli node list -o name", "only the names, one a line"},
+    {NULL, NULL}};
+static const ps_example_t NODE_INSPECT_EXAMPLES[] = {
+    {"pscli node inspect a", "all that is known of node \"a\""}, {NULL, NULL}};
+
+static const ps_example_t JOB_LIST_EXAMPLES[] = {
+    {"pscli job list", "every job with its state and clocks"},
+    {"pscli job list -o jsonl", "one JSON object a line"},
+    {NULL, NULL}};
+static const ps_example_t JOB_INSPECT_EXAMPLES[] = {
+    {"pscli job inspect lr", "all that is known of job \"lr\""}, {NULL, NULL}};
+static const ps_example_t JOB_STOP_EXAMPLES[] = {
+    {"pscli job stop lr", "its workers' next push, pull or clock fails"},
+    {"pscli job stop lr --dry-run", "says what would be stopped"},
+    {NULL, NULL}};
+static const ps_example_t WORKER_LIST_EXAMPLES[] = {
+    {"pscli worker list lr", "rank, state and clock of each worker"},
+    {NULL, NULL}};
+static const ps_example_t CLOCK_LIST_EXAMPLES[] = {
+    {"pscli clock list", "slowest and fastest worker of every job"},
+    {"pscli clock list --watch 1s", "the same, every second"},
+    {NULL, NULL}};
+static const ps_example_t CLOCK_INSPECT_EXAMPLES[] = {
+    {"pscli clock inspect lr", "each worker's clock and whom it waits for"},
+    {"pscli clock inspect lr -o json", "the same for a script"},
+    {NULL, NULL}};
+static const ps_example_t WHY_EXAMPLES[] = {
+    {"pscli why lr", "one line for each worker that waits, with the reason"},
+    {NULL, NULL}};
+
+const ps_cmd_t ps_cmds_cluster[] = {
+    {.noun = "cluster",
+     .verb = "status",
+     .arguments = "",
+     .summary = "one screen: nodes, shards, tables, jobs, what is wrong",
+     .details = "",
+     .examples = STATUS_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_cluster_status},
+    {.noun = "cluster",
+     .verb = "events",
+     .arguments = "",
+     .summary = "the history of what happened",
+     .details = "The registry keeps one event for each change: nodes that "
+                "started, tables made and dropped, workers that came, "
+                "finished or were lost.",
+     .examples = EVENTS_EXAMPLES,
+     .options = EVENTS_OPTIONS,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_cluster_events},
+    {.noun = "node",
+     .verb = "list",
+     .arguments = "",
+     .summary = "every node of the cluster",
+     .details = "",
+     .examples = NODE_LIST_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_node_list},
+    {.noun = "node",
+     .verb = "inspect",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "node",
+     .summary = "all that is known of one node",
+     .details = "",
+     .examples = NODE_INSPECT_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_node_inspect},
+    {.noun = "job",
+     .verb = "list",
+     .arguments = "",
+     .summary = "every job",
+     .details = "",
+     .examples = JOB_LIST_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_job_list},
+    {.noun = "job",
+     .verb = "inspect",
+     .arguments = "JOB",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "job",
+     .summary = "all that is known of one job",
+     .details = "",
+     .examples = JOB_INSPECT_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_job_inspect},
+    {.noun = "job",
+     .verb = "stop",
+     .arguments = "JOB",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "job",
+     .summary = "stop a job",
+     .details = "What its workers call next fails with E4004. What was "
+                "acknowledged stays. A stopped job does not run again; start "
+                "it under a new name.",
+     .examples = JOB_STOP_EXAMPLES,
+     .flags = PS_CMD_DRY_RUN,
+     .run = ps_cmd_job_stop},
+    {.noun = "worker",
+     .verb = "list",
+     .arguments = "JOB",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "job",
+     .summary = "the workers of a job",
+     .details = "",
+     .examples = WORKER_LIST_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_worker_list},
+    {.noun = "clock",
+     .verb = "list",
+     .arguments = "",
+     .summary = "the clocks of every job",
+     .details = "A clock counts the periods that a worker has finished. "
+                "max_delay bounds how far running workers may be apart: 0 is "
+                "BSP, above 0 SSP, below 0 ASP (no bound).",
+     .examples = CLOCK_LIST_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_clock_list},
+    {.noun = "clock",
+     .verb = "inspect",
+     .arguments = "JOB",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "job",
+     .summary = "every worker's clock, spread, bound, who waits for whom",
+     .details = "",
+     .examples = CLOCK_INSPECT_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_clock_inspect},
+    {.noun = "why",
+     .arguments = "JOB",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "job",
+     .summary = "why a job is not moving, in one line per waiter",
+     .details = "",
+     .examples = WHY_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_why},
+    {.noun = NULL}};

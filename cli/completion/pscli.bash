@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+# bash completion, made by "pscli completion bash"
+# shellcheck shell=bash
+_pscli() {
+    local current previous word flags i
+    local noun="" verb="" rest="" words="" value=""
+    current=${COMP_WORDS[COMP_CWORD]}
+    previous=${COMP_WORDS[COMP_CWORD - 1]}
+    flags=" --endpoint --context --output --timeout --watch --yes --dry-run --quiet --no-color --help --version"
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        word=${COMP_WORDS[i]}
+        case $word in
+        --endpoint|--context|--output|-o|--timeout|--watch) ((i++)) ;;
+        -*) ;;
+        *)
+            if [ -z "$noun" ]; then noun=$word
+            elif [ -z "$verb" ]; then verb=$word
+            else rest=$word; fi ;;
+        esac
+    done
+    case $noun in
+    "") words=" cluster node table push pull job worker clock why run bench explain completion help" ;;
+    cluster) [ -z "$verb" ] && words=" status events" ;;
+    node) [ -z "$verb" ] && words=" list inspect" ;;
+    table) [ -z "$verb" ] && words=" create list inspect drop export import" ;;
+    push) rest=$verb; verb="" ;;
+    pull) rest=$verb; verb="" ;;
+    job) [ -z "$verb" ] && words=" list inspect stop" ;;
+    worker) [ -z "$verb" ] && words=" list" ;;
+    clock) [ -z "$verb" ] && words=" list inspect" ;;
+    why) rest=$verb; verb="" ;;
+    run) rest=$verb; verb="" ;;
+    bench) [ -z "$verb" ] && words=" push pull pushpull latency" ;;
+    explain) rest=$verb; verb="" ;;
+    completion) rest=$verb; verb="" ;;
+    help) rest=$verb; verb="" ;;
+    esac
+    case "$noun${verb:+ $verb}" in
+    "cluster status")
+        ;;
+    "cluster events")
+        flags+=" --last"
+        case $previous in
+        esac
+        ;;
+    "node list")
+        ;;
+    "node inspect")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli node list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "job list")
+        ;;
+    "job inspect")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli job list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "job stop")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli job list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "worker list")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli job list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "clock list")
+        ;;
+    "clock inspect")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli job list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "why")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli job list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "table create")
+        flags+=" --rows --cols --type --row-format --keys --updater --init --seed --partitions --partition-by --replicas --ack --allow-nonfinite"
+        case $previous in
+    --type) words="i32 i64 f32 f64"; value=1 ;;
+    --row-format) words="dense sparse auto"; value=1 ;;
+    --keys) words="range hash"; value=1 ;;
+    --ack) words="memory replica disk"; value=1 ;;
+        esac
+        ;;
+    "table list")
+        ;;
+    "table inspect")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "table drop")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "table export")
+        flags+=" --to --format"
+        case $previous in
+    --format) words="npy csv text"; value=1 ;;
+        esac
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "table import")
+        flags+=" --from --format"
+        case $previous in
+    --format) words="npy csv text"; value=1 ;;
+        esac
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "push")
+        flags+=" --from"
+        case $previous in
+        esac
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "pull")
+        flags+=" --cols"
+        case $previous in
+        esac
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "run")
+        flags+=" --workers --servers --launcher --job --max-delay --psd"
+        case $previous in
+    --launcher) words="local ssh mpi slurm"; value=1 ;;
+        esac
+        ;;
+    "bench push")
+        flags+=" --transport --sizes --keys --floats --in-flight --repeats --duration"
+        case $previous in
+    --transport) words="tcp ipc all"; value=1 ;;
+        esac
+        ;;
+    "bench pull")
+        flags+=" --transport --sizes --keys --floats --in-flight --repeats --duration"
+        case $previous in
+    --transport) words="tcp ipc all"; value=1 ;;
+        esac
+        ;;
+    "bench pushpull")
+        flags+=" --transport --sizes --keys --floats --in-flight --repeats --duration"
+        case $previous in
+    --transport) words="tcp ipc all"; value=1 ;;
+        esac
+        ;;
+    "bench latency")
+        flags+=" --transport --requests --repeats"
+        case $previous in
+    --transport) words="tcp ipc all"; value=1 ;;
+        esac
+        ;;
+    "explain")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli explain -o name 2>/dev/null)
+        ;;
+    "completion")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(printf "%s\n" bash zsh fish)
+        ;;
+    "help")
+        flags+=" --man"
+        case $previous in
+        esac
+        words=" cluster node table push pull job worker clock why run bench explain completion help"
+        ;;
+    esac
+    case $previous in
+    --output|-o) words="table wide json jsonl csv tsv name"; value=1 ;;
+    --from|--to|--man|--psd) words=$(compgen -f -- "$current"); value=1 ;;
+    esac
+    [ -z "$value" ] && [[ $current == -* ]] && words=$flags
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+complete -F _pscli pscli

@@ -1,0 +1,63 @@
+#compdef pscli
+# SPDX-License-Identifier: Apache-2.0
+# zsh completion, made by "pscli completion zsh"
+_pscli() {
+    local -a words_ flags
+    local noun= verb= word ask=
+    for word in ${words[2,CURRENT-1]}; do
+        [[ $word == -* ]] && continue
+        if [[ -z $noun ]]; then noun=$word
+        elif [[ -z $verb ]]; then verb=$word; fi
+    done
+    flags=( --endpoint --context --output --timeout --watch --yes --dry-run --quiet --no-color --help --version)
+    case $noun in
+    '') words_=( cluster node table push pull job worker clock why run bench explain completion help) ;;
+    cluster) [[ -z $verb ]] && words_=( status events) ;;
+    node) [[ -z $verb ]] && words_=( list inspect) ;;
+    table) [[ -z $verb ]] && words_=( create list inspect drop export import) ;;
+    push) verb="" ;;
+    pull) verb="" ;;
+    job) [[ -z $verb ]] && words_=( list inspect stop) ;;
+    worker) [[ -z $verb ]] && words_=( list) ;;
+    clock) [[ -z $verb ]] && words_=( list inspect) ;;
+    why) verb="" ;;
+    run) verb="" ;;
+    bench) [[ -z $verb ]] && words_=( push pull pushpull latency) ;;
+    explain) verb="" ;;
+    completion) verb="" ;;
+    help) verb="" ;;
+    esac
+    case "$noun${verb:+ $verb}" in
+    'cluster status') flags+=() ;;
+    'cluster events') flags+=( --last) ;;
+    'node list') flags+=() ;;
+    'node inspect') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
+    'job list') flags+=() ;;
+    'job inspect') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
+    'job stop') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
+    'worker list') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
+    'clock list') flags+=() ;;
+    'clock inspect') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
+    'why') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
+    'table create') flags+=( --rows --cols --type --row-format --keys --updater --init --seed --partitions --partition-by --replicas --ack --allow-nonfinite) ;;
+    'table list') flags+=() ;;
+    'table inspect') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'table drop') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'table export') flags+=( --to --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'table import') flags+=( --from --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'push') flags+=( --from); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'pull') flags+=( --cols); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'run') flags+=( --workers --servers --launcher --job --max-delay --psd) ;;
+    'bench push') flags+=( --transport --sizes --keys --floats --in-flight --repeats --duration) ;;
+    'bench pull') flags+=( --transport --sizes --keys --floats --in-flight --repeats --duration) ;;
+    'bench pushpull') flags+=( --transport --sizes --keys --floats --in-flight --repeats --duration) ;;
+    'bench latency') flags+=( --transport --requests --repeats) ;;
+    'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;
+    'completion') flags+=(); ask='printf "%s\n" bash zsh fish' ;;
+    'help') flags+=( --man) ;;
+    esac
+    if [[ $PREFIX == -* ]]; then compadd -- $flags; return; fi
+    [[ -n $ask ]] && words_=($(eval $ask))
+    if (( $#words_ )); then compadd -- $words_; else _files; fi
+}
+_pscli "$@"

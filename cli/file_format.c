@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which format a file has. */
+#include "cli/file_format.h"
+
+#include <string.h>
+#include <strings.h>
+
+static bool
+ends_in(const char *path, const char *ending)
+{
+    size_t n = strlen(path);
+    size_t m = strlen(ending);
+
+    return n >= m && strcasecmp(path + n - m, ending) == 0;
+}
+
+ps_file_format_t
+ps_file_format_of(const char *path, const char *word)
+{
+    if (word != NULL) {
+        return strcmp(word, "npy") == 0   ? PS_FILE_NPY
+               : strcmp(word, "csv") == 0 ? PS_FILE_CSV
+                                          : PS_FILE_TEXT;
+    }
+    return ends_in(path, ".npy")   ? PS_FILE_NPY
+           : ends_in(path, ".csv") ? PS_FILE_CSV
+                                   : PS_FILE_TEXT;
+}
+
+const char *
+ps_file_format_name(ps_file_format_t format)
+{
+    return format == PS_FILE_NPY   ? "npy"
+           : format == PS_FILE_CSV ? "csv"
+                                   : "text";
+}
+
+psd_status_t
+ps_file_format_fits(ps_file_format_t format,
+                    const ps_view_t *view,
+                    psd_error_t *err)
+{
+    if (format == PS_FILE_NPY && (view->is_hash || view->is_sparse)) {
+        return psd_error_set(err, PSD_UNSUPPORTED,
+                             "npy holds dense tables with range keys; table "
+                             "\"%s\" has %s; csv and text serve it",
+                             view->name,
+                             view->is_hash ? "hash keys" : "sparse rows");
+    }
+    return PSD_OK;
+}

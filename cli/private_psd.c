@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starts and stops a psd of one's own. */
+#include "cli/private_psd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "cli/interrupt.h"
+
+#define LOOK_MS 10  /* between two looks at what a child has done */
+#define STOP_S 10.0 /* for an orderly end, after which it is killed */
+#define EXIT_NO_PROGRAM 127
+
+static void
+sleep_a_little(void)
+{
+    struct timespec pause = {.tv_nsec = LOOK_MS * 1000000L};
+
+    (void)nanosleep(&pause, NULL);
+}
+
+/* The psd beside this program: installed in one directory, or built in two. */
+static void
+find_program(char ret_path[PATH_MAX])
+{
+    static const char *const PLACES[] = {"psd", "../daemon/psd"};
+    char self[PATH_MAX] = "";
+    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 32);
+    char *slash = n > 0 ? strrchr(self, '/') : NULL;
+
+    for (size_t i = 0; slash != NULL && i < 2; i++) {
+        memcpy(slash + 1, PLACES[i], strlen(PLACES[i]) + 1);
+        if (access(self, X_OK) == 0) {
+            memcpy(ret_path, self, strlen(self) + 1);
+            return;
+        }
+    }
+    memcpy(ret_path, "psd", sizeof "psd"); /* execvp looks in PATH */
+}
+
+/* In the child; only calls that are safe behind a fork. */
+static _Noreturn void
+become_psd(const char *program, const char *data, const char *log, pid_t parent)
+{
+    int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+
+    /* It shall not outlive pscli, whatever ends that. */
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() == parent && in >= 0 && out >= 0 && setpgid(0, 0) == 0 &&
+        dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
+        dup2(out, STDERR_FILENO) >= 0) {
+        (void)execlp(program, program, "--data-dir", data, "--listen",
+                     "tcp://127.0.0.1:0", (char *)NULL);
+    }
+    _exit(EXIT_NO_PROGRAM);
+}
+
+/* The control endpoint in DATA_DIR/endpoints.json; false while there is none.
+ */
+static bool
+read_endpoint(ps_private_psd_t *self)
+{
+    char path[PATH_MAX + 32];
+    PSD_AUTO(ps_json_unref) json_t *doc = NULL;
+    const char *control = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/data/endpoints.json",
+                   self->directory);
+    doc = json_load_file(path, 0, NULL);
+    control = ps_json_text(doc, "control");
+    if (control[0] == '\0' || strlen(control) >= sizeof self->endpoint) {
+        return false;
+    }
+    memcpy(self->endpoint, control, strlen(control) + 1);
+    return true;
+}
+
+static psd_status_t
+tell_log(const ps_private_psd_t *self,
+         const char *program,
+         int status,
+         psd_error_t *err)
+{
+    char path[PATH_MAX + 32];
+    char line[400] = "";
+    char last[400] = "no word about why";
+    FILE *file = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/psd.log", self->directory);
+    file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        memcpy(last, line, sizeof last);
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NO_PROGRAM) {
+        return psd_error_set(err, PSD_IO,
+                             "%s cannot be started as a private psd; --psd "
+                             "names the program",
+                             program);
+    }
+    return psd_error_set(err, PSD_IO, "%s ended while it started: %s", program,
+                         last);
+}
+
+static psd_status_t
+wait_until_ready(ps_private_psd_t *self,
+                 const char *program,
+                 uint32_t timeout_ms,
+                 psd_error_t *err)
+{
+    double end_s = ps_cli_now_s() + (double)timeout_ms / 1000;
+
+    while (!read_endpoint(self)) {
+        int status = 0;
+
+        if (waitpid(self->pid, &status, WNOHANG) == self->pid) {
+            self->pid = 0;
+            return tell_log(self, program, status, err);
+        }
+        if (ps_interrupt_came()) {
+            return psd_error_set(err, PSD_INTERRUPTED, "interrupted");
+        }
+        if (ps_cli_now_s() > end_s) {
+            return psd_error_set(err, PSD_DEADLINE,
+                                 "the private psd is not ready within %u ms",
+                                 timeout_ms);
+        }
+        sleep_a_little();
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+ps_private_psd_start(ps_private_psd_t *ret_psd,
+                     const char *program,
+                     uint32_t timeout_ms,
+                     psd_error_t *err)
+{
+    const char *tmp = getenv("TMPDIR");
+    char found[PATH_MAX] = "";
+    char data[PATH_MAX + 32];
+    char log[PATH_MAX + 32];
+    pid_t parent = getpid();
+
+    find_program(found);
+    program = program == NULL ? found : program;
+    (void)snprintf(ret_psd->directory, sizeof ret_psd->directory,
+                   "%s/pscli-run-XXXXXX",
+                   tmp == NULL || tmp[0] == '\0' ? "/tmp" : tmp);
+    if (mkdtemp(ret_psd->directory) == NULL) {
+        psd_status_t rc = psd_error_set(err, PSD_IO, "%s cannot be made: %s",
+                                        ret_psd->directory, strerror(errno));
+
+        ret_psd->directory[0] = '\0';
+        return rc;
+    }
+    (void)snprintf(data, sizeof data, "%s/data", ret_psd->directory);
+    (void)snprintf(log, sizeof log, "%s/psd.log", ret_psd->directory);
+    (void)fflush(NULL);
+    ret_psd->pid = fork();
+    if (ret_psd->pid == 0) {
+        become_psd(program, data, log, parent);
+    }
+    if (ret_psd->pid < 0) {
+        ret_psd->pid = 0;
+        return psd_error_set(err, PSD_IO, "%s cannot be started: %s", program,
+                             strerror(errno));
+    }
+    return wait_until_ready(ret_psd, program, timeout_ms, err);
+}
+
+static int
+remove_one(const char *path, const struct stat *info, int kind, struct FTW *at)
+{
+    (void)info;
+    (void)kind;
+    (void)at;
+    return remove(path);
+}
+
+void
+ps_private_psd_done(ps_private_psd_t *self)
+{
+    double end_s = ps_cli_now_s() + STOP_S;
+
+    if (self->pid > 0) {
+        (void)kill(self->pid, SIGTERM);
+        while (waitpid(self->pid, NULL, WNOHANG) == 0) {
+            if (ps_cli_now_s() > end_s) {
+                (void)kill(self->pid, SIGKILL);
+                (void)waitpid(self->pid, NULL, 0);
+                break;
+            }
+            sleep_a_little();
+        }
+        self->pid = 0;
+    }
+    if (self->directory[0] != '\0') {
+        (void)nftw(self->directory, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+        self->directory[0] = '\0';
+    }
+}

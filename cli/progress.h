@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_progress - one line on stderr that moves, on a terminal only */
+#ifndef PS_CLI_PROGRESS_H
+#define PS_CLI_PROGRESS_H
+
+#include <stdint.h>
+
+#include "cli/output.h"
+
+typedef struct ps_progress {
+    FILE *file;        /* NULL: nothing is shown */
+    const char *words; /* borrowed */
+    uint64_t total;    /* bytes; 0: not known */
+    uint64_t done;     /* bytes */
+    double start_s;
+    double shown_s; /* when it was written last */
+} ps_progress_t;
+
+/* words NULL: nothing is shown. */
+void ps_progress_init(ps_progress_t *self,
+                      const ps_out_t *out,
+                      const char *words,
+                      uint64_t total);
+void ps_progress_add(ps_progress_t *self, uint64_t bytes);
+/* Takes the line away. */
+void ps_progress_done(ps_progress_t *self);
+#endif

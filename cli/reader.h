@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_reader - rows from a text dump, a csv or a npy file
+ *
+ * What     Every row, column and value is checked against the table; an error
+ *          names file and line. Memory is bounded: long rows come in pieces,
+ *          whatever the length of a line.
+ * Shape    text   row col:value col:value …   columns ascending; `#` comments
+ *          csv    row,0,1,…  or  row,col,value  behind a line of titles
+ *          npy    as many rows and columns as the table
+ */
+#ifndef PS_CLI_READER_H
+#define PS_CLI_READER_H
+
+#include "cli/file_format.h"
+#include "cli/progress.h"
+
+/* Values of one row: of the n columns in cols (ascending), or, when cols is
+ * NULL, of those from first_col on. Borrowed until it returns. */
+typedef psd_status_t (*ps_cells_t)(void *arg,
+                                   uint64_t row,
+                                   uint32_t first_col,
+                                   const uint32_t *cols,
+                                   const void *values,
+                                   size_t n,
+                                   psd_error_t *err);
+
+typedef struct ps_reader {
+    FILE *file;       /* borrowed */
+    const char *path; /* for errors */
+    const ps_view_t *view;
+    ps_cells_t cells; /* told of every piece */
+    void *arg;        /* for cells */
+    ps_progress_t *progress;
+    uint64_t line;     /* being read, from 1 */
+    uint64_t n_rows;   /* lines or rows so far */
+    uint64_t n_values; /* so far */
+    uint32_t *cols;    /* owned; of the piece */
+    char *values;      /* owned; of the piece */
+    size_t n;          /* in the piece */
+} ps_reader_t;
+
+/* Reads the file from where it stands to its end. Errors: PSD_INVALID,
+ * PSD_RANGE, PSD_SHAPE, PSD_TYPE, PSD_NOT_FINITE with file and line; PSD_IO;
+ * what cells returns. */
+PSD_MUST_CHECK psd_status_t ps_reader_read(ps_reader_t *self,
+                                           ps_file_format_t format,
+                                           psd_error_t *err);
+/* Frees what it owns; fits PSD_AUTO. */
+void ps_reader_done(ps_reader_t *self);
+#endif
