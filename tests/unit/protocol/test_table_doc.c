@@ -186,107 +186,107 @@ Test(table_doc, missing_parameters_are_those_of_the_word_alone)
     cr_assert_eq(spec.updater.l1, 2.0);
 }
 
+static const struct {
+    const char *text;
+    psd_status_t status;
+    const char *says[3];
+} wrong_specs[] = {
+    {"{}", PSD_PROTO, {"name"}},
+    {"{\"name\":7}", PSD_PROTO, {"name"}},
+    {"{\"name\":\".w\",\"rows\":1}", PSD_INVALID, {"name", "\".w\""}},
+    {"{\"name\":\"w\",\"rows\":0}", PSD_INVALID, {"rows", "0"}},
+    {"{\"name\":\"w\",\"rows\":-1}", PSD_INVALID, {"rows", "-1"}},
+    {"{\"name\":\"w\",\"rows\":1.5}", PSD_PROTO, {"rows"}},
+    {"{\"name\":\"w\",\"rows\":1099511627777}",
+     PSD_INVALID,
+     {"rows", "1099511627777", "1099511627776"}},
+    {"{\"name\":\"w\",\"rows\":1,\"cols\":0}",
+     PSD_INVALID,
+     {"cols", "0", "1.."}},
+    {"{\"name\":\"w\",\"rows\":1,\"type\":\"f16\"}",
+     PSD_INVALID,
+     {"type", "f16", "f32"}},
+    {"{\"name\":\"w\",\"rows\":1,\"row_format\":\"flat\"}",
+     PSD_INVALID,
+     {"row_format", "flat", "sparse"}},
+    {"{\"name\":\"w\",\"rows\":1,\"keys\":\"any\"}",
+     PSD_INVALID,
+     {"keys", "any", "hash"}},
+    {"{\"name\":\"w\",\"rows\":1,\"keys\":\"hash\"}",
+     PSD_INVALID,
+     {"rows", "1"}},
+    {"{\"name\":\"w\",\"rows\":1,\"ack\":\"paper\"}",
+     PSD_INVALID,
+     {"ack", "paper", "disk"}},
+    {"{\"name\":\"w\",\"rows\":1,\"updater\":{\"name\":\"adam\"}}",
+     PSD_INVALID,
+     {"updater", "adam", "adagrad"}},
+    {"{\"name\":\"w\",\"rows\":1,\"updater\":{\"name\":\"sgd:alpha=1\"}}",
+     PSD_INVALID,
+     {"updater", "sgd:alpha=1"}},
+    {"{\"name\":\"w\",\"rows\":1,\"updater\":\"sgd\"}", PSD_PROTO, {"updater"}},
+    {"{\"name\":\"w\",\"rows\":1,"
+     "\"updater\":{\"name\":\"sgd\",\"alpha\":-1}}",
+     PSD_INVALID,
+     {"alpha", "-1"}},
+    {"{\"name\":\"w\",\"rows\":1,\"type\":\"i32\","
+     "\"updater\":{\"name\":\"ftrl\"}}",
+     PSD_INVALID,
+     {"ftrl"}},
+    {"{\"name\":\"w\",\"rows\":1,\"init\":{\"name\":\"one\"}}",
+     PSD_INVALID,
+     {"init", "one", "uniform"}},
+    {"{\"name\":\"w\",\"rows\":1,\"init\":{\"name\":\"uniform\"}}",
+     PSD_PROTO,
+     {"low"}},
+    {"{\"name\":\"w\",\"rows\":1,"
+     "\"init\":{\"name\":\"uniform\",\"low\":2,\"high\":1}}",
+     PSD_INVALID,
+     {"init"}},
+    {"{\"name\":\"w\",\"rows\":1,\"n_partitions\":4097}",
+     PSD_INVALID,
+     {"n_partitions", "4097", "4096"}},
+    {"{\"name\":\"w\",\"rows\":9,\"cols\":4,\"n_partitions\":3,"
+     "\"n_col_slices\":2}",
+     PSD_INVALID,
+     {"3"}},
+    {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"luck\"}",
+     PSD_INVALID,
+     {"partition_by", "luck", "hash"}},
+    {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"list\"}",
+     PSD_PROTO,
+     {"boundaries"}},
+    {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"list\","
+     "\"boundaries\":[5,5]}",
+     PSD_INVALID,
+     {"5"}},
+    {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"list\","
+     "\"boundaries\":[\"x\"]}",
+     PSD_PROTO,
+     {"boundaries"}},
+    {"{\"name\":\"w\",\"rows\":1,\"replicas\":0}",
+     PSD_INVALID,
+     {"replicas", "0"}},
+    {"{\"name\":\"w\",\"rows\":1,\"allow_nonfinite\":\"yes\"}",
+     PSD_PROTO,
+     {"allow_nonfinite"}},
+    {"{\"name\":\"w\",\"rows\":1,\"seed\":-5}", PSD_INVALID, {"seed"}},
+};
+
 Test(table_doc, wrong_specs_are_refused_by_field_value_and_what_is_allowed)
 {
-    static const struct {
-        const char *text;
-        psd_status_t status;
-        const char *says[3];
-    } cases[] = {
-        {"{}", PSD_PROTO, {"name"}},
-        {"{\"name\":7}", PSD_PROTO, {"name"}},
-        {"{\"name\":\".w\",\"rows\":1}", PSD_INVALID, {"name", "\".w\""}},
-        {"{\"name\":\"w\",\"rows\":0}", PSD_INVALID, {"rows", "0"}},
-        {"{\"name\":\"w\",\"rows\":-1}", PSD_INVALID, {"rows", "-1"}},
-        {"{\"name\":\"w\",\"rows\":1.5}", PSD_PROTO, {"rows"}},
-        {"{\"name\":\"w\",\"rows\":1099511627777}",
-         PSD_INVALID,
-         {"rows", "1099511627777", "1099511627776"}},
-        {"{\"name\":\"w\",\"rows\":1,\"cols\":0}",
-         PSD_INVALID,
-         {"cols", "0", "1.."}},
-        {"{\"name\":\"w\",\"rows\":1,\"type\":\"f16\"}",
-         PSD_INVALID,
-         {"type", "f16", "f32"}},
-        {"{\"name\":\"w\",\"rows\":1,\"row_format\":\"flat\"}",
-         PSD_INVALID,
-         {"row_format", "flat", "sparse"}},
-        {"{\"name\":\"w\",\"rows\":1,\"keys\":\"any\"}",
-         PSD_INVALID,
-         {"keys", "any", "hash"}},
-        {"{\"name\":\"w\",\"rows\":1,\"keys\":\"hash\"}",
-         PSD_INVALID,
-         {"rows", "1"}},
-        {"{\"name\":\"w\",\"rows\":1,\"ack\":\"paper\"}",
-         PSD_INVALID,
-         {"ack", "paper", "disk"}},
-        {"{\"name\":\"w\",\"rows\":1,\"updater\":{\"name\":\"adam\"}}",
-         PSD_INVALID,
-         {"updater", "adam", "adagrad"}},
-        {"{\"name\":\"w\",\"rows\":1,\"updater\":{\"name\":\"sgd:alpha=1\"}}",
-         PSD_INVALID,
-         {"updater", "sgd:alpha=1"}},
-        {"{\"name\":\"w\",\"rows\":1,\"updater\":\"sgd\"}",
-         PSD_PROTO,
-         {"updater"}},
-        {"{\"name\":\"w\",\"rows\":1,"
-         "\"updater\":{\"name\":\"sgd\",\"alpha\":-1}}",
-         PSD_INVALID,
-         {"alpha", "-1"}},
-        {"{\"name\":\"w\",\"rows\":1,\"type\":\"i32\","
-         "\"updater\":{\"name\":\"ftrl\"}}",
-         PSD_INVALID,
-         {"ftrl"}},
-        {"{\"name\":\"w\",\"rows\":1,\"init\":{\"name\":\"one\"}}",
-         PSD_INVALID,
-         {"init", "one", "uniform"}},
-        {"{\"name\":\"w\",\"rows\":1,\"init\":{\"name\":\"uniform\"}}",
-         PSD_PROTO,
-         {"low"}},
-        {"{\"name\":\"w\",\"rows\":1,"
-         "\"init\":{\"name\":\"uniform\",\"low\":2,\"high\":1}}",
-         PSD_INVALID,
-         {"init"}},
-        {"{\"name\":\"w\",\"rows\":1,\"n_partitions\":4097}",
-         PSD_INVALID,
-         {"n_partitions", "4097", "4096"}},
-        {"{\"name\":\"w\",\"rows\":9,\"cols\":4,\"n_partitions\":3,"
-         "\"n_col_slices\":2}",
-         PSD_INVALID,
-         {"3"}},
-        {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"luck\"}",
-         PSD_INVALID,
-         {"partition_by", "luck", "hash"}},
-        {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"list\"}",
-         PSD_PROTO,
-         {"boundaries"}},
-        {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"list\","
-         "\"boundaries\":[5,5]}",
-         PSD_INVALID,
-         {"5"}},
-        {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"list\","
-         "\"boundaries\":[\"x\"]}",
-         PSD_PROTO,
-         {"boundaries"}},
-        {"{\"name\":\"w\",\"rows\":1,\"replicas\":0}",
-         PSD_INVALID,
-         {"replicas", "0"}},
-        {"{\"name\":\"w\",\"rows\":1,\"allow_nonfinite\":\"yes\"}",
-         PSD_PROTO,
-         {"allow_nonfinite"}},
-        {"{\"name\":\"w\",\"rows\":1,\"seed\":-5}", PSD_INVALID, {"seed"}},
-    };
-
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < sizeof wrong_specs / sizeof *wrong_specs; i++) {
         ps_table_spec_t spec = {.n_rows = 42};
 
-        cr_assert_eq(parse_spec(cases[i].text, &spec), cases[i].status,
-                     "%s: %s", cases[i].text, psd_error_text(err));
-        cr_assert_eq(psd_error_status(err), cases[i].status);
+        cr_assert_eq(parse_spec(wrong_specs[i].text, &spec),
+                     wrong_specs[i].status, "%s: %s", wrong_specs[i].text,
+                     psd_error_text(err));
+        cr_assert_eq(psd_error_status(err), wrong_specs[i].status);
         cr_assert_eq(spec.n_rows, 42, "nothing is set on failure");
-        for (size_t j = 0; j < 3 && cases[i].says[j] != NULL; j++) {
-            cr_assert_not_null(strstr(psd_error_text(err), cases[i].says[j]),
-                               "%s: %s", cases[i].text, psd_error_text(err));
+        for (size_t j = 0; j < 3 && wrong_specs[i].says[j] != NULL; j++) {
+            cr_assert_not_null(
+                strstr(psd_error_text(err), wrong_specs[i].says[j]), "%s: %s",
+                wrong_specs[i].text, psd_error_text(err));
         }
     }
 }
