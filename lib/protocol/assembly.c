@@ -11,7 +11,7 @@
 #define WIDEST_VALUE 8 /* bytes */
 #define OPEN_COST 8    /* an unfinished message costs as much as pieces */
 #define PIECE_COST 128 /* bytes of our own for each piece, about */
-#define COST_FREE (1024 * 256) /* of these that no limit asks about */
+#define COST_FREE (UINT64_C(1) << 18) /* of these that no limit asks about */
 
 /* The pieces of one message; also what a finished payload owns. */
 typedef struct pieces {
@@ -225,7 +225,7 @@ add_first(ps_assembly_t *self,
 static psd_status_t
 check_piece(const ps_assembly_t *self,
             const struct ps_assembling *open,
-            const ps_msg_chunk_t *chunk,
+            uint64_t offset,
             const ps_payload_t *payload,
             uint64_t limit_bytes,
             psd_error_t *err)
@@ -233,21 +233,14 @@ check_piece(const ps_assembly_t *self,
     size_t size = value_bytes_of(payload);
     ps_slice_t slice;
 
-    if (open == NULL) {
-        return psd_error_set(err, PSD_PROTO,
-                             "CHUNK of request %" PRIu64
-                             ", which has no message in pieces",
-                             chunk->request);
-    }
     ps_message_slice(&open->message, &slice);
-    if (chunk->offset != open->have || size == 0 ||
-        size > open->total - open->have ||
+    if (offset != open->have || size == 0 || size > open->total - open->have ||
         size % ps_type_size(slice.type) != 0) {
         return psd_error_set(
             err, PSD_PROTO,
             "CHUNK of %zu bytes at offset %" PRIu64 "; expected at %" PRIu64
             ", at most %" PRIu64 " bytes of whole values",
-            size, chunk->offset, open->have, open->total - open->have);
+            size, offset, open->have, open->total - open->have);
     }
     if (!fits(self, ps_payload_size(payload), limit_bytes)) {
         return psd_error_set(err, PSD_LIMIT,
@@ -255,6 +248,31 @@ check_piece(const ps_assembly_t *self,
                              "than %" PRIu64 " bytes",
                              limit_bytes);
     }
+    return PSD_OK;
+}
+
+/* Puts the message together when its last piece is there. */
+static psd_status_t
+finish(struct ps_assembling *open,
+       ps_message_t *message,
+       ps_payload_t **payload_p,
+       bool *ret_whole,
+       psd_error_t *err)
+{
+    ps_payload_t *whole = NULL;
+
+    if (open->have < open->total) {
+        *ret_whole = false;
+        return PSD_OK;
+    }
+    whole = join(open);
+    if (whole == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a message");
+    }
+    *message = open->message;
+    message->flags &= (uint8_t)~PS_FLAG_MORE;
+    *payload_p = whole;
+    *ret_whole = true;
     return PSD_OK;
 }
 
@@ -267,34 +285,29 @@ add_chunk(ps_assembly_t *self,
           psd_error_t *err)
 {
     struct ps_assembling **at = find(self, message->chunk.request);
-    psd_status_t rc =
-        check_piece(self, *at, &message->chunk, *payload_p, limit_bytes, err);
-    ps_payload_t *whole = NULL;
+    struct ps_assembling *open = *at;
+    psd_status_t rc;
 
+    if (open == NULL) {
+        return psd_error_set(err, PSD_PROTO,
+                             "CHUNK of request %" PRIu64
+                             ", which has no message in pieces",
+                             message->chunk.request);
+    }
+    rc = check_piece(self, open, message->chunk.offset, *payload_p, limit_bytes,
+                     err);
     if (rc == PSD_OK &&
-        !keep_piece(self, *at, *payload_p, value_bytes_of(*payload_p))) {
+        !keep_piece(self, open, *payload_p, value_bytes_of(*payload_p))) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for a piece");
     }
-    if (rc != PSD_OK) {
+    if (rc == PSD_OK) {
+        *payload_p = NULL;
+        rc = finish(open, message, payload_p, ret_whole, err);
+    }
+    if (rc != PSD_OK || *ret_whole) {
         drop(self, at);
-        return rc;
     }
-    *payload_p = NULL;
-    if ((*at)->have < (*at)->total) {
-        *ret_whole = false;
-        return PSD_OK;
-    }
-    whole = join(*at);
-    if (whole == NULL) {
-        drop(self, at);
-        return psd_error_set(err, PSD_NOMEM, "no memory for a message");
-    }
-    *message = (*at)->message;
-    message->flags &= (uint8_t)~PS_FLAG_MORE;
-    *payload_p = whole;
-    *ret_whole = true;
-    drop(self, at);
-    return PSD_OK;
+    return rc;
 }
 
 psd_status_t

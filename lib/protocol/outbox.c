@@ -23,13 +23,13 @@
       " session=%" PRIu64 " seq=%" PRIu64 " lsn=%" PRIu64 " worker=%" PRIu64   \
       " clock=%" PRIu64,                                                       \
       note->a, note->b, note->c, note->d, note->e)                             \
+    X(MARKED, "clock_marked", DEBUG,                                           \
+      " job=%" PRIu64 " worker=%" PRIu64 " member=%" PRIu64 " clock=%" PRIu64, \
+      note->a, note->b, note->c, note->d)                                      \
     X(LOGGED, "push_logged", DEBUG,                                            \
       " session=%" PRIu64 " seq=%" PRIu64 " lsn=%" PRIu64 " worker=%" PRIu64   \
       " clock=%" PRIu64,                                                       \
       note->a, note->b, note->c, note->d, note->e)                             \
-    X(MARKED, "clock_marked", DEBUG,                                           \
-      " job=%" PRIu64 " worker=%" PRIu64 " member=%" PRIu64 " clock=%" PRIu64, \
-      note->a, note->b, note->c, note->d)                                      \
     X(CLOSED, "clock_closed", DEBUG,                                           \
       " job=%" PRIu64 " clock=%" PRIu64 " pushes=%" PRIu64, note->a, note->b,  \
       note->c)                                                                 \

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "protocol/session_private.h"
 
+#define REASON_SIZE (PS_TEXT_MAX + 1)
 #define EFFECTS_OF_START 3 /* OPEN, HELLO, the request itself */
 
 psd_status_t
@@ -19,7 +20,11 @@ ps_session_new(const ps_session_args_t *args,
 {
     ps_session_t *self = ps_alloc(1, sizeof *self);
 
-    if (self == NULL) {
+    if (self != NULL) {
+        self->reason = ps_alloc(1, REASON_SIZE);
+    }
+    if (self == NULL || self->reason == NULL) {
+        ps_free(self);
         return psd_error_set(err, PSD_NOMEM, "no memory for a session");
     }
     self->args = *args;
@@ -60,36 +65,32 @@ ps_session_destroy(ps_session_t **self_p)
     for (size_t i = 0; i < self->n_places; i++) {
         ps_free(self->places[i]);
     }
+    ps_free(self->reason);
     ps_free(self->tables);
     ps_free(self->places);
     ps_free(self->links);
     ps_free(self);
 }
 
-static psd_status_t
-make_table(ps_session_t *self,
-           uint32_t id,
-           uint32_t n_parts,
-           ps_session_table_t **ret_table,
-           psd_error_t *err)
+/* NULL: no memory. */
+static ps_session_table_t *
+make_table(ps_session_t *self, uint32_t id, uint32_t n_parts)
 {
     ps_session_table_t *table = ps_alloc(1, sizeof *table);
 
-    if (table != NULL) {
-        table->id = id;
-        table->n_parts = n_parts;
-        table->parts = ps_alloc(n_parts, sizeof *table->parts);
+    if (table == NULL) {
+        return NULL;
     }
-    if (table == NULL || table->parts == NULL ||
+    table->id = id;
+    table->n_parts = n_parts;
+    table->parts = ps_alloc(n_parts, sizeof *table->parts);
+    if (table->parts == NULL ||
         !ps_grow(&self->tables, &self->tables_capacity, self->n_tables + 1,
                  sizeof(ps_session_table_t *)) ||
         !ps_map_put(&self->table_of, id, table)) {
-        if (table != NULL) {
-            ps_free(table->parts);
-        }
+        ps_free(table->parts);
         ps_free(table);
-        return psd_error_set(err, PSD_NOMEM, "no memory for %" PRIu32 " routes",
-                             n_parts);
+        return NULL;
     }
     for (uint32_t i = 0; i < n_parts; i++) {
         table->parts[i].table = id;
@@ -97,8 +98,7 @@ make_table(ps_session_t *self,
         TAILQ_INIT(&table->parts[i].ops);
     }
     self->tables[self->n_tables++] = table;
-    *ret_table = table;
-    return PSD_OK;
+    return table;
 }
 
 psd_status_t
@@ -116,7 +116,7 @@ ps_session_learn(ps_session_t *self,
     for (uint32_t i = 0; i < n_routes; i++) {
         ps_part_t *part = &table->parts[i];
         ps_link_t *place = NULL;
-        psd_status_t rc = PSD_OK;
+        psd_status_t rc;
 
         if (routes[i].partition != i) {
             return psd_error_set(err, PSD_PROTO,
@@ -148,13 +148,13 @@ ps_session_routes(ps_session_t *self,
                   psd_error_t *err)
 {
     ps_session_table_t *known = ps_map_get(&self->table_of, table);
-    psd_status_t rc = PSD_OK;
 
     if (known == NULL) {
-        rc = make_table(self, table, n_routes, &known, err);
-        if (rc != PSD_OK) {
-            return rc;
-        }
+        known = make_table(self, table, n_routes);
+    }
+    if (known == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %" PRIu32 " routes",
+                             n_routes);
     }
     return ps_session_learn(self, known, routes, n_routes, err);
 }
@@ -207,28 +207,32 @@ ps_session_break(ps_session_t *self,
     }
 }
 
-static psd_status_t
-find_part(ps_session_t *self,
-          uint32_t table,
-          uint32_t partition,
-          ps_part_t **ret_part,
-          psd_error_t *err)
+/* NULL: not now; why_not says why. */
+static ps_part_t *
+find_part(const ps_session_t *self, uint32_t table, uint32_t partition)
 {
-    ps_session_table_t *known = ps_map_get(&self->table_of, table);
+    const ps_session_table_t *known = ps_map_get(&self->table_of, table);
 
+    if (self->broken != PSD_OK || known == NULL || !known->known ||
+        known->torn || partition >= known->n_parts) {
+        return NULL;
+    }
+    return &known->parts[partition];
+}
+
+static psd_status_t
+why_not(const ps_session_t *self,
+        uint32_t table,
+        uint32_t partition,
+        psd_error_t *err)
+{
     if (self->broken != PSD_OK) {
         return psd_error_set(err, PSD_CLOSED, "client is broken: %s",
                              self->broken_text);
     }
-    if (known == NULL || !known->known || known->torn ||
-        partition >= known->n_parts) {
-        return psd_error_set(err, PSD_NO_TABLE,
-                             "no route to partition %" PRIu32
-                             " of table %" PRIu32,
-                             partition, table);
-    }
-    *ret_part = &known->parts[partition];
-    return PSD_OK;
+    return psd_error_set(err, PSD_NO_TABLE,
+                         "no route to partition %" PRIu32 " of table %" PRIu32,
+                         partition, table);
 }
 
 /* Starts what `draft` describes. Everything that needs memory comes first. */
@@ -293,8 +297,7 @@ ps_session_push(ps_session_t *self,
                 uint64_t *ret_op,
                 psd_error_t *err)
 {
-    ps_part_t *part = NULL;
-    psd_status_t rc = find_part(self, table, partition, &part, err);
+    ps_part_t *part = find_part(self, table, partition);
     ps_op_t draft = {.kind = PS_KIND_PUSH,
                      .worker = *worker,
                      .slice = *slice,
@@ -303,8 +306,8 @@ ps_session_push(ps_session_t *self,
                      .pull = pull,
                      .timeout_ms = timeout_ms};
 
-    if (rc != PSD_OK) {
-        return rc;
+    if (part == NULL) {
+        return why_not(self, table, partition, err);
     }
     return start(self, now_ms, part, &draft, outbox, ret_op, err);
 }
@@ -322,16 +325,15 @@ ps_session_pull(ps_session_t *self,
                 uint64_t *ret_op,
                 psd_error_t *err)
 {
-    ps_part_t *part = NULL;
-    psd_status_t rc = find_part(self, table, partition, &part, err);
+    ps_part_t *part = find_part(self, table, partition);
     ps_op_t draft = {.kind = PS_KIND_PULL,
                      .worker = *worker,
                      .slice = *slice,
                      .payload = payload,
                      .timeout_ms = timeout_ms};
 
-    if (rc != PSD_OK) {
-        return rc;
+    if (part == NULL) {
+        return why_not(self, table, partition, err);
     }
     return start(self, now_ms, part, &draft, outbox, ret_op, err);
 }
@@ -347,13 +349,12 @@ ps_session_mark(ps_session_t *self,
                 uint64_t *ret_op,
                 psd_error_t *err)
 {
-    ps_part_t *part = NULL;
-    psd_status_t rc = find_part(self, table, partition, &part, err);
+    ps_part_t *part = find_part(self, table, partition);
     ps_op_t draft = {
         .kind = PS_KIND_MARK, .worker = *worker, .timeout_ms = timeout_ms};
 
-    if (rc != PSD_OK) {
-        return rc;
+    if (part == NULL) {
+        return why_not(self, table, partition, err);
     }
     return start(self, now_ms, part, &draft, outbox, ret_op, err);
 }
@@ -392,7 +393,7 @@ ps_session_pending(const ps_session_t *self, bool with_pulls)
 }
 
 const char *
-ps_op_reason(ps_session_t *self, const ps_op_t *op, uint64_t now_ms)
+ps_op_reason(const ps_session_t *self, const ps_op_t *op, uint64_t now_ms)
 {
     const ps_link_t *link = op->part->link;
     const char *place = NULL;
@@ -408,15 +409,15 @@ ps_op_reason(ps_session_t *self, const ps_op_t *op, uint64_t now_ms)
         uint64_t since_ms =
             link->state == PS_LINK_UNUSED ? op->start_ms : link->greeted_ms;
 
-        (void)snprintf(self->reason, sizeof self->reason,
+        (void)snprintf(self->reason, REASON_SIZE,
                        "no welcome from %s for %" PRIu64 " s", place,
                        (now_ms - since_ms) / 1000);
     } else if (op->n_sends == 0) {
-        (void)snprintf(self->reason, sizeof self->reason,
+        (void)snprintf(self->reason, REASON_SIZE,
                        "%" PRIu32 " requests to %s are unanswered",
                        link->n_credited, place);
     } else {
-        (void)snprintf(self->reason, sizeof self->reason,
+        (void)snprintf(self->reason, REASON_SIZE,
                        "no answer from %s for %" PRIu64 " s", place,
                        (now_ms - op->heard_ms) / 1000);
     }
@@ -428,11 +429,7 @@ ps_session_reason(const ps_session_t *self, uint64_t now_ms, uint64_t op)
 {
     const ps_op_t *found = ps_map_get(&self->op_of, op);
 
-    if (found == NULL) {
-        return "";
-    }
-    /* Only the room for the text changes. */
-    return ps_op_reason((ps_session_t *)(uintptr_t)self, found, now_ms);
+    return found == NULL ? "" : ps_op_reason(self, found, now_ms);
 }
 
 psd_status_t

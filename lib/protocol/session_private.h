@@ -136,7 +136,7 @@ struct ps_session {
     uint64_t wake_ms;  /* no timer is due before this time */
     psd_status_t broken;
     char broken_text[PS_TEXT_MAX + 1];
-    char reason[PS_TEXT_MAX + 1];
+    char *reason; /* owned; room for what ps_session_reason says */
 };
 
 static inline void
@@ -149,7 +149,7 @@ ps_session_wake(ps_session_t *self, uint64_t at_ms)
 
 /* session.c */
 const char *
-ps_op_reason(ps_session_t *self, const ps_op_t *op, uint64_t now_ms);
+ps_op_reason(const ps_session_t *self, const ps_op_t *op, uint64_t now_ms);
 psd_status_t ps_session_learn(ps_session_t *self,
                               ps_session_table_t *table,
                               const ps_route_t *routes,
