@@ -14,6 +14,7 @@
 #define DEFAULT_JOB "default"
 /* The node names who is missing at the caller's deadline; that takes a way. */
 #define BARRIER_GRACE_MS 1000
+#define GREET_MS 250
 
 /* What a worker shall be, with the environment looked up. */
 typedef struct wish {
@@ -319,6 +320,20 @@ check_worker(psd_client_t *client, psd_error_t *err)
     return ps_client_check(client, err);
 }
 
+/* A mark cannot go out before the WELCOME of its shard. The first one to a
+ * shard waits for that, for a short while: its worker may not call again for a
+ * long one, and the others would wait for a clock that is finished. */
+static void
+greet_links(psd_client_t *client)
+{
+    uint64_t until_ms = ps_now_ms() + GREET_MS;
+
+    while (!ps_links_are_welcome(client) && ps_now_ms() < until_ms &&
+           ps_client_check(client, NULL) == PSD_OK) {
+        ps_pump(client, until_ms);
+    }
+}
+
 psd_status_t
 psd_clock(psd_client_t *client, psd_error_t *err)
 {
@@ -333,6 +348,7 @@ psd_clock(psd_client_t *client, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         ps_perform(client);
+        greet_links(client);
     }
     return rc;
 }

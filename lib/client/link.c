@@ -151,6 +151,17 @@ ps_links_receive(psd_client_t *self, uint64_t link)
     }
 }
 
+bool
+ps_links_are_welcome(const psd_client_t *self)
+{
+    for (size_t i = 0; i < self->n_links; i++) {
+        if (!self->links[i].welcomed) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void
 ps_links_reset(psd_client_t *self)
 {

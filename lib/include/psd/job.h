@@ -45,7 +45,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_attach(psd_client_t *client,
                                                   const psd_client_t *joined,
                                                   psd_error_t *err);
 /* Finishes one clock: the flush marker follows this client's pushes to every
- * partition of the job's tables. Errors: PSD_NOT_JOINED, PSD_JOB_STOPPED,
+ * partition of the job's tables. What it cannot send at once goes out with the
+ * next calls. Errors: PSD_NOT_JOINED, PSD_JOB_STOPPED,
  * PSD_WORKER_LOST, PSD_CLOSED. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_clock(psd_client_t *client,
                                                  psd_error_t *err);

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nobody waits without an end, and everybody hears what for: no daemon, a
+ * frozen one, a dead one, one that came back without its rows. */
+#include <psd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "support/check.h"
+#include "support/daemon.h"
+
+#define MANY 3000000 /* values: much more than sockets hold */
+
+static uint64_t
+now_ms(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static bool
+nobody_is_there(psd_error_t *err)
+{
+    psd_options_t *options = psd_options_new();
+    psd_client_t *client = NULL;
+    uint64_t start_ms = now_ms();
+
+    psd_options_set_timeout_ms(options, 300);
+    CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err),
+                PSD_CONNECT, "tcp://127.0.0.1:1", err);
+    CHECK(now_ms() - start_ms >= 300 && now_ms() - start_ms < 5000);
+    CHECK(client == NULL);
+    CHECK_ERROR(psd_connect("ipc:///nowhere/psd.ipc", options, &client, err),
+                PSD_CONNECT, "ipc:///nowhere/psd.ipc", err);
+    CHECK(setenv("PSD_ENDPOINT", "tcp://127.0.0.1:2", 1) == 0);
+    CHECK_ERROR(psd_connect(NULL, options, &client, err), PSD_CONNECT,
+                "tcp://127.0.0.1:2", err);
+    CHECK(unsetenv("PSD_ENDPOINT") == 0);
+    CHECK_ERROR(psd_connect("127.0.0.1:7171", options, &client, err),
+                PSD_INVALID, "tcp://HOST:PORT", err);
+    CHECK_ERROR(psd_options_set_transport(options, "rdma", err), PSD_INVALID,
+                "auto, tcp, ipc", err);
+    psd_options_destroy(&options);
+    return true;
+}
+
+static bool
+open_table(const daemon_t *daemon,
+           psd_client_t **client,
+           psd_table_t **table,
+           psd_error_t *err)
+{
+    psd_spec_t *spec = psd_spec_new();
+
+    CHECK_OK(psd_connect(daemon->control, NULL, client, err), err);
+    CHECK_OK(psd_spec_set(spec, "rows", "3000000", err), err);
+    CHECK_OK(psd_spec_set(spec, "type", "i32", err), err);
+    CHECK_OK(psd_table_ensure(*client, "t", spec, table, err), err);
+    psd_spec_destroy(&spec);
+    return true;
+}
+
+/* A node that does not move: pushes end for their caller in time, who may then
+ * do with its memory what it likes, and are applied once when it goes on. */
+static bool
+node_is_frozen(daemon_t *daemon, psd_error_t *err)
+{
+    psd_client_t *client = NULL;
+    psd_table_t *t = NULL;
+    psd_call_t *call = psd_call_new();
+    psd_select_t *all = psd_select_new();
+    int32_t *values = malloc(MANY * sizeof *values);
+    psd_ticket_t push = 0;
+    psd_ticket_t pull = 0;
+    uint64_t start_ms = 0;
+    char *reply = NULL;
+    bool done = false;
+
+    CHECK(values != NULL && open_table(daemon, &client, &t, err));
+    for (int i = 0; i < MANY; i++) {
+        values[i] = 1;
+    }
+    psd_select_all_rows(all);
+    psd_call_set_borrow(call, true);
+    CHECK_OK(psd_push_start(t, all, values, MANY, call, &push, err), err);
+    CHECK_OK(psd_wait(client, push, 10000, err), err);
+
+    CHECK(kill(daemon->pid, SIGSTOP) == 0);
+    start_ms = now_ms();
+    psd_call_set_timeout_ms(call, 400);
+    CHECK_OK(psd_push_start(t, all, values, MANY, call, &push, err), err);
+    CHECK_ERROR(psd_wait(client, push, 50, err), PSD_DEADLINE, "50 ms passed",
+                err);
+    CHECK_OK(psd_poll(client, push, &done, err), err);
+    CHECK(!done);
+    CHECK_ERROR(psd_wait(client, push, 5000, err), PSD_DEADLINE,
+                "push to table \"t\", partition 0: 400 ms passed", err);
+    CHECK(now_ms() - start_ms >= 400 && now_ms() - start_ms < 3000);
+    memset(values, 0x55, MANY * sizeof *values);
+    CHECK_ERROR(psd_flush(client, 100, err), PSD_DEADLINE, " from tcp://", err);
+
+    CHECK_OK(psd_pull_start(t, all, values, MANY, call, &pull, err), err);
+    CHECK_ERROR(psd_wait(client, pull, 5000, err), PSD_DEADLINE,
+                "pull of table \"t\"", err);
+    CHECK_ERROR(
+        psd_request(client, "{\"op\":\"cluster_status\"}", 200, &reply, err),
+        PSD_DEADLINE, "cluster_status: no answer from tcp://", err);
+    CHECK(reply == NULL && values[0] == 0x55555555);
+
+    CHECK(kill(daemon->pid, SIGCONT) == 0);
+    CHECK_OK(psd_flush(client, 20000, err), err);
+    psd_call_set_timeout_ms(call, 20000);
+    CHECK_OK(psd_pull_start(t, all, values, MANY, call, &pull, err), err);
+    CHECK_OK(psd_wait_all(client, 20000, err), err);
+    for (int i = 0; i < MANY; i++) {
+        CHECK(values[i] == 2);
+    }
+    psd_call_destroy(&call);
+    psd_select_destroy(&all);
+    psd_table_close(&t);
+    psd_close(&client);
+    free(values);
+    return true;
+}
+
+/* The same for the everyday call: 400 KB are in use when the deadline passes.
+ */
+static bool
+everyday_push_comes_back(daemon_t *daemon, psd_error_t *err)
+{
+    enum { N = 50000 };
+    psd_options_t *options = psd_options_new();
+    psd_client_t *client = NULL;
+    psd_table_t *t = NULL;
+    uint64_t *rows = malloc(N * sizeof *rows);
+    int32_t *values = malloc(N * sizeof *values);
+
+    CHECK(rows != NULL && values != NULL);
+    psd_options_set_timeout_ms(options, 500);
+    CHECK_OK(psd_connect(daemon->control, options, &client, err), err);
+    CHECK_OK(psd_table_open(client, "t", &t, err), err);
+    for (uint64_t i = 0; i < N; i++) {
+        rows[i] = i;
+        values[i] = 5;
+    }
+    CHECK(kill(daemon->pid, SIGSTOP) == 0);
+    CHECK_ERROR(psd_push(t, rows, N, values, N, err), PSD_DEADLINE,
+                "500 ms passed", err);
+    memset(rows, 0xff, N * sizeof *rows);
+    memset(values, 0xff, N * sizeof *values);
+    free(values);
+    CHECK(kill(daemon->pid, SIGCONT) == 0);
+    CHECK_OK(psd_flush(client, 20000, err), err);
+    values = malloc(N * sizeof *values);
+    CHECK(values != NULL);
+    for (uint64_t i = 0; i < N; i++) {
+        rows[i] = i;
+    }
+    CHECK_OK(psd_pull(t, rows, N, values, N, err), err);
+    for (int i = 0; i < N; i++) {
+        CHECK(values[i] == 2 + 5);
+    }
+    psd_table_close(&t);
+    psd_close(&client);
+    psd_options_destroy(&options);
+    free(rows);
+    free(values);
+    return true;
+}
+
+static bool
+node_comes_back_empty(daemon_t *daemon, psd_error_t *err)
+{
+    psd_client_t *client = NULL;
+    psd_table_t *t = NULL;
+    const uint64_t row = 1;
+    int32_t value = 1;
+
+    CHECK(open_table(daemon, &client, &t, err));
+    CHECK_OK(psd_push(t, &row, 1, &value, 1, err), err);
+    CHECK(daemon_end(daemon, SIGKILL));
+    CHECK(daemon_restart(daemon));
+    psd_table_close(&t);
+    psd_close(&client); /* at once, though its node is gone */
+
+    CHECK(open_table(daemon, &client, &t, err));
+    CHECK_OK(psd_pull(t, &row, 1, &value, 1, err), err);
+    CHECK(value == 0);
+    psd_table_close(&t);
+    psd_close(&client);
+    return true;
+}
+
+/* A client that lives on while its node is started again on the same sockets:
+ * the rows are gone, and it is told so instead of going on with empty ones. */
+static bool
+old_client_is_told(daemon_t *daemon, psd_error_t *err)
+{
+    psd_options_t *options = psd_options_new();
+    psd_client_t *client = NULL;
+    psd_table_t *t = NULL;
+    const uint64_t row = 1;
+    int32_t value = 1;
+
+    CHECK_OK(psd_options_set_transport(options, "ipc", err), err);
+    CHECK_OK(psd_connect(daemon->ipc, options, &client, err), err);
+    CHECK_OK(psd_table_open(client, "t", &t, err), err);
+    CHECK_OK(psd_push(t, &row, 1, &value, 1, err), err);
+    CHECK(daemon_end(daemon, SIGKILL));
+    CHECK(daemon_restart(daemon));
+    CHECK_ERROR(psd_push(t, &row, 1, &value, 1, err), PSD_ROWS_LOST, "push",
+                err);
+    CHECK_ERROR(psd_push(t, &row, 1, &value, 1, err), PSD_CLOSED,
+                "client is broken: rows are gone", err);
+    CHECK_ERROR(psd_flush(client, 1000, err), PSD_CLOSED, "rows are gone", err);
+    psd_table_close(&t);
+    psd_close(&client);
+    psd_options_destroy(&options);
+    return true;
+}
+
+int
+main(void)
+{
+    daemon_t daemon = {.pid = 0};
+    psd_error_t *err = psd_error_new();
+    bool ok = nobody_is_there(err);
+
+    ok = ok && daemon_start(&daemon, NULL);
+    ok = ok && node_is_frozen(&daemon, err);
+    ok = ok && everyday_push_comes_back(&daemon, err);
+    ok = ok && node_comes_back_empty(&daemon, err);
+    ok = ok && old_client_is_told(&daemon, err);
+    daemon_drop(&daemon, !ok);
+    psd_error_destroy(&err);
+    return ok ? 0 : 1;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * daemon - a psd process of one test, on ports that the kernel chose
+ *
+ * What     Starts $PSD_PROGRAM on loopback in a directory of its own and waits
+ *          until it is ready; ends it; removes what it left.
+ * Owner    The caller; daemon_drop, also of one that did not start. A process
+ *          whose test dies is killed by the kernel.
+ * Threads  Confined to one; start it before the test has threads.
+ */
+#ifndef PS_TESTS_DAEMON_H
+#define PS_TESTS_DAEMON_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "support/temp_dir.h"
+
+typedef struct daemon {
+    temp_dir_t dir;    /* its data directory is dir/data, its log dir/log */
+    pid_t pid;         /* 0: it does not run */
+    char control[256]; /* "tcp://127.0.0.1:40001" */
+    char ipc[256];     /* "ipc://…" */
+} daemon_t;
+
+/* Starts one in a fresh directory. config is the text of a configuration file,
+ * or NULL. false: it did not get ready; why is on stderr. */
+bool daemon_start(daemon_t *self, const char *config);
+/* Starts it again in the same directory; its ports are other ones. */
+bool daemon_restart(daemon_t *self);
+/* Sends the signal and waits for the end. true: it ended by that signal or
+ * with exit code 0. */
+bool daemon_end(daemon_t *self, int signal_number);
+/* Ends it if it runs, prints its log if `failed`, removes its directory. */
+void daemon_drop(daemon_t *self, bool failed);
+#endif
