@@ -39,13 +39,15 @@ ps_registry_worker(const ps_registry_t *self,
     const ps_worker_t *found = NULL;
 
     if (entry == NULL) {
-        return psd_error_set(err, PSD_NO_JOB, "job number %u does not exist",
-                             job);
+        (void)psd_error_set(err, PSD_NO_JOB, "job number %u does not exist",
+                            job);
+        return PSD_NO_JOB;
     }
     found = ps_job_worker(&entry->job, worker);
     if (found == NULL) {
-        return psd_error_set(err, PSD_NO_WORKER, "job %s has no worker %u",
-                             entry->job.name, worker);
+        (void)psd_error_set(err, PSD_NO_WORKER, "job %s has no worker %u",
+                            entry->job.name, worker);
+        return PSD_NO_WORKER;
     }
     *ret_entry = entry;
     *ret_worker = found;

@@ -147,8 +147,9 @@ add_worker(ps_job_t *job,
         ps_alloc_resize(job->workers, job->n_workers + 1, sizeof *workers);
 
     if (workers == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a worker of job %s",
-                             job->name);
+        (void)psd_error_set(err, PSD_NOMEM, "no memory for a worker of job %s",
+                            job->name);
+        return PSD_NOMEM;
     }
     job->workers = workers;
     while (at > 0 && workers[at - 1].worker > rank) {

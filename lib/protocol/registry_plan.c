@@ -221,16 +221,14 @@ check_new_table(const ps_registry_t *self,
     return check_offered(spec, err);
 }
 
-psd_status_t
-ps_registry_plan_table(const ps_registry_t *self,
-                       const ps_table_spec_t *spec,
-                       uint64_t unix_ms,
-                       ps_command_t *ret_command,
-                       psd_error_t *err)
+/* Fills a command as far as it gets; what it holds is the caller's. */
+static psd_status_t
+fill_table(const ps_registry_t *self,
+           const ps_table_spec_t *spec,
+           ps_command_t *command,
+           psd_error_t *err)
 {
-    PSD_AUTO(ps_command_done)
-    ps_command_t command = command_of(self, PS_COMMAND_TABLE, unix_ms);
-    ps_table_t *table = &command.table;
+    ps_table_t *table = &command->table;
     psd_status_t rc = ps_table_spec_copy(spec, &table->spec, err);
 
     if (rc != PSD_OK) {
@@ -245,17 +243,29 @@ ps_registry_plan_table(const ps_registry_t *self,
         return rc;
     }
     table->id = self->last_table + 1;
-    table->created_unix_ms = unix_ms;
-    command.epoch++;
-    rc = place_table(self, command.epoch, table, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    (void)snprintf(command.text, sizeof command.text,
+    table->created_unix_ms = command->unix_ms;
+    command->epoch++;
+    (void)snprintf(command->text, sizeof command->text,
                    "table %s was created with %u partitions", table->spec.name,
                    table->spec.n_partitions);
+    return place_table(self, command->epoch, table, err);
+}
+
+psd_status_t
+ps_registry_plan_table(const ps_registry_t *self,
+                       const ps_table_spec_t *spec,
+                       uint64_t unix_ms,
+                       ps_command_t *ret_command,
+                       psd_error_t *err)
+{
+    ps_command_t command = command_of(self, PS_COMMAND_TABLE, unix_ms);
+    psd_status_t rc = fill_table(self, spec, &command, err);
+
+    if (rc != PSD_OK) {
+        ps_command_done(&command);
+        return rc;
+    }
     *ret_command = command; /* ownership moves to the caller */
-    command = (ps_command_t){0};
     return PSD_OK;
 }
 
