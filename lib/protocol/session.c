@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "protocol/session_private.h"
 
-#define REASON_SIZE (PS_TEXT_MAX + 1)
 #define EFFECTS_OF_START 3 /* OPEN, HELLO, the request itself */
 
 psd_status_t
@@ -21,7 +20,7 @@ ps_session_new(const ps_session_args_t *args,
     ps_session_t *self = ps_alloc(1, sizeof *self);
 
     if (self != NULL) {
-        self->reason = ps_alloc(1, REASON_SIZE);
+        self->reason = ps_alloc(1, PS_REASON_SIZE);
     }
     if (self == NULL || self->reason == NULL) {
         ps_free(self);
@@ -357,86 +356,4 @@ ps_session_mark(ps_session_t *self,
         return why_not(self, table, partition, err);
     }
     return start(self, now_ms, part, &draft, outbox, ret_op, err);
-}
-
-const ps_route_t *
-ps_session_link(const ps_session_t *self, uint64_t link)
-{
-    return link < self->n_links ? &self->links[link]->route : NULL;
-}
-
-uint32_t
-ps_session_chunk_bytes(const ps_session_t *self, uint64_t link)
-{
-    return link < self->n_links ? self->links[link]->chunk_bytes : 0;
-}
-
-uint64_t
-ps_session_slice_bytes(const ps_session_t *self)
-{
-    uint64_t least = UINT64_MAX;
-
-    for (size_t i = 0; i < self->n_links; i++) {
-        uint64_t bytes = self->links[i]->slice_bytes;
-
-        if (bytes > 0 && bytes < least) {
-            least = bytes;
-        }
-    }
-    return least;
-}
-
-size_t
-ps_session_pending(const ps_session_t *self, bool with_pulls)
-{
-    return self->n_numbered + (with_pulls ? self->n_pulls : 0);
-}
-
-const char *
-ps_op_reason(const ps_session_t *self, const ps_op_t *op, uint64_t now_ms)
-{
-    const ps_link_t *link = op->part->link;
-    const char *place = NULL;
-
-    if (op->reason != NULL) {
-        return op->reason;
-    }
-    if (link == NULL) {
-        return psd_status_text(op->status);
-    }
-    place = link->route.tcp[0] != '\0' ? link->route.tcp : link->route.ipc;
-    if (link->state != PS_LINK_READY) {
-        uint64_t since_ms =
-            link->state == PS_LINK_UNUSED ? op->start_ms : link->greeted_ms;
-
-        (void)snprintf(self->reason, REASON_SIZE,
-                       "no welcome from %s for %" PRIu64 " s", place,
-                       (now_ms - since_ms) / 1000);
-    } else if (op->n_sends == 0) {
-        (void)snprintf(self->reason, REASON_SIZE,
-                       "%" PRIu32 " requests to %s are unanswered",
-                       link->n_credited, place);
-    } else {
-        (void)snprintf(self->reason, REASON_SIZE,
-                       "no answer from %s for %" PRIu64 " s", place,
-                       (now_ms - op->heard_ms) / 1000);
-    }
-    return self->reason;
-}
-
-const char *
-ps_session_reason(const ps_session_t *self, uint64_t now_ms, uint64_t op)
-{
-    const ps_op_t *found = ps_map_get(&self->op_of, op);
-
-    return found == NULL ? "" : ps_op_reason(self, found, now_ms);
-}
-
-psd_status_t
-ps_session_broken(const ps_session_t *self, const char **ret_text)
-{
-    if (ret_text != NULL) {
-        *ret_text = self->broken_text;
-    }
-    return self->broken;
 }

@@ -42,20 +42,27 @@ PSD_MUST_CHECK psd_status_t ps_session_new(const ps_session_args_t *args,
 void ps_session_destroy(ps_session_t **self_p);
 
 /* Learns where the partitions of a table are (all of them, in order). Routes
- * that are not newer than the known ones are ignored. Errors: PSD_NOMEM. */
+ * that are not newer than the known ones are ignored; what is under way goes to
+ * its new place with the next tick. Errors: PSD_NOMEM; PSD_PROTO another number
+ * of routes than before, or not in order; PSD_LIMIT too many places. */
 PSD_MUST_CHECK psd_status_t ps_session_routes(ps_session_t *self,
                                               uint32_t table,
                                               const ps_route_t *routes,
                                               uint32_t n_routes,
                                               psd_error_t *err);
-/* Forgets a table; its operations end with `status`. */
+/* Forgets a table; its operations end with `status`. If any of them was a push
+ * or a mark, the table cannot be used again: nobody knows whether its seq was.
+ */
 void ps_session_forget(ps_session_t *self,
                        uint32_t table,
                        psd_status_t status,
                        ps_outbox_t *outbox);
 
 /*
- * Starts an operation. It is sent now or when credits allow; its end is a
+ * Starts an operation. It is sent now or when credits allow, which go by the
+ * order of starting; a mark is sent when the values of the pulls before it in
+ * its partition are here, so that they are not those of a later clock. Its end
+ * is a
  * PS_EFFECT_DONE whose `to` is the op and whose message is ACK, VALUES (with
  * payload) or REFUSED. Until then the session holds the payload.
  *
@@ -131,6 +138,7 @@ size_t ps_session_pending(const ps_session_t *self, bool with_pulls);
 const char *
 ps_session_reason(const ps_session_t *self, uint64_t now_ms, uint64_t op);
 /* PSD_OK, or why every further call is refused: ROWS_LOST, VERSION, CLUSTER,
- * INCARNATION, DENIED, CLOSED, PROTO. */
+ * INCARNATION, DENIED, CLOSED, PROTO, LIMIT (no room for one more client there,
+ * or a map of too many places). */
 psd_status_t ps_session_broken(const ps_session_t *self, const char **ret_text);
 #endif

@@ -24,13 +24,6 @@ typedef struct arrival {
     uint64_t seq;
 } arrival_t;
 
-/* A function of its own because clang-tidy 14 loses sight of va_start. */
-static void PSD_PRINTF(3, 0)
-    print_text(char *text, size_t size, const char *format, va_list args)
-{
-    (void)vsnprintf(text, size, format, args);
-}
-
 static void PSD_PRINTF(3, 4) break_by(ps_session_t *self,
                                       const arrival_t *arrival,
                                       const char *format,
@@ -41,7 +34,7 @@ static void PSD_PRINTF(3, 4) break_by(ps_session_t *self,
     va_list args;
 
     va_start(args, format);
-    print_text(what, sizeof what, format, args);
+    (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
     (void)snprintf(text, sizeof text, "%s broke the protocol: %s",
                    arrival->link->route.tcp, what);
@@ -256,60 +249,24 @@ on_parked(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
     }
 }
 
-/* Takes the newer ones of the routes and carries operations along. */
 static void
-take_routes(ps_session_t *self, const arrival_t *arrival)
+on_moved(ps_session_t *self, const arrival_t *arrival)
 {
-    PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
-    ps_session_table_t *table = ps_map_get(&self->table_of, arrival->table);
-    uint32_t n_routes = arrival->message->moved.n_routes;
-    ps_bytes_t bytes = {0};
-    psd_status_t rc = PSD_OK;
+    ps_op_t *op = NULL;
+    psd_status_t rc =
+        ps_session_moved(self, arrival->now_ms, &arrival->message->moved,
+                         arrival->payload, arrival->outbox);
 
-    if (table == NULL || !table->known) {
-        return;
-    }
-    if (arrival->payload != NULL) {
-        bytes = arrival->payload->keys;
-    }
-    rc = ps_routes_decode(bytes, n_routes, &routes, NULL);
-    if (rc == PSD_NOMEM) {
-        return; /* the next answer tells it again */
-    }
-    if (rc != PSD_OK) {
-        break_by(self, arrival, "MOVED with routes that cannot be read");
-        return;
-    }
-    rc = ps_session_learn(self, table, routes, n_routes, NULL);
     if (rc == PSD_LIMIT) {
         ps_session_break(self, rc,
                          "the map names too many places; open a new client",
                          arrival->outbox);
         return;
     }
-    if (rc == PSD_PROTO) {
+    if (rc != PSD_OK) {
         break_by(self, arrival,
-                 "MOVED with %" PRIu32 " routes of a table "
-                 "with %" PRIu32 " partitions",
-                 n_routes, table->n_parts);
-        return;
-    }
-    for (uint32_t i = 0; i < table->n_parts; i++) {
-        ps_part_t *part = &table->parts[i];
-
-        if (part->link != NULL && part->link != part->place) {
-            ps_part_move(self, arrival->now_ms, part, arrival->outbox);
-        }
-    }
-}
-
-static void
-on_moved(ps_session_t *self, const arrival_t *arrival)
-{
-    ps_op_t *op = NULL;
-
-    take_routes(self, arrival);
-    if (self->broken != PSD_OK) {
+                 "MOVED with %" PRIu32 " routes that are not the table's",
+                 arrival->message->moved.n_routes);
         return;
     }
     op = ps_map_get(&self->op_of, arrival->request);

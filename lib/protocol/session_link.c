@@ -141,6 +141,42 @@ ps_part_move(ps_session_t *self,
     ps_link_flush(self, now_ms, old, outbox);
 }
 
+psd_status_t
+ps_session_moved(ps_session_t *self,
+                 uint64_t now_ms,
+                 const ps_msg_moved_t *moved,
+                 const ps_payload_t *payload,
+                 ps_outbox_t *outbox)
+{
+    PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
+    ps_session_table_t *table = ps_map_get(&self->table_of, moved->table);
+    ps_bytes_t bytes = {0};
+    psd_status_t rc;
+
+    if (table == NULL || !table->known) {
+        return PSD_OK;
+    }
+    if (payload != NULL) {
+        bytes = payload->keys;
+    }
+    rc = ps_routes_decode(bytes, moved->n_routes, &routes, NULL);
+    if (rc == PSD_OK) {
+        rc = ps_session_learn(self, table, routes, moved->n_routes, NULL);
+    }
+    if (rc != PSD_OK) {
+        /* Without memory the next answer tells it again. */
+        return rc == PSD_NOMEM ? PSD_OK : rc;
+    }
+    for (uint32_t i = 0; i < table->n_parts; i++) {
+        ps_part_t *part = &table->parts[i];
+
+        if (part->link != NULL && part->link != part->place) {
+            ps_part_move(self, now_ms, part, outbox);
+        }
+    }
+    return PSD_OK;
+}
+
 /* When a pull ends here, if the server stays silent: it has the caller's time
  * to say DEADLINE itself, and one resend time for that to arrive. */
 static uint64_t

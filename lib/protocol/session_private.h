@@ -2,8 +2,10 @@
 /*
  * Private to ps_session: what its files share.
  *
- *   session.c         starting operations, learning routes, looking
+ *   session.c         starting operations, learning routes, breaking
+ *   session_look.c    what it tells about itself
  *   session_queue.c   operations in their partitions, credits, sending
+ *   session_end.c     how operations end
  *   session_link.c    connections: HELLO, resending, time
  *   session_answer.c  what arrives
  *
@@ -31,6 +33,7 @@
 #define PS_BACKOFF_DOUBLING 4 /* waits double up to 2^4 times the first */
 #define PS_RESEND_GAP_MS 50   /* least time between two sends of one thing */
 #define PS_RESEND_MAX_MS 3600000
+#define PS_REASON_SIZE (PS_TEXT_MAX + 1)
 
 typedef struct ps_part ps_part_t;
 typedef struct ps_link ps_link_t;
@@ -147,14 +150,15 @@ ps_session_wake(ps_session_t *self, uint64_t at_ms)
     }
 }
 
-/* session.c */
+/* session_look.c */
 const char *
 ps_op_reason(const ps_session_t *self, const ps_op_t *op, uint64_t now_ms);
-psd_status_t ps_session_learn(ps_session_t *self,
-                              ps_session_table_t *table,
-                              const ps_route_t *routes,
-                              uint32_t n_routes,
-                              psd_error_t *err);
+/* session.c */
+PSD_MUST_CHECK psd_status_t ps_session_learn(ps_session_t *self,
+                                             ps_session_table_t *table,
+                                             const ps_route_t *routes,
+                                             uint32_t n_routes,
+                                             psd_error_t *err);
 /* Ends everything with status; later calls are refused. */
 void ps_session_break(ps_session_t *self,
                       psd_status_t status,
@@ -164,6 +168,8 @@ void ps_session_break(ps_session_t *self,
 /* session_queue.c */
 uint64_t ps_session_backoff(uint64_t first_ms, uint32_t tries);
 uint64_t ps_session_gap_ms(const ps_session_t *self);
+/* Takes an operation out of its partition; nobody answers it any more. */
+void ps_op_detach(ps_op_t *op);
 /* Puts a new operation behind the others of its partition. */
 void ps_op_enqueue(ps_op_t *op);
 /* It will be sent again in its turn. */
@@ -185,6 +191,7 @@ void ps_op_ask(ps_session_t *self,
                uint64_t now_ms,
                ps_op_t *op,
                ps_outbox_t *outbox);
+/* session_end.c */
 /* Ends an operation by an answer. Without memory nothing changes: it is asked
  * about again. */
 void ps_op_end(ps_session_t *self,
@@ -220,6 +227,14 @@ void ps_link_greet(ps_session_t *self,
                    uint64_t now_ms,
                    ps_link_t *link,
                    ps_outbox_t *outbox);
+/* Takes the newer ones of the routes that a MOVED carries, and carries the
+ * operations along. Errors: PSD_PROTO they cannot be read or are not those of
+ * the table; PSD_LIMIT too many places. */
+PSD_MUST_CHECK psd_status_t ps_session_moved(ps_session_t *self,
+                                             uint64_t now_ms,
+                                             const ps_msg_moved_t *moved,
+                                             const ps_payload_t *payload,
+                                             ps_outbox_t *outbox);
 /* Carries a partition's operations to where it lives now. */
 void ps_part_move(ps_session_t *self,
                   uint64_t now_ms,

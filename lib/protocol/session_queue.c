@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How operations wait, go out within the credits, and end. */
+/* How operations wait, get credits and go out. */
 #include <assert.h>
 #include <string.h>
 
@@ -154,6 +154,30 @@ first_queued(ps_op_t *op)
         op = TAILQ_NEXT(op, in_list);
     }
     return op;
+}
+
+void
+ps_op_detach(ps_op_t *op)
+{
+    ps_part_t *part = op->part;
+
+    leave_link(op);
+    if (part->queued == op) {
+        op->sent = true; /* so that it is passed over */
+        part->queued = first_queued(op);
+        op->sent = false;
+    }
+    TAILQ_REMOVE(&part->ops, op, in_list);
+    if (part->queued == NULL) {
+        leave_ring(part);
+    } else if (part->blocked) {
+        part->blocked = false;
+        ps_part_make_ready(part, UINT64_MAX); /* a pause has lost its reason */
+    }
+    if (TAILQ_EMPTY(&part->ops)) {
+        TAILQ_REMOVE(&part->link->active, part, in_active);
+        part->link = NULL;
+    }
 }
 
 /* What is left of the caller's patience, told to the server; 0 is for ever. */
@@ -332,127 +356,4 @@ ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
     effect->message.kind = PS_KIND_PROBE;
     SET_ADDRESS(&effect->message.probe, op);
     effect->message.probe.seq = op->seq;
-}
-
-void
-ps_op_destroy(ps_op_t **op_p)
-{
-    if (*op_p != NULL) {
-        ps_payload_destroy(&(*op_p)->payload);
-        ps_free((*op_p)->reason);
-        ps_free(*op_p);
-        *op_p = NULL;
-    }
-}
-
-/* Takes an operation out of its partition; nobody answers it any more. */
-static void
-detach(ps_op_t *op)
-{
-    ps_part_t *part = op->part;
-
-    leave_link(op);
-    if (part->queued == op) {
-        op->sent = true; /* so that it is passed over */
-        part->queued = first_queued(op);
-        op->sent = false;
-    }
-    TAILQ_REMOVE(&part->ops, op, in_list);
-    if (part->queued == NULL) {
-        leave_ring(part);
-    } else if (part->blocked) {
-        part->blocked = false;
-        ps_part_make_ready(part, UINT64_MAX); /* a pause has lost its reason */
-    }
-    if (TAILQ_EMPTY(&part->ops)) {
-        TAILQ_REMOVE(&part->link->active, part, in_active);
-        part->link = NULL;
-    }
-}
-
-/* Drops an operation whose end was said. */
-static void
-forget(ps_session_t *self, ps_op_t *op)
-{
-    (void)ps_map_remove(&self->op_of, op->id);
-    if (op->kind == PS_KIND_PULL) {
-        self->n_pulls--;
-    } else {
-        self->n_numbered--;
-    }
-    ps_op_destroy(&op);
-}
-
-void
-ps_op_end(ps_session_t *self,
-          ps_op_t *op,
-          const ps_message_t *answer,
-          ps_payload_t *payload,
-          ps_outbox_t *outbox)
-{
-    ps_effect_t *effect = ps_outbox_add(outbox, PS_EFFECT_DONE);
-
-    if (effect == NULL) {
-        return;
-    }
-    effect->to = op->id;
-    effect->message = *answer;
-    if (payload != NULL) {
-        effect->payload = ps_payload_keep(payload);
-    }
-    detach(op);
-    forget(self, op);
-}
-
-/* Says how an operation, which is in no partition any more, ended. */
-static bool
-report(ps_session_t *self, ps_op_t *op, const char *text, ps_outbox_t *outbox)
-{
-    ps_effect_t *effect = ps_outbox_add(outbox, PS_EFFECT_DONE);
-    ps_msg_refused_t *refused = NULL;
-    size_t length = strnlen(text, PS_TEXT_MAX);
-
-    if (effect == NULL) {
-        return false;
-    }
-    effect->to = op->id;
-    effect->message.kind = PS_KIND_REFUSED;
-    refused = &effect->message.refused;
-    SET_ADDRESS(refused, op);
-    refused->seq = op->kind == PS_KIND_PULL ? 0 : op->seq;
-    refused->status = (uint16_t)op->status;
-    memcpy(refused->text, text, length);
-    refused->text[length] = '\0';
-    forget(self, op);
-    return true;
-}
-
-void
-ps_op_end_locally(ps_session_t *self,
-                  ps_op_t *op,
-                  psd_status_t status,
-                  const char *text,
-                  ps_outbox_t *outbox)
-{
-    detach(op);
-    op->status = status;
-    if (!report(self, op, text, outbox)) {
-        TAILQ_INSERT_TAIL(&self->unreported, op, in_list);
-        self->wake_ms = 0;
-    }
-}
-
-void
-ps_session_report(ps_session_t *self, ps_outbox_t *outbox)
-{
-    ps_op_t *op = NULL;
-
-    while ((op = TAILQ_FIRST(&self->unreported)) != NULL) {
-        TAILQ_REMOVE(&self->unreported, op, in_list);
-        if (!report(self, op, psd_status_text(op->status), outbox)) {
-            TAILQ_INSERT_HEAD(&self->unreported, op, in_list);
-            self->wake_ms = 0;
-            return;
-        }
-    }
 }

@@ -10,8 +10,9 @@
  *          sim_node.c   the shards, the job as the registry would tell it
  *          sim_client.c a session and the script that it follows
  *          sim_script.c what a seed makes the clients do
+ *          sim_slice.c  the bytes of its operations
  *          sim_check.c  values seen against the ledger of pushes
- *          sim_run.c    the loop
+ *          sim_run.c    the loop; sim_search.c many seeds
  * Units    virtual ms
  */
 #ifndef PS_TESTS_SIM_H
@@ -28,6 +29,7 @@
 
 #define SIM_SHARDS_MAX 3
 #define SIM_CLIENTS_MAX 10
+#define SIM_LINKS_MAX 6 /* of one client: every shard, old and new */
 #define SIM_WORKERS_MAX 4
 #define SIM_ROWS_MAX 24   /* of the table */
 #define SIM_OP_ROWS_MAX 6 /* of one operation */
@@ -115,7 +117,7 @@ typedef struct sim_client {
     sim_op_t *redo; /* owned; to be asked again */
     size_t n_redo;
     size_t redo_capacity;
-    uint64_t conn_of[SIM_SHARDS_MAX * 2]; /* by link */
+    uint64_t conn_of[SIM_LINKS_MAX]; /* by link */
     size_t n_links;
     uint64_t digest; /* of all bits pulled, in script order */
 } sim_client_t;
@@ -222,7 +224,14 @@ uint64_t sim_search(uint64_t first, uint64_t n, bool verbose);
 void PSD_PRINTF(2, 3) sim_fail(sim_t *sim, const char *format, ...);
 void PSD_PRINTF(2, 3) sim_trace(sim_t *sim, const char *format, ...);
 /* Stops the program: a mistake of the simulator itself. */
-void sim_need(bool condition, const char *what);
+_Noreturn void sim_stop(const char *what);
+static inline void
+sim_need(bool condition, const char *what)
+{
+    if (!condition) {
+        sim_stop(what);
+    }
+}
 
 /* sim_script.c */
 void sim_plan_make(uint64_t seed, sim_plan_t *ret_plan);
@@ -270,6 +279,13 @@ void sim_client_tick(sim_t *sim, uint32_t client);
 void sim_client_relinked(sim_t *sim, uint32_t client, uint64_t link);
 void sim_client_step(sim_t *sim, uint32_t client);
 void sim_client_kill(sim_t *sim, uint32_t client);
+
+/* sim_slice.c */
+/* The slice and the bytes of one operation; the caller destroys them. */
+ps_payload_t *sim_slice_make(const sim_t *sim,
+                             const sim_client_t *client,
+                             const sim_step_t *step,
+                             ps_slice_t *ret_slice);
 
 /* sim_check.c */
 /* What operation `at` of the client, a pull or pushpull, saw. */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/cursor.h"
 #include "sim.h"
 
 #define THINK_MS 30 /* most between two lines of a script */
@@ -123,7 +122,7 @@ perform(sim_t *sim, sim_client_t *client, const ps_outbox_t *outbox)
 
         if (effect->kind == PS_EFFECT_OPEN) {
             sim_need(effect->to == client->n_links &&
-                         effect->to < SIM_SHARDS_MAX * 2,
+                         effect->to < SIM_LINKS_MAX,
                      "links in order");
             client->n_links++;
             (void)sim_conn_new(sim, client->number, effect->to);
@@ -139,118 +138,6 @@ perform(sim_t *sim, sim_client_t *client, const ps_outbox_t *outbox)
         sim_fail(sim, "client %u is broken: %s", client->number, why);
     }
     plan_tick(sim, client);
-}
-
-static bool
-append_values(const sim_t *sim,
-              const sim_client_t *client,
-              const sim_step_t *step,
-              ps_buffer_t *values)
-{
-    uint32_t shared = sim->plan.n_clients;
-    bool fits = true;
-
-    for (uint32_t i = 0; i < step->n_rows; i++) {
-        for (uint32_t col = 0; col <= shared; col++) {
-            bool given =
-                col == client->number || (col == shared && step->layout != 3);
-            int64_t delta = given ? step->deltas[i] : 0;
-
-            if (!given && step->layout != 2) {
-                continue;
-            }
-            if (sim->plan.spec.type == PS_TYPE_I32) {
-                fits = fits && ps_buffer_i32(values, (int32_t)delta);
-            } else if (sim->plan.spec.type == PS_TYPE_I64) {
-                fits = fits && ps_buffer_i64(values, delta);
-            } else {
-                fits = fits && ps_buffer_f32(values, (float)delta * 0.37f);
-            }
-        }
-    }
-    return fits;
-}
-
-static bool
-append_index(const sim_t *sim,
-             const sim_client_t *client,
-             const sim_step_t *step,
-             ps_buffer_t *index)
-{
-    bool fits = true;
-
-    if (step->layout == 0) {
-        return ps_buffer_u32(index, client->number) &&
-               ps_buffer_u32(index, sim->plan.n_clients);
-    }
-    if (step->layout != 1) {
-        return true;
-    }
-    for (uint32_t i = 0; i < step->n_rows; i++) {
-        fits = fits && ps_buffer_u32(index, 2);
-    }
-    for (uint32_t i = 0; i < step->n_rows; i++) {
-        fits = fits && ps_buffer_u32(index, client->number) &&
-               ps_buffer_u32(index, sim->plan.n_clients);
-    }
-    return fits;
-}
-
-static void
-describe_push(const sim_t *sim, const sim_step_t *step, ps_slice_t *slice)
-{
-    uint32_t n_cols = step->layout == 0   ? 2
-                      : step->layout == 1 ? 0
-                      : step->layout == 2 ? sim->plan.n_clients + 1
-                                          : 1;
-
-    slice->n_cols = n_cols;
-    slice->n_values = (uint64_t)step->n_rows * (step->layout == 1 ? 2 : n_cols);
-    slice->layout = step->layout == 1 ? PS_LAYOUT_SPARSE : PS_LAYOUT_DENSE;
-    slice->cols = step->layout == 0   ? PS_COLS_LIST
-                  : step->layout == 3 ? PS_COLS_RANGE
-                                      : PS_COLS_ALL;
-}
-
-/* The slice and the bytes of one operation. */
-static ps_payload_t *
-make_slice(sim_t *sim,
-           const sim_client_t *client,
-           const sim_step_t *step,
-           ps_slice_t *ret_slice)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t keys = {0};
-    PSD_AUTO(ps_buffer_done) ps_buffer_t index = {0};
-    PSD_AUTO(ps_buffer_done) ps_buffer_t values = {0};
-    ps_payload_t *payload = NULL;
-    bool fits = true;
-
-    *ret_slice = (ps_slice_t){.rows = PS_ROWS_LIST,
-                              .type = sim->plan.spec.type,
-                              .n_rows = step->n_rows};
-    for (uint32_t i = 0; i < step->n_rows; i++) {
-        fits = fits &&
-               ps_buffer_u64(&keys, step->bad ? sim->plan.n_rows + 9
-                                              : sim->plan.keys[step->rows[i]]);
-    }
-    if (step->kind == SIM_PULL) {
-        ret_slice->layout =
-            step->layout % 2 == 1 ? PS_LAYOUT_SPARSE : PS_LAYOUT_DENSE;
-        ret_slice->n_cols = step->layout % 2 == 1 ? 0 : sim->plan.n_clients + 1;
-    } else {
-        describe_push(sim, step, ret_slice);
-        if (step->layout == 3) {
-            ret_slice->first_col = client->number;
-        }
-        fits = fits && append_index(sim, client, step, &index) &&
-               append_values(sim, client, step, &values);
-    }
-    payload = fits ? ps_payload_copy((ps_bytes_t){keys.data, keys.size},
-                                     (ps_bytes_t){index.data, index.size},
-                                     (ps_bytes_t){values.data, values.size})
-                   : NULL;
-    sim_need(payload != NULL, "memory for a slice");
-    return payload;
 }
 
 /* Starts one operation and writes it into the ledger. */
@@ -296,7 +183,7 @@ start_op(sim_t *sim,
         rc = ps_session_mark(client->session, sim->now_ms, SIM_TABLE, partition,
                              &worker, 0, &outbox, &number, NULL);
     } else {
-        payload = make_slice(sim, client, step, &slice);
+        payload = sim_slice_make(sim, client, step, &slice);
         rc = step->kind == SIM_PULL
                  ? ps_session_pull(client->session, sim->now_ms, SIM_TABLE,
                                    partition, &worker, &slice, payload,

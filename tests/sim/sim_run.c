@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One world from its seeds, and the search through many. */
+/* One world from its seeds. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,18 +10,15 @@
 #include "base/hash.h"
 #include "sim.h"
 
-#define EVENTS_MAX 2000000   /* of one world */
-#define PATIENCE_MS 60000    /* after the weather is calm, all must end in it */
-#define LOST_MS 500          /* most until a killed worker is declared lost */
-#define TRACE_LINES_MAX 2000 /* shown of a failing seed */
+#define EVENTS_MAX 2000000 /* of one world */
+#define PATIENCE_MS 60000  /* after the weather is calm, all must end in it */
+#define LOST_MS 500        /* most until a killed worker is declared lost */
 
-void
-sim_need(bool condition, const char *what)
+_Noreturn void
+sim_stop(const char *what)
 {
-    if (!condition) {
-        (void)fprintf(stderr, "the simulator needs %s\n", what);
-        abort();
-    }
+    (void)fprintf(stderr, "the simulator needs %s\n", what);
+    abort();
 }
 
 void
@@ -366,79 +363,4 @@ sim_run(uint64_t workload_seed,
     }
     done(sim);
     ps_free(sim);
-}
-
-/* Prints the last lines of a trace file. */
-static void
-print_end(FILE *trace)
-{
-    char line[512];
-    size_t n = 0;
-    size_t i = 0;
-
-    rewind(trace);
-    while (fgets(line, sizeof line, trace) != NULL) {
-        n++;
-    }
-    rewind(trace);
-    while (fgets(line, sizeof line, trace) != NULL) {
-        if (++i + TRACE_LINES_MAX > n) {
-            (void)fputs(line, stdout);
-        }
-    }
-}
-
-static void
-show(uint64_t seed, uint64_t weather, const char *violation)
-{
-    FILE *trace = tmpfile();
-    sim_result_t again;
-
-    (void)printf("seed %" PRIu64 ", weather %" PRIu64 ": %s\n", seed, weather,
-                 violation);
-    if (trace != NULL) {
-        sim_run(seed, weather, trace, &again);
-        print_end(trace);
-        (void)fclose(trace);
-    }
-    (void)printf("seed %" PRIu64 ", weather %" PRIu64 ": %s\n", seed, weather,
-                 violation);
-}
-
-uint64_t
-sim_search(uint64_t first, uint64_t n, bool verbose)
-{
-    uint64_t n_events = 0;
-    uint64_t n_pulls = 0;
-
-    for (uint64_t seed = first; seed < first + n; seed++) {
-        uint64_t other = seed + (UINT64_C(1) << 32);
-        sim_result_t result;
-        sim_result_t again;
-
-        sim_run(seed, seed, verbose ? stdout : NULL, &result);
-        n_events += result.n_events;
-        n_pulls += result.n_pulls;
-        if (result.failed) {
-            show(seed, seed, result.violation);
-            return seed;
-        }
-        if (!result.is_repeatable) {
-            continue;
-        }
-        sim_run(seed, other, NULL, &again);
-        if (!again.failed && again.digest != result.digest) {
-            again.failed = true;
-            (void)snprintf(again.violation, sizeof again.violation,
-                           "C2: other bits than in weather %" PRIu64, seed);
-        }
-        if (again.failed) {
-            show(seed, other, again.violation);
-            return seed;
-        }
-    }
-    (void)printf("%" PRIu64 " seeds from %" PRIu64 ": clean; %" PRIu64
-                 " events, %" PRIu64 " answers checked\n",
-                 n, first, n_events, n_pulls);
-    return UINT64_MAX;
 }
