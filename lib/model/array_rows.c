@@ -160,13 +160,16 @@ ps_array_rows_read(ps_array_rows_t *self,
 }
 
 void
-ps_array_rows_prefetch(const ps_array_rows_t *self, uint64_t row)
+ps_array_rows_prefetch(const ps_array_rows_t *self,
+                       uint64_t row,
+                       bool with_state)
 {
-    size_t offset =
-        (row - self->first_row) * self->shape.width * self->shape.value_size;
+    size_t size = self->shape.value_size;
+    size_t offset = (row - self->first_row) * self->shape.width * size;
 
     __builtin_prefetch(self->values.data + offset);
-    if (self->state.data != NULL) {
-        __builtin_prefetch(self->state.data + offset);
+    for (uint32_t k = 0; with_state && k < self->shape.n_states; k++) {
+        __builtin_prefetch(self->state.data + k * self->state_stride * size +
+                           offset);
     }
 }

@@ -42,5 +42,7 @@ void ps_array_rows_read(ps_array_rows_t *self,
                         size_t n,
                         uint8_t *ret_values);
 /* Asks the processor for the beginning of a row. */
-void ps_array_rows_prefetch(const ps_array_rows_t *self, uint64_t row);
+void ps_array_rows_prefetch(const ps_array_rows_t *self,
+                            uint64_t row,
+                            bool with_state);
 #endif

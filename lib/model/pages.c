@@ -53,6 +53,14 @@ ps_pages_init(ps_pages_t *self, size_t size)
 }
 
 void
+ps_pages_will_fill(ps_pages_t *self)
+{
+    if (self->block == NULL && self->data != NULL) {
+        (void)madvise(self->data, self->size, MADV_HUGEPAGE); /* a hint */
+    }
+}
+
+void
 ps_pages_done(ps_pages_t *self)
 {
     if (self->block != NULL) {

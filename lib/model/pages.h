@@ -24,6 +24,9 @@ typedef struct ps_pages {
 
 /* size > 0. false: no memory, nothing changed. */
 PSD_MUST_CHECK bool ps_pages_init(ps_pages_t *self, size_t size);
+/* Says that all of the block will be used soon, so that it may as well come in
+ * huge pages: random reads then walk far fewer page tables. */
+void ps_pages_will_fill(ps_pages_t *self);
 /* Takes a zeroed struct too, and leaves one. */
 void ps_pages_done(ps_pages_t *self);
 #endif

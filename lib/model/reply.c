@@ -71,7 +71,7 @@ ps_store_prefetch(const ps_store_t *self,
         uint64_t row = ps_slice_row(want, rows, j);
 
         if (self->is_array) {
-            ps_array_rows_prefetch(&self->array, row);
+            ps_array_rows_prefetch(&self->array, row, false);
         } else {
             ps_row_index_prefetch(&self->indexed.index, row);
         }

@@ -94,6 +94,7 @@ grow(ps_row_index_t *self)
     if (!ps_pages_init(&larger, n * sizeof(ps_row_bucket_t))) {
         return false;
     }
+    ps_pages_will_fill(&larger); /* hashed keys touch it everywhere */
     self->old = self->now;
     self->now = larger;
     self->n_copied = 0;

@@ -173,7 +173,7 @@ apply_array(ps_store_t *self,
         if (deltas.n_rows + AHEAD <= slice->n_rows) {
             ps_array_rows_prefetch(
                 &self->array,
-                ps_slice_row(slice, payload, deltas.n_rows + AHEAD - 1));
+                ps_slice_row(slice, payload, deltas.n_rows + AHEAD - 1), true);
         }
         apply_array_row(self, &deltas);
     }
