@@ -228,7 +228,7 @@ refuse(const ps_key_t *key,
     }
     return psd_error_set(err, PSD_CONFIG, "%s: %s is %s; allowed: %s",
                          ps_origin_print(origin, key, place, sizeof place),
-                         key->path, ps_log_quote(text, shown, sizeof shown),
+                         key->path, ps_config_show(text, shown, sizeof shown),
                          (const char *)allowed.data);
 }
 

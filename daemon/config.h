@@ -92,6 +92,9 @@ const ps_key_t *ps_config_key(ps_key_id_t id);
 #define PS_KEY_ENV_SIZE 64
 /* The name of its variable: "PSD_LIMITS_CHUNK_BYTES". Returns ret. */
 const char *ps_key_env(const ps_key_t *self, char ret[PS_KEY_ENV_SIZE]);
+/* What somebody typed, for an error: in quotes, cut to fit, control characters
+ * as '?'. Returns ret. */
+const char *ps_config_show(const char *text, char *ret, size_t size);
 /* What a value of this key may be: "1 .. 256 threads". Appended; false: no
  * memory. */
 PSD_MUST_CHECK bool ps_key_allowed(const ps_key_t *key, ps_buffer_t *buffer);

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/log.h"
+
 #define ROOT(path, kind, member, unit, min, max, fallback, reload, help) \
     {PS_KEY_##member,                                                    \
      PS_KEY_KIND_##kind,                                                 \
@@ -52,6 +54,18 @@ ps_key_env(const ps_key_t *self, char ret[PS_KEY_ENV_SIZE])
             *at = '_';
         } else if (*at >= 'a' && *at <= 'z') {
             *at = (char)(*at - 'a' + 'A');
+        }
+    }
+    return ret;
+}
+
+const char *
+ps_config_show(const char *text, char *ret, size_t size)
+{
+    (void)ps_log_quote(text, ret, size);
+    for (char *at = ret; *at != '\0'; at++) {
+        if ((unsigned char)*at < ' ' || *at == 0x7f) {
+            *at = '?';
         }
     }
     return ret;

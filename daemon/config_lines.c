@@ -125,7 +125,7 @@ refuse_word(walk_t *self, const char *section)
     char shown[SHOWN_MAX];
     bool printed = true;
 
-    (void)ps_log_quote(scalar(self), shown, sizeof shown);
+    (void)ps_config_show(scalar(self), shown, sizeof shown);
     if (near != NULL) {
         return psd_error_set(self->err, PSD_CONFIG,
                              "%s:%u: unknown key %s; did you mean %s%s%s?",

@@ -41,13 +41,24 @@ is_host_text(const char *text, size_t length)
     return length > 0 && strspn(text, LETTERS) == length;
 }
 
+static bool
+has_control(const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text < ' ' || *text == 0x7f) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool
 ps_endpoint_is_valid(const char *text)
 {
     const char *colon = NULL;
     uint64_t port = 0;
 
-    if (strlen(text) > PS_ENDPOINT_MAX) {
+    if (strlen(text) > PS_ENDPOINT_MAX || has_control(text)) {
         return false;
     }
     if (has_prefix(text, IPC)) {

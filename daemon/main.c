@@ -30,7 +30,7 @@ refuse_join(const char *url, psd_error_t *err)
         return psd_error_set(err, PSD_CONFIG,
                              "--join: %s is no address; allowed: "
                              "tcp://HOST:PORT, ipc://PATH",
-                             ps_log_quote(url, shown, sizeof shown));
+                             ps_config_show(url, shown, sizeof shown));
     }
     return psd_error_set(err, PSD_UNSUPPORTED,
                          "joining a cluster is not in this version (--join %s)",

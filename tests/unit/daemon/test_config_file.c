@@ -367,3 +367,10 @@ Test(config_file, the_reference_has_every_key_with_its_default_and_bounds)
     }
     ps_config_done(&defaults);
 }
+
+/* A carriage return in a quoted value once came out raw in the error. */
+Test(config_file, control_characters_of_a_value_are_not_repeated)
+{
+    ASSERT_BAD("shards: \"a\\r\\e[1mb\"\n",
+               "f.yaml:1: shards is \"a??[1mb\"; allowed: 1 .. 256 threads");
+}

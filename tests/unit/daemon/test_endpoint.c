@@ -27,7 +27,8 @@ Test(endpoint, others_are_refused)
         "tcp://a:",   "tcp://a:65536",  "tcp://a:-1",   "tcp://a b:1",
         "tcp://a:1 ", "tcp://a/b:1",    "tcp://[::1:1", "tcp://[]:1",
         "ipc://",     "inproc://x",     "http://a:1",   "127.0.0.1:7171",
-        "TCP://a:1",  "tcp://a;eth0:1", "tcp://[zz]:1", "udp://a:1"};
+        "TCP://a:1",  "tcp://a;eth0:1", "tcp://[zz]:1", "udp://a:1",
+        "ipc://a\ab"};
     char long_path[200];
 
     for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {

@@ -1,0 +1,694 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of the daemon: how it starts, refuses to start, reads its settings
+ * again, stops, and what it knows after a restart. */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "support/check.h"
+#include "support/daemon.h"
+#include "support/zmtp.h"
+
+/* The settings that a test adds to. */
+#define BASE      \
+    "shards: 2\n" \
+    "workers: {heartbeat_ms: 50, lost_after_ms: 400}\n"
+#define REPLY_SIZE 65536
+#define WAIT_STEPS 4000 /* of 5 ms */
+
+static char reply[REPLY_SIZE];
+
+/* ---- helpers ---- */
+
+static void
+step(void)
+{
+    const struct timespec span = {.tv_nsec = 5000000L};
+
+    (void)nanosleep(&span, NULL);
+}
+
+/* The text of DIR/NAME. */
+static bool
+read_file(const daemon_t *d, const char *name, char *ret, size_t size)
+{
+    char path[PATH_MAX];
+    FILE *file = NULL;
+    size_t n = 0;
+
+    (void)snprintf(path, sizeof path, "%.3000s/%s", d->dir.path, name);
+    file = fopen(path, "re");
+    if (file == NULL) {
+        return false;
+    }
+    n = fread(ret, 1, size - 1, file);
+    ret[n] = '\0';
+    (void)fclose(file);
+    return true;
+}
+
+static bool
+write_file(const daemon_t *d, const char *name, const char *text)
+{
+    char path[PATH_MAX];
+    FILE *file = NULL;
+
+    (void)snprintf(path, sizeof path, "%.3000s/%s", d->dir.path, name);
+    file = fopen(path, "we");
+    return file != NULL && fputs(text, file) >= 0 && fclose(file) == 0;
+}
+
+static bool
+log_has(const daemon_t *d, const char *part)
+{
+    static char log[262144];
+
+    return read_file(d, "log", log, sizeof log) && strstr(log, part) != NULL;
+}
+
+/* Waits until the log has that. */
+static bool
+wait_log(const daemon_t *d, const char *part)
+{
+    for (int i = 0; i < WAIT_STEPS; i++) {
+        if (log_has(d, part)) {
+            return true;
+        }
+        step();
+    }
+    (void)fprintf(stderr, "the log never had: %s\n", part);
+    return false;
+}
+
+/* Runs psd with these words to its end; what it wrote goes to ret_text.
+ * Returns the exit code; -1 when it did not exit. */
+static int
+run_psd(const char *const *words, char *ret_text, size_t size)
+{
+    const char *program = getenv("PSD_PROGRAM");
+    int ends[2];
+    int status = 0;
+    size_t n = 0;
+    pid_t pid = 0;
+
+    ret_text[0] = '\0';
+    if (program == NULL || pipe2(ends, O_CLOEXEC) != 0) {
+        return -1;
+    }
+    (void)fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        (void)dup2(ends[1], STDOUT_FILENO);
+        (void)dup2(ends[1], STDERR_FILENO);
+        (void)execv(program, (char *const *)(uintptr_t)words);
+        _exit(127);
+    }
+    (void)close(ends[1]);
+    while (n < size - 1) {
+        ssize_t got = read(ends[0], ret_text + n, size - 1 - n);
+
+        if (got <= 0) {
+            break;
+        }
+        n += (size_t)got;
+    }
+    ret_text[n] = '\0';
+    (void)close(ends[0]);
+    if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status)) {
+        return -1;
+    }
+    return WEXITSTATUS(status);
+}
+
+/* psd with these words ends with that code, saying that. */
+#define CHECK_RUN(code, part, ...)                                         \
+    do {                                                                   \
+        static char said[65536];                                           \
+        int got = run_psd((const char *const[]){"psd", __VA_ARGS__, NULL}, \
+                          said, sizeof said);                              \
+        if (got != (code) || strstr(said, part) == NULL) {                 \
+            (void)fprintf(stderr,                                          \
+                          "%s:%d: exit %d, wanted %d and \"%s\": %s\n",    \
+                          __FILE__, __LINE__, got, code, part, said);      \
+            return false;                                                  \
+        }                                                                  \
+    } while (0)
+
+/* A session on the control port. */
+typedef struct control {
+    int fd;
+    unsigned long long session;
+    unsigned id; /* of the next request */
+} control_t;
+
+static bool
+control_open(control_t *c, const daemon_t *d, unsigned client)
+{
+    char request[256];
+    const char *at = NULL;
+
+    *c = (control_t){.fd = zmtp_connect(d->control), .id = 2};
+    CHECK(c->fd >= 0);
+    (void)snprintf(request, sizeof request,
+                   "{\"v\":1,\"id\":1,\"op\":\"hello\",\"versions\":[1,1],"
+                   "\"client\":\"00000000-0000-4000-8000-%012u\"}",
+                   client);
+    CHECK(zmtp_ask(c->fd, request, reply, sizeof reply));
+    at = strstr(reply, "\"session\":");
+    CHECK(at != NULL);
+    c->session = strtoull(at + 10, NULL, 10);
+    return true;
+}
+
+static void
+control_close(control_t *c)
+{
+    if (c->fd >= 0) {
+        (void)close(c->fd);
+    }
+    c->fd = -1;
+}
+
+/* Sends op with its fields (",\"a\":1" or ""); does not wait. */
+static bool
+control_post(control_t *c, const char *op, const char *fields)
+{
+    char request[1024];
+
+    (void)snprintf(request, sizeof request,
+                   "{\"v\":1,\"id\":%u,\"session\":%llu,\"op\":\"%s\"%s}",
+                   c->id++, c->session, op, fields);
+    return zmtp_send(c->fd, 0, request, strlen(request));
+}
+
+/* The answer, in `reply`, has that. */
+static bool
+answer_has(const control_t *c, const char *part)
+{
+    size_t size = 0;
+
+    if (!zmtp_receive(c->fd, reply, sizeof reply, &size)) {
+        (void)fprintf(stderr, "no answer\n");
+        return false;
+    }
+    if (strstr(reply, part) == NULL) {
+        (void)fprintf(stderr, "wanted %s in: %.2000s\n", part, reply);
+        return false;
+    }
+    return true;
+}
+
+static bool
+control_ask(control_t *c, const char *op, const char *fields, const char *part)
+{
+    return control_post(c, op, fields) && answer_has(c, part);
+}
+
+/* ---- the command line ---- */
+
+static bool
+words_that_only_print(void)
+{
+    CHECK_RUN(0, "examples:\n", "--help");
+    CHECK_RUN(0, "psd ", "--version");
+    CHECK_RUN(0, "limits:\n", "--print-config");
+    CHECK_RUN(0, "configuration ok", "--check-config");
+    return true;
+}
+
+static bool
+words_that_are_wrong(void)
+{
+    CHECK_RUN(2, "psd: E5001 unknown option --shrads; did you mean --shards?",
+              "--shrads", "2");
+    CHECK_RUN(2, "psd: E5001 --shards wants N", "--shards");
+    CHECK_RUN(2, "psd: E5002 --shards: shards is \"0\"; allowed: 1 .. 256",
+              "--shards", "0");
+    CHECK_RUN(2, "psd: E5002 no/such.yaml: cannot be opened", "--config",
+              "no/such.yaml");
+    CHECK_RUN(2, "psd: E1006 joining a cluster is not in this version",
+              "--join", "tcp://127.0.0.1:7171");
+    CHECK_RUN(2, "psd: E5002 --join: \"somewhere\" is no address", "--join",
+              "somewhere");
+    CHECK_RUN(2, "security.allow_plaintext: true", "--listen",
+              "tcp://0.0.0.0:0");
+    return true;
+}
+
+static bool
+a_wrong_file_is_told_with_its_line(daemon_t *d)
+{
+    char path[PATH_MAX];
+
+    (void)snprintf(path, sizeof path, "%.3000s/bad.yaml", d->dir.path);
+    CHECK(write_file(d, "bad.yaml",
+                     "log:\n  level: info\nlimits:\n  "
+                     "chunk_bites: 1MiB\n"));
+    CHECK_RUN(2,
+              "bad.yaml:4: unknown key \"chunk_bites\"; did you mean "
+              "limits.chunk_bytes?",
+              "--config", path, "--check-config");
+    CHECK(write_file(d, "bad.yaml", "limits:\n  chunk_bytes: 1\n"));
+    CHECK_RUN(2,
+              "bad.yaml:2: limits.chunk_bytes is \"1\"; allowed: 4096 .. "
+              "67108864 bytes",
+              "--config", path);
+    return true;
+}
+
+/* ---- start ---- */
+
+static bool
+it_starts_and_says_where(daemon_t *d)
+{
+    char text[8192];
+    char path[PATH_MAX];
+    control_t c = {.fd = -1};
+
+    CHECK(read_file(d, "data/endpoints.json", text, sizeof text));
+    CHECK(strstr(text, "\"node\":\"") != NULL);
+    CHECK(strstr(text, "\"incarnation\":") != NULL);
+    CHECK(strstr(text, "\"shards\":[\"tcp://127.0.0.1:") != NULL);
+    CHECK(strstr(text, "\"http\":") != NULL);
+    CHECK(strncmp(d->control, "tcp://127.0.0.1:", 16) == 0);
+    CHECK(strcmp(d->control, "tcp://127.0.0.1:0") != 0);
+    CHECK(strncmp(d->ipc, "ipc:///", 7) == 0);
+    (void)snprintf(path, sizeof path, "%s", d->ipc + 6);
+    CHECK(access(path, F_OK) == 0);
+
+    /* The first line of the log has the addresses. */
+    CHECK(read_file(d, "log", text, sizeof text));
+    CHECK(strncmp(text, "info listening control=tcp://127.0.0.1:", 39) == 0);
+    CHECK(strstr(text, d->control) < strchr(text, '\n'));
+    CHECK(strstr(text, d->ipc) < strchr(text, '\n'));
+
+    CHECK(control_open(&c, d, 1));
+    CHECK(control_ask(&c, "cluster_status", "", "\"healthy\":true"));
+    CHECK(control_ask(&c, "node_list", "", "\"state\":\"up\""));
+    CHECK(control_ask(&c, "cluster_events", "", "\"kind\":"));
+    control_close(&c);
+    return true;
+}
+
+static bool
+it_cannot_start_where_another_is(daemon_t *d)
+{
+    char data[PATH_MAX];
+    char other[PATH_MAX];
+
+    (void)snprintf(data, sizeof data, "%.3000s/data", d->dir.path);
+    (void)snprintf(other, sizeof other, "%.3000s/other", d->dir.path);
+    CHECK_RUN(1, d->control, "--data-dir", other, "--listen", d->control);
+    CHECK_RUN(1, "ddress already in use", "--data-dir", other, "--listen",
+              d->control);
+    /* The same data directory: the pid of the one that has it is named. */
+    {
+        char pid[32];
+
+        (void)snprintf(pid, sizeof pid, "%ld", (long)d->pid);
+        CHECK_RUN(1, pid, "--data-dir", data, "--listen", "tcp://127.0.0.1:0");
+    }
+    return true;
+}
+
+static bool
+it_refuses_what_is_not_its_own(daemon_t *d)
+{
+    char data[PATH_MAX];
+    char garbage[PATH_MAX];
+    char file[PATH_MAX];
+    char path[PATH_MAX];
+
+    (void)snprintf(data, sizeof data, "%.3000s/data", d->dir.path);
+    (void)snprintf(garbage, sizeof garbage, "%.3000s/garbage", d->dir.path);
+    (void)snprintf(file, sizeof file, "%.3000s/file", d->dir.path);
+    CHECK(write_file(d, "cluster.yaml", "cluster: {name: other}\n"));
+    (void)snprintf(path, sizeof path, "%.3000s/cluster.yaml", d->dir.path);
+    CHECK_RUN(6, "belongs to cluster \"psd\", cluster.name is \"other\"",
+              "--data-dir", data, "--listen", "tcp://127.0.0.1:0", "--config",
+              path);
+    CHECK(write_file(d, "node.yaml", "node: {name: someone}\n"));
+    (void)snprintf(path, sizeof path, "%.3000s/node.yaml", d->dir.path);
+    CHECK_RUN(6, "node.name is \"someone\"", "--data-dir", data, "--listen",
+              "tcp://127.0.0.1:0", "--config", path);
+
+    CHECK(mkdir(garbage, 0700) == 0);
+    CHECK(write_file(d, "garbage/registry.db",
+                     "this was never a registry, it is only some text that "
+                     "somebody put here\n"));
+    CHECK_RUN(6, "registry.db", "--data-dir", garbage, "--listen",
+              "tcp://127.0.0.1:0");
+    CHECK(write_file(d, "file", "a file\n"));
+    CHECK_RUN(1, "a file is in the way", "--data-dir", file, "--listen",
+              "tcp://127.0.0.1:0");
+    return true;
+}
+
+/* ---- signals ---- */
+
+static bool
+hup_reads_the_settings_again(daemon_t *d)
+{
+    CHECK(write_file(d, "psd.yaml",
+                     BASE "log: {level: debug}\nlimits: {tables: 1}\n"));
+    CHECK(kill(d->pid, SIGHUP) == 0);
+    CHECK(wait_log(d, "info reloaded restart_needed=0"));
+    {
+        control_t c = {.fd = -1};
+
+        CHECK(control_open(&c, d, 20));
+        CHECK(control_ask(&c, "table_create",
+                          ",\"spec\":{\"name\":\"one\",\"rows\":10}",
+                          "\"status\":\"OK\""));
+        CHECK(control_ask(&c, "table_create",
+                          ",\"spec\":{\"name\":\"two\",\"rows\":10}",
+                          "limits.tables, which is 1"));
+        CHECK(control_ask(&c, "table_drop", ",\"name\":\"one\"",
+                          "\"dropped\":true"));
+        control_close(&c);
+    }
+    /* A line of level debug, which were not there before. */
+    CHECK(wait_log(d, "debug request_refused"));
+
+    CHECK(write_file(d, "psd.yaml", BASE "limits:\n  sessions: 99\n"));
+    CHECK(kill(d->pid, SIGHUP) == 0);
+    CHECK(wait_log(d, "warn restart_needed key=limits.sessions"));
+    CHECK(wait_log(d, "info reloaded restart_needed=1"));
+
+    CHECK(write_file(d, "psd.yaml", BASE "limits:\n  sessions: many\n"));
+    CHECK(kill(d->pid, SIGHUP) == 0);
+    CHECK(wait_log(d, "error reload_failed"));
+    CHECK(wait_log(d, "psd.yaml:4: limits.sessions"));
+    CHECK(write_file(d, "psd.yaml", BASE));
+    return true;
+}
+
+static bool
+term_stops_cleanly(daemon_t *d)
+{
+    char path[PATH_MAX];
+    control_t c = {.fd = -1};
+
+    CHECK(control_open(&c, d, 30));
+    CHECK(control_ask(&c, "job_join",
+                      ",\"job\":\"j\",\"worker\":0,\"workers\":2,"
+                      "\"max_delay\":0",
+                      "\"status\":\"OK\""));
+    CHECK(control_post(&c, "barrier",
+                       ",\"job\":\"j\",\"worker\":0,\"number\":1,"
+                       "\"timeout_ms\":60000"));
+    /* It waits; `why` on another connection knows it. */
+    {
+        control_t other = {.fd = -1};
+        bool seen = false;
+
+        CHECK(control_open(&other, d, 31));
+        for (int i = 0; i < WAIT_STEPS && !seen; i++) {
+            CHECK(control_ask(&other, "why", ",\"job\":\"j\"", "\"waiters\""));
+            seen = strstr(reply, "\"kind\":\"barrier\"") != NULL;
+        }
+        CHECK(seen);
+        CHECK(strstr(reply, "worker 1 (not joined yet)") != NULL);
+        control_close(&other);
+    }
+    CHECK(kill(d->pid, SIGTERM) == 0);
+    /* Who waits is answered before the end. */
+    CHECK(answer_has(&c, "\"status\":\"STOPPING\""));
+    control_close(&c);
+    {
+        int status = 0;
+
+        CHECK(waitpid(d->pid, &status, 0) == d->pid);
+        d->pid = 0;
+        CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    }
+    CHECK(log_has(d, "info stopped"));
+    (void)snprintf(path, sizeof path, "%.3000s/data/endpoints.json",
+                   d->dir.path);
+    CHECK(access(path, F_OK) != 0);
+    (void)snprintf(path, sizeof path, "%.3000s/data/psd.ipc", d->dir.path);
+    CHECK(access(path, F_OK) != 0);
+    return true;
+}
+
+/* A peer that never reads keeps answers in the queue, so that a clean stop
+ * takes as long as the sockets linger. */
+static bool
+a_second_term_stops_at_once(daemon_t *d)
+{
+    static const char REQUEST[] = "{\"v\":1,\"id\":1,\"op\":\"nothing\"}";
+    static char many[1 << 20];
+    size_t used = 0;
+    int status = 0;
+    int fd = zmtp_dial(d->control, 4096);
+
+    CHECK(fd >= 0 && zmtp_shake(fd, NULL));
+    while (used + sizeof REQUEST + 1 < sizeof many) {
+        many[used++] = 0;
+        many[used++] = (char)(sizeof REQUEST - 1);
+        memcpy(many + used, REQUEST, sizeof REQUEST - 1);
+        used += sizeof REQUEST - 1;
+    }
+    for (int i = 0; i < 4; i++) {
+        CHECK(zmtp_write(fd, many, used));
+    }
+    CHECK(kill(d->pid, SIGTERM) == 0);
+    CHECK(wait_log(d, "info stopping signal=TERM"));
+    /* The signal's own meaning is back shortly after that line. */
+    for (int i = 0; i < WAIT_STEPS && waitpid(d->pid, &status, WNOHANG) == 0;
+         i++) {
+        (void)kill(d->pid, SIGTERM);
+        step();
+    }
+    d->pid = 0;
+    (void)close(fd);
+    CHECK((WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) ||
+          (WIFEXITED(status) && WEXITSTATUS(status) == 0));
+    return true;
+}
+
+/* ---- restart ---- */
+
+static bool
+after_a_restart_tables_are_known_and_rows_lost(daemon_t *d)
+{
+    control_t c = {.fd = -1};
+    unsigned long long old = 0;
+
+    CHECK(control_open(&c, d, 40));
+    old = c.session;
+    CHECK(control_ask(&c, "table_create",
+                      ",\"spec\":{\"name\":\"kept\",\"rows\":1000,\"cols\":3}",
+                      "\"rows_lost\":false"));
+    CHECK(control_ask(&c, "job_join",
+                      ",\"job\":\"old\",\"worker\":0,\"workers\":1,"
+                      "\"max_delay\":2",
+                      "\"joins\":1"));
+    control_close(&c);
+    CHECK(daemon_end(d, SIGKILL));
+    CHECK(daemon_restart(d));
+    CHECK(wait_log(d, "warn rows_lost table=kept"));
+
+    CHECK(control_open(&c, d, 41));
+    CHECK(c.session > old);
+    CHECK(control_ask(&c, "table_inspect", ",\"name\":\"kept\"",
+                      "\"rows_lost\":true"));
+    CHECK(strstr(reply, "\"hint\":") != NULL);
+    CHECK(strstr(reply, "\"rows\":1000,\"cols\":3") != NULL);
+    CHECK(control_ask(&c, "cluster_status", "", "\"healthy\":false"));
+    CHECK(control_ask(&c, "worker_list", ",\"job\":\"old\"",
+                      "\"state\":\"lost\""));
+    CHECK(control_ask(&c, "why", ",\"job\":\"old\"",
+                      "worker 0 was lost at clock 0, when the node was "
+                      "restarted"));
+    /* A session of the last start is told that its rows are gone. */
+    c.session = old;
+    CHECK(control_ask(&c, "table_list", "", "\"status\":\"ROWS_LOST\""));
+    c.session = old + 100000;
+    CHECK(control_ask(&c, "table_list", "", "\"status\":\"NO_SESSION\""));
+    control_close(&c);
+
+    CHECK(control_open(&c, d, 42));
+    CHECK(control_ask(&c, "table_drop", ",\"name\":\"kept\"", "\"OK\""));
+    CHECK(control_ask(&c, "cluster_status", "", "\"healthy\":true"));
+    control_close(&c);
+    return true;
+}
+
+/* ---- jobs ---- */
+
+static bool
+a_repeated_request_is_answered_as_the_first(daemon_t *d)
+{
+    static char first[REPLY_SIZE];
+    control_t c = {.fd = -1};
+
+    CHECK(control_open(&c, d, 50));
+    CHECK(control_ask(&c, "table_create",
+                      ",\"spec\":{\"name\":\"once\",\"rows\":10}", "\"OK\""));
+    memcpy(first, reply, sizeof first);
+    c.id--;
+    CHECK(control_ask(&c, "table_create",
+                      ",\"spec\":{\"name\":\"once\",\"rows\":10}", "\"OK\""));
+    CHECK(strcmp(first, reply) == 0);
+    CHECK(control_ask(&c, "table_create",
+                      ",\"spec\":{\"name\":\"once\",\"rows\":10}",
+                      "\"TABLE_EXISTS\""));
+    CHECK(control_ask(&c, "job_join",
+                      ",\"job\":\"r\",\"worker\":0,\"workers\":1,"
+                      "\"max_delay\":0",
+                      "\"joins\":1"));
+    memcpy(first, reply, sizeof first);
+    c.id--;
+    CHECK(control_ask(&c, "job_join",
+                      ",\"job\":\"r\",\"worker\":0,\"workers\":1,"
+                      "\"max_delay\":0",
+                      "\"joins\":1"));
+    CHECK(strcmp(first, reply) == 0);
+    CHECK(control_ask(&c, "job_join",
+                      ",\"job\":\"r\",\"worker\":0,\"workers\":1,"
+                      "\"max_delay\":0",
+                      "\"WORKER_EXISTS\""));
+    CHECK(control_ask(&c, "job_leave",
+                      ",\"job\":\"r\",\"worker\":0,\"member\":0", "\"OK\""));
+    CHECK(control_ask(&c, "job_list", "", "\"state\":\"finished\""));
+    CHECK(control_ask(&c, "table_drop", ",\"name\":\"once\"", "\"OK\""));
+    /* The same client says hello again, as after a lost answer. */
+    {
+        control_t again = {.fd = -1};
+
+        CHECK(control_open(&again, d, 50));
+        CHECK(again.session == c.session);
+        control_close(&again);
+    }
+    control_close(&c);
+    return true;
+}
+
+static bool
+a_barrier_opens_for_all_or_names_who_is_missing(daemon_t *d)
+{
+    control_t a = {.fd = -1};
+    control_t b = {.fd = -1};
+
+    CHECK(control_open(&a, d, 60));
+    CHECK(control_open(&b, d, 61));
+    CHECK(control_ask(&a, "job_join",
+                      ",\"job\":\"b\",\"worker\":0,\"workers\":2,"
+                      "\"max_delay\":0",
+                      "\"OK\""));
+    CHECK(control_ask(&a, "barrier",
+                      ",\"job\":\"b\",\"worker\":0,\"number\":1,"
+                      "\"timeout_ms\":50",
+                      "\"status\":\"DEADLINE\""));
+    CHECK(strstr(reply, "worker 1 (not joined yet)") != NULL);
+    CHECK(control_ask(&b, "job_join",
+                      ",\"job\":\"b\",\"worker\":1,\"workers\":2,"
+                      "\"max_delay\":0",
+                      "\"OK\""));
+    CHECK(control_ask(&a, "barrier",
+                      ",\"job\":\"b\",\"worker\":0,\"number\":2,"
+                      "\"timeout_ms\":50",
+                      "worker 1 at clock 0"));
+    CHECK(control_post(&a, "barrier",
+                       ",\"job\":\"b\",\"worker\":0,\"number\":3,"
+                       "\"timeout_ms\":60000"));
+    CHECK(control_ask(&b, "barrier",
+                      ",\"job\":\"b\",\"worker\":1,\"number\":1,"
+                      "\"timeout_ms\":60000",
+                      "\"status\":\"OK\""));
+    CHECK(answer_has(&a, "\"status\":\"OK\""));
+    /* A worker that leaves is waited for no more. */
+    CHECK(control_post(&a, "barrier",
+                       ",\"job\":\"b\",\"worker\":0,\"number\":4,"
+                       "\"timeout_ms\":60000"));
+    CHECK(control_ask(&b, "job_leave",
+                      ",\"job\":\"b\",\"worker\":1,\"member\":0", "\"OK\""));
+    CHECK(answer_has(&a, "\"status\":\"OK\""));
+    /* A job that is stopped lets nobody wait. */
+    CHECK(control_ask(&a, "job_leave",
+                      ",\"job\":\"b\",\"worker\":0,\"member\":0", "\"OK\""));
+    control_close(&a);
+    control_close(&b);
+    return true;
+}
+
+static bool
+a_silent_worker_is_lost_and_named(daemon_t *d)
+{
+    control_t a = {.fd = -1};
+    bool lost = false;
+
+    CHECK(control_open(&a, d, 70));
+    CHECK(control_ask(&a, "job_join",
+                      ",\"job\":\"s\",\"worker\":0,\"workers\":2,"
+                      "\"max_delay\":0",
+                      "\"OK\""));
+    CHECK(control_ask(&a, "job_join",
+                      ",\"job\":\"s\",\"worker\":1,\"workers\":2,"
+                      "\"max_delay\":0",
+                      "\"OK\""));
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"s\",\"worker\":1,\"clock\":7", "\"OK\""));
+    for (int i = 0; i < WAIT_STEPS && !lost; i++) {
+        CHECK(control_ask(&a, "heartbeat",
+                          ",\"job\":\"s\",\"worker\":0,\"clock\":3",
+                          "\"status\":\"OK\""));
+        CHECK(control_ask(&a, "why", ",\"job\":\"s\"", "\"text\""));
+        lost = strstr(reply, "worker 1 was lost") != NULL;
+        step();
+    }
+    CHECK(lost);
+    CHECK(strstr(reply, "at clock 7, after ") != NULL);
+    CHECK(strstr(reply, "nobody waits; worker 0 is computing") != NULL);
+    CHECK(log_has(d, "warn worker_lost job=s"));
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"s\",\"worker\":1,\"clock\":8",
+                      "\"status\":\"WORKER_LOST\""));
+    CHECK(control_ask(&a, "clock_inspect", ",\"job\":\"s\"",
+                      "\"state\":\"lost\""));
+    CHECK(control_ask(&a, "job_stop", ",\"job\":\"s\"", "\"OK\""));
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"s\",\"worker\":0,\"clock\":3",
+                      "\"state\":\"stopped\""));
+    control_close(&a);
+    return true;
+}
+
+/* ---- all ---- */
+
+#define RUN(call)                                                          \
+    do {                                                                   \
+        if (good) {                                                        \
+            good = (call);                                                 \
+            (void)fprintf(stderr, "%s %s\n", good ? "ok" : "FAIL", #call); \
+        }                                                                  \
+    } while (0)
+
+int
+main(void)
+{
+    daemon_t d = {.pid = 0};
+    bool good = true;
+
+    RUN(words_that_only_print());
+    RUN(words_that_are_wrong());
+    good = good && daemon_start(&d, BASE);
+    RUN(it_starts_and_says_where(&d));
+    RUN(a_wrong_file_is_told_with_its_line(&d));
+    RUN(it_cannot_start_where_another_is(&d));
+    RUN(a_repeated_request_is_answered_as_the_first(&d));
+    RUN(a_barrier_opens_for_all_or_names_who_is_missing(&d));
+    RUN(a_silent_worker_is_lost_and_named(&d));
+    RUN(after_a_restart_tables_are_known_and_rows_lost(&d));
+    RUN(hup_reads_the_settings_again(&d));
+    RUN(term_stops_cleanly(&d));
+    RUN(it_refuses_what_is_not_its_own(&d));
+    RUN(daemon_restart(&d));
+    RUN(a_second_term_stops_at_once(&d));
+    daemon_drop(&d, !good);
+    return good ? 0 : 1;
+}
