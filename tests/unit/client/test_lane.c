@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The order in which calls go to a partition. The client here has a session
+ * but no sockets: what is sent is read from the session's pending operations,
+ * one at a time, because the credits are one request. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "client/ticket.h"
+
+typedef struct fixture {
+    psd_client_t client;
+    ps_ticket_t *ticket;
+} fixture_t;
+
+static void
+set_up(fixture_t *f)
+{
+    const ps_session_args_t args = {.session = 1, .resend_ms = 100};
+    ps_route_t route = {.epoch = 1, .incarnation = 1};
+
+    *f = (fixture_t){.ticket = NULL};
+    TAILQ_INIT(&f->client.open_tickets);
+    TAILQ_INIT(&f->client.done_tickets);
+    TAILQ_INIT(&f->client.ended);
+    f->client.expire_ms = UINT64_MAX;
+    f->client.credit_requests = 1;
+    f->client.credit_bytes = 1;
+    f->client.scratch = psd_error_new();
+    cr_assert_eq(ps_session_new(&args, &f->client.session, NULL), PSD_OK);
+    cr_assert_eq(ps_session_routes(f->client.session, 1, &route, 1, NULL),
+                 PSD_OK);
+    cr_assert_eq(ps_ticket_new(&f->client, 60000, &f->ticket, NULL), PSD_OK);
+}
+
+static void
+tear_down(fixture_t *f)
+{
+    size_t at = 0;
+    uint64_t op = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&f->client.errand_of, &at, &op, &value)) {
+        ps_errand_t *errand = value;
+
+        ps_errand_destroy(&f->client, &errand);
+    }
+    ps_map_done(&f->client.errand_of);
+    ps_lanes_done(&f->client);
+    ps_tickets_done(&f->client);
+    ps_session_destroy(&f->client.session);
+    ps_outbox_done(&f->client.outbox);
+    psd_error_destroy(&f->client.scratch);
+}
+
+static ps_errand_t *
+add(fixture_t *f, ps_errand_kind_t kind, int32_t priority, psd_ticket_t after)
+{
+    ps_cut_t cut = {.slice = {.rows = PS_ROWS_RANGE,
+                              .type = PS_TYPE_F32,
+                              .n_rows = 1,
+                              .n_cols = 1}};
+    ps_errand_t *errand = ps_errand_new(&f->client, kind, &cut);
+
+    cr_assert_not_null(errand);
+    errand->lane = ps_lane_of(&f->client, 1, 0);
+    errand->priority = priority;
+    errand->after = after;
+    errand->round = f->client.round;
+    ps_ticket_add(f->ticket, errand);
+    ps_lane_add(&f->client, errand);
+    ps_lane_run(&f->client, errand->lane);
+    return errand;
+}
+
+/* The errand that is under way now ends; the next one goes. */
+static void
+answer(fixture_t *f, ps_errand_t *errand)
+{
+    ps_message_t ack = {.kind = PS_KIND_ACK};
+
+    cr_assert_neq(errand->op, 0);
+    cr_assert_eq(ps_map_remove(&f->client.errand_of, errand->op), errand);
+    ps_errand_answered(&f->client, errand, &ack, NULL);
+    TAILQ_REMOVE(&f->client.ended, errand, in_lane);
+    ps_errand_finish(&f->client, &errand);
+    ps_outbox_clear(&f->client.outbox);
+}
+
+Test(lane, first_come_first_served)
+{
+    fixture_t f;
+    ps_errand_t *a = NULL;
+    ps_errand_t *b = NULL;
+    ps_errand_t *c = NULL;
+
+    set_up(&f);
+    a = add(&f, PS_ERRAND_PUSH, 0, 0);
+    b = add(&f, PS_ERRAND_PUSH, 0, 0);
+    c = add(&f, PS_ERRAND_PUSH, 0, 0);
+    cr_assert(a->op != 0 && b->op == 0 && c->op == 0);
+    answer(&f, a);
+    cr_assert(b->op != 0 && c->op == 0);
+    answer(&f, b);
+    answer(&f, c);
+    cr_assert(f.ticket->has_ended && f.ticket->status == PSD_OK);
+    tear_down(&f);
+}
+
+Test(lane, greater_priority_overtakes)
+{
+    fixture_t f;
+    ps_errand_t *a = NULL;
+    ps_errand_t *low = NULL;
+    ps_errand_t *high = NULL;
+
+    set_up(&f);
+    a = add(&f, PS_ERRAND_PUSH, -5, 0);
+    low = add(&f, PS_ERRAND_PUSH, 0, 0);
+    high = add(&f, PS_ERRAND_PUSH, 1, 0);
+    answer(&f, a);
+    cr_assert(high->op != 0 && low->op == 0);
+    answer(&f, high);
+    answer(&f, low);
+    tear_down(&f);
+}
+
+Test(lane, a_mark_is_behind_what_was_before_it_and_in_front_of_the_rest)
+{
+    fixture_t f;
+    ps_errand_t *a = NULL;
+    ps_errand_t *before = NULL;
+    ps_errand_t *mark = NULL;
+    ps_errand_t *behind = NULL;
+
+    set_up(&f);
+    a = add(&f, PS_ERRAND_PUSH, 0, 0);
+    before = add(&f, PS_ERRAND_PUSH, -100, 0);
+    mark = add(&f, PS_ERRAND_MARK, 0, 0);
+    f.client.round++;
+    behind = add(&f, PS_ERRAND_PUSH, 100, 0);
+    answer(&f, a);
+    cr_assert(before->op != 0 && mark->op == 0 && behind->op == 0);
+    answer(&f, before);
+    cr_assert(mark->op != 0 && behind->op == 0);
+    answer(&f, mark);
+    cr_assert(behind->op != 0);
+    answer(&f, behind);
+    tear_down(&f);
+}
+
+Test(lane, who_waits_for_a_ticket_is_passed_but_not_by_a_mark)
+{
+    fixture_t f;
+    ps_ticket_t *other = NULL;
+    ps_errand_t *waits = NULL;
+    ps_errand_t *passes = NULL;
+    ps_errand_t *mark = NULL;
+
+    set_up(&f);
+    cr_assert_eq(ps_ticket_new(&f.client, 60000, &other, NULL), PSD_OK);
+    waits = add(&f, PS_ERRAND_PUSH, 0, other->number);
+    passes = add(&f, PS_ERRAND_PUSH, 0, 0);
+    mark = add(&f, PS_ERRAND_MARK, 0, 0);
+    f.client.round++;
+    cr_assert(waits->op == 0 && passes->op != 0);
+    answer(&f, passes);
+    cr_assert(waits->op == 0 && mark->op == 0);
+    cr_assert_eq(f.client.n_after, 1);
+
+    ps_ticket_end_if_done(&f.client, other);
+    cr_assert(f.client.after_ended);
+    ps_lanes_run(&f.client);
+    cr_assert(waits->op != 0 && mark->op == 0);
+    cr_assert_eq(f.client.n_after, 0);
+    answer(&f, waits);
+    answer(&f, mark);
+    tear_down(&f);
+}
+
+Test(ticket, first_failure_is_the_tickets)
+{
+    fixture_t f;
+    psd_error_t *err = psd_error_new();
+    ps_errand_t *a = NULL;
+    ps_errand_t *b = NULL;
+
+    set_up(&f);
+    (void)snprintf(f.ticket->what, sizeof f.ticket->what, "push to x");
+    a = add(&f, PS_ERRAND_PUSH, 0, 0);
+    b = add(&f, PS_ERRAND_PUSH, 0, 0);
+    ps_map_remove(&f.client.errand_of, a->op);
+    ps_errand_end(&f.client, a, PSD_RANGE, "row 9");
+    TAILQ_REMOVE(&f.client.ended, a, in_lane);
+    ps_errand_finish(&f.client, &a);
+    cr_assert_not(f.ticket->has_ended);
+    ps_map_remove(&f.client.errand_of, b->op);
+    ps_errand_end(&f.client, b, PSD_SHAPE, "row 8");
+    TAILQ_REMOVE(&f.client.ended, b, in_lane);
+    ps_errand_finish(&f.client, &b);
+    cr_assert(f.ticket->has_ended);
+    cr_assert_eq(ps_ticket_use_up(&f.client, f.ticket, err), PSD_RANGE);
+    cr_assert_str_eq(psd_error_text(err), "push to x, partition 0: row 9");
+    psd_error_destroy(&err);
+    tear_down(&f);
+}
+
+/* The caller may free its memory when its ticket ends at the deadline; the
+ * push goes on with a copy. */
+Test(ticket, deadline_calls_the_callers_memory_in)
+{
+    fixture_t f;
+    float values[] = {1.0F, 2.0F};
+    ps_bytes_t none = {NULL, 0};
+    ps_cut_t cut = {.slice = {.rows = PS_ROWS_RANGE,
+                              .type = PS_TYPE_F32,
+                              .n_rows = 2,
+                              .n_cols = 1,
+                              .n_values = 2},
+                    .borrows = true};
+    ps_errand_t *errand = NULL;
+    psd_error_t *err = psd_error_new();
+
+    set_up(&f);
+    cut.payload = ps_payload_new(
+        none, none, (ps_bytes_t){(uint8_t *)values, sizeof values}, NULL, NULL);
+    errand = ps_errand_new(&f.client, PS_ERRAND_PUSH, &cut);
+    errand->lane = ps_lane_of(&f.client, 1, 0);
+    ps_ticket_add(f.ticket, errand);
+    ps_lane_add(&f.client, errand);
+    ps_lane_run(&f.client, errand->lane);
+    ps_outbox_clear(&f.client.outbox);
+    cr_assert_neq(errand->op, 0);
+    cr_assert_eq((void *)errand->payload->spans[0].data, values);
+
+    ps_tickets_expire(&f.client, ps_now_ms() + 100000);
+    cr_assert(f.ticket->has_ended);
+    cr_assert_null(errand->ticket);
+    cr_assert_not(errand->borrows);
+    cr_assert_neq((void *)errand->payload->spans[0].data, values);
+    cr_assert_eq(memcmp(errand->payload->spans[0].data, values, sizeof values),
+                 0);
+    cr_assert_eq(f.client.borrower.count, 0);
+    cr_assert_eq(ps_session_pending(f.client.session, false), 1);
+    cr_assert_eq(ps_ticket_use_up(&f.client, f.ticket, err), PSD_DEADLINE);
+    psd_error_destroy(&err);
+    tear_down(&f);
+}
