@@ -82,7 +82,9 @@ PSD_MUST_CHECK psd_status_t ps_store_check_pull(const ps_store_t *self,
  *
  * want       in   a checked pull. DENSE: every named row, all selected columns.
  *                 SPARSE: the entries that are not zero (cols ALL only).
- *                 rows RANGE over HASH keys: only rows present, ascending.
+ *                 rows RANGE over HASH keys: only rows present, ascending;
+ *                 over a hash partition of RANGE keys: those that lie there.
+ * rows       in   keys and columns of `want`; NULL when it has neither
  * max_bytes  in   stop before a row that would make the payload larger, but
  *                 take at least one row
  * ret_slice  out  what was gathered: rows LIST with keys when the rows are

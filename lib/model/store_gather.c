@@ -2,6 +2,7 @@
 /* Rows into a reply: one block of keys, index and values, written once. */
 #include "model/store.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -94,6 +95,7 @@ gather_dense(ps_store_t *self,
         memcpy(reply.keys, rows->keys.data, reply.keys_size);
     }
     if (reply.index_size > 0) {
+        assert(rows->index.data != NULL); /* `wire` has checked its size */
         memcpy(reply.index, rows->index.data, reply.index_size);
     }
     read_dense(self, want, rows, n, reply.values);

@@ -286,6 +286,34 @@ Test(store_gather, an_empty_range_of_hash_keys_is_done_at_once)
     ps_store_destroy(&store);
 }
 
+/* A range of all columns carries no bytes, and so may come without a payload.
+ */
+Test(store_gather, a_range_needs_no_payload)
+{
+    static const ps_keys_t keys[] = {PS_KEYS_RANGE, PS_KEYS_HASH};
+    static const ps_layout_t layouts[] = {PS_LAYOUT_DENSE, PS_LAYOUT_SPARSE};
+    uint64_t row = 50;
+
+    for (size_t i = 0; i < 4; i++) {
+        ps_store_t *store = store_with(keys[i / 2], PS_ROW_DENSE, 1, &row);
+        ps_slice_t want = {.rows = PS_ROWS_RANGE,
+                           .layout = layouts[i % 2],
+                           .type = PS_TYPE_I64,
+                           .n_rows = 10,
+                           .first_row = 50,
+                           .n_cols = layouts[i % 2] == PS_LAYOUT_DENSE};
+        PSD_AUTO(answer_done) answer_t answer = {.payload = NULL};
+
+        cr_assert_eq(ps_store_check_pull(store, &want, NULL, NULL), PSD_OK);
+        cr_assert_eq(ps_store_gather(store, &want, NULL, 1000, &answer.slice,
+                                     &answer.payload, &answer.n_done, NULL),
+                     PSD_OK);
+        cr_assert_eq(answer.n_done, 10);
+        cr_assert_eq(value_of(&answer, 0), 51);
+        ps_store_destroy(&store);
+    }
+}
+
 /* 3,000 keys anywhere, page by page: each once, ascending, with progress. */
 static void
 walk_all(ps_layout_t layout, size_t max_bytes)
