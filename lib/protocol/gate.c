@@ -288,8 +288,14 @@ ps_gate_n_workers(const ps_gate_t *self)
 uint64_t
 ps_gate_finished(const ps_gate_t *self, size_t i, uint32_t *ret_worker)
 {
-    *ret_worker = self->workers[i].is.worker;
-    return finished_of(&self->workers[i]);
+    const gate_worker_t *worker = &self->workers[i];
+    uint64_t finished = finished_of(worker);
+
+    *ret_worker = worker->is.worker;
+    if (worker->is.state == PS_WORKER_JOINING && finished < self->closed) {
+        return self->closed; /* it cannot start behind what is closed */
+    }
+    return finished;
 }
 
 /* The i-th worker keeps one that has finished `clock` clocks waiting. */

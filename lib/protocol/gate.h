@@ -55,7 +55,9 @@ ps_gate_mark(ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock);
 uint64_t ps_gate_closed(const ps_gate_t *self);
 /* No live worker is left. */
 bool ps_gate_is_deserted(const ps_gate_t *self);
-/* Clocks finished by the i-th worker, i < ps_gate_n_workers. */
+/* Clocks finished by the i-th worker, i < ps_gate_n_workers. One that is
+ * joining has those that are closed: what its rank did in an earlier life is
+ * forgotten but for them. */
 size_t ps_gate_n_workers(const ps_gate_t *self);
 uint64_t
 ps_gate_finished(const ps_gate_t *self, size_t i, uint32_t *ret_worker);
