@@ -28,7 +28,7 @@
 #include "protocol/shard.h"
 
 #define SIM_SHARDS_MAX 3
-#define SIM_CLIENTS_MAX 10
+#define SIM_CLIENTS_MAX 12
 #define SIM_LINKS_MAX 6 /* of one client: every shard, old and new */
 #define SIM_WORKERS_MAX 4
 #define SIM_ROWS_MAX 24   /* of the table */
@@ -46,12 +46,13 @@ typedef struct sim_plan {
     uint32_t n_shards;
     uint32_t n_workers;
     uint32_t n_members;
-    uint32_t n_clients; /* workers x members */
+    uint32_t n_clients; /* workers x members, and those of a second life */
     int32_t max_delay;
     uint64_t n_clocks;
     uint32_t late;   /* worker that joins late, or UINT32_MAX */
     bool expected;   /* and is counted on from the start */
     uint32_t killed; /* worker that is killed, or UINT32_MAX */
+    bool again;      /* and comes again, with new clients */
     bool pipelined;  /* clients do not wait for their pulls */
     ps_shard_args_t shard;
     uint64_t resend_ms;
@@ -99,7 +100,8 @@ typedef struct sim_client {
     uint32_t number;
     uint32_t worker;
     uint32_t member;
-    bool reader; /* not a worker: reads all at the end */
+    uint32_t life; /* which joining of its worker it belongs to, from 1 */
+    bool reader;   /* not a worker: reads all at the end */
     bool running;
     bool killed;
     bool finished;
@@ -158,7 +160,8 @@ typedef enum sim_event_kind {
     SIM_EVENT_GONE = 8,     /* a: shard, b: conn */
     SIM_EVENT_JOIN = 9,
     SIM_EVENT_KILL = 10,
-    SIM_EVENT_LOST = 11
+    SIM_EVENT_LOST = 11,
+    SIM_EVENT_AGAIN = 12
 } sim_event_kind_t;
 
 typedef struct sim_event {

@@ -141,13 +141,13 @@ gather_clocks(sim_t *sim, uint64_t clocks[SIM_WORKERS_MAX])
 /* Where a worker starts that joins now, as the registry agrees it: one that was
  * expected held everybody at 0. */
 static uint64_t
-agree_start(sim_t *sim)
+agree_start(sim_t *sim, uint32_t rank)
 {
     uint64_t clocks[SIM_WORKERS_MAX];
     uint64_t highest = 0;
     uint64_t slowest = UINT64_MAX;
 
-    if (sim->plan.expected) {
+    if (rank == sim->plan.late && sim->plan.expected) {
         return 0;
     }
     gather_clocks(sim, clocks);
@@ -173,7 +173,7 @@ start_worker(sim_t *sim, const ps_worker_t *worker)
 {
     for (uint32_t i = 0; i < sim->plan.n_clients; i++) {
         if (sim->clients[i].worker == worker->worker &&
-            !sim->clients[i].running && !sim->clients[i].killed) {
+            sim->clients[i].life == worker->joins && !sim->clients[i].running) {
             sim_client_start(sim, i, worker->start);
         }
     }
@@ -190,7 +190,7 @@ sim_node_join(sim_t *sim)
         ps_worker_t *worker = &sim->job.workers[i];
 
         if (worker->state == PS_WORKER_JOINING) {
-            worker->start = agree_start(sim);
+            worker->start = agree_start(sim, worker->worker);
             worker->state = PS_WORKER_RUNNING;
             sim_trace(sim, "worker %u starts at clock %llu", worker->worker,
                       (unsigned long long)worker->start);

@@ -12,6 +12,7 @@
 
 #define EVENTS_MAX 2000000 /* of one world */
 #define PATIENCE_MS 60000  /* after the weather is calm, all must end in it */
+#define AGAIN_MS 1500      /* most until it comes again */
 #define LOST_MS 500        /* most until a killed worker is declared lost */
 
 _Noreturn void
@@ -72,10 +73,8 @@ late_worker(sim_t *sim)
 }
 
 static void
-join(sim_t *sim)
+join(sim_t *sim, ps_worker_t *worker)
 {
-    ps_worker_t *worker = late_worker(sim);
-
     worker->state = PS_WORKER_JOINING;
     worker->n_members = sim->plan.n_members;
     worker->joins++;
@@ -91,7 +90,8 @@ kill_worker(sim_t *sim)
         return;
     }
     for (uint32_t i = 0; i < sim->plan.n_clients; i++) {
-        if (sim->clients[i].worker == sim->plan.killed) {
+        if (sim->clients[i].worker == sim->plan.killed &&
+            sim->clients[i].life == 1) {
             sim_client_kill(sim, i);
         }
     }
@@ -104,6 +104,10 @@ lose_worker(sim_t *sim)
 {
     ps_job_worker(&sim->job, sim->plan.killed)->state = PS_WORKER_LOST;
     sim_node_tell(sim);
+    if (sim->plan.again) {
+        sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, AGAIN_MS),
+               SIM_EVENT_AGAIN, 0);
+    }
 }
 
 static void
@@ -144,13 +148,16 @@ do_event(sim_t *sim, sim_event_t *event)
         sim_node_event(sim, (uint32_t)event->a, &gone);
         break;
     case SIM_EVENT_JOIN:
-        join(sim);
+        join(sim, late_worker(sim));
         break;
     case SIM_EVENT_KILL:
         kill_worker(sim);
         break;
     case SIM_EVENT_LOST:
         lose_worker(sim);
+        break;
+    case SIM_EVENT_AGAIN:
+        join(sim, ps_job_worker(&sim->job, sim->plan.killed));
         break;
     default:
         sim_need(false, "a known event");
@@ -168,7 +175,8 @@ finish_workers(sim_t *sim)
         bool through = worker->state == PS_WORKER_RUNNING;
 
         for (uint32_t j = 0; j < sim->plan.n_clients; j++) {
-            if (sim->clients[j].worker == worker->worker) {
+            if (sim->clients[j].worker == worker->worker &&
+                sim->clients[j].life == worker->joins) {
                 through = through && sim->clients[j].finished;
             }
         }
@@ -189,8 +197,10 @@ all_ended(const sim_t *sim)
         return false;
     }
     for (size_t i = 0; i < sim->job.n_workers; i++) {
-        if (sim->job.workers[i].state != PS_WORKER_FINISHED &&
-            sim->job.workers[i].state != PS_WORKER_LOST) {
+        const ps_worker_t *worker = &sim->job.workers[i];
+
+        if (worker->state != PS_WORKER_FINISHED &&
+            (worker->state != PS_WORKER_LOST || sim->plan.again)) {
             return false;
         }
     }
@@ -236,6 +246,11 @@ start(sim_t *sim, uint64_t workload_seed)
         client->number = i;
         client->reader = i == sim->plan.n_clients;
         client->worker = i / sim->plan.n_members;
+        client->life = 1;
+        if (client->worker == sim->plan.n_workers && !client->reader) {
+            client->worker = sim->plan.killed;
+            client->life = 2;
+        }
         client->member = i % sim->plan.n_members;
         sim_script_make(&sim->plan, workload_seed, client);
     }

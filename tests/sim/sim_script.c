@@ -62,16 +62,20 @@ sim_plan_make(uint64_t seed, sim_plan_t *ret_plan)
     plan->max_delay = delays[ps_rng_below(&rng, 6)];
     plan->n_clocks = between(&rng, 2, 7);
     plan->pipelined = chance(&rng, 30);
+    if (plan->n_workers > 1 && chance(&rng, 25)) {
+        plan->killed = (uint32_t)ps_rng_below(&rng, plan->n_workers);
+        plan->again = chance(&rng, 40);
+    }
+    if (plan->again) {
+        plan->n_clients += plan->n_members;
+    }
     plan_table(plan, &rng);
     if (plan->n_workers > 1 && chance(&rng, 25)) {
         plan->late = (uint32_t)ps_rng_below(&rng, plan->n_workers);
         plan->expected = chance(&rng, 50);
     }
-    if (plan->n_workers > 1 && chance(&rng, 25)) {
-        plan->killed = (uint32_t)ps_rng_below(&rng, plan->n_workers);
-    }
     if (plan->killed == plan->late) {
-        plan->killed = UINT32_MAX;
+        plan->late = UINT32_MAX; /* also when there is neither */
     }
     plan->resend_ms = between(&rng, 20, 200);
     plan->shard = (ps_shard_args_t){

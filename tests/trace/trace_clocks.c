@@ -232,3 +232,60 @@ Test(trace_clocks, joining_worker_holds_further_clocks_until_its_start)
                     "    worker 1 gets VALUES 0\n"
                     "    pull_served session=2 worker=1 clock=2 rows=1\n");
 }
+
+/* A rank that came again while it was alone began at 0, behind the closed
+ * clock: what its first life had marked was forgotten with it. */
+Test(trace_clocks, rank_that_comes_again_is_behind_what_is_closed)
+{
+    WORLD(w, 1, 0);
+    ps_clock_info_t *clocks = NULL;
+    size_t n = 0;
+
+    mark(w, 10, 0, 1, 1);
+    mark(w, 11, 0, 2, 2);
+    becomes(w, 500, 0, PS_WORKER_LOST);
+    w->workers[0].joins++;
+    becomes(w, 600, 0, PS_WORKER_JOINING);
+    cr_assert_eq(ps_shard_clocks(w->shard, TRACE_JOB, &clocks, &n, NULL),
+                 PSD_OK);
+    cr_assert_eq(n, 1);
+    cr_assert_eq(clocks[0].max, 2);
+    ps_free(clocks);
+}
+
+/* A worker that began anew after all others had finished was held by nothing
+ * up to the clock that they had closed. */
+Test(trace_clocks, worker_that_begins_anew_is_held_by_who_is_live)
+{
+    WORLD(w, 3, 1);
+
+    mark(w, 10, 0, 1, 1);
+    becomes(w, 11, 1, PS_WORKER_FINISHED);
+    becomes(w, 12, 2, PS_WORKER_FINISHED);
+    mark(w, 13, 0, 2, 2);
+    mark(w, 14, 0, 3, 3);
+    becomes(w, 15, 0, PS_WORKER_FINISHED);
+    w->workers[1].joins++;
+    w->workers[2].joins++;
+    w->workers[1].state = PS_WORKER_RUNNING;
+    becomes(w, 20, 2, PS_WORKER_RUNNING);
+    w->text[0] = '\0';
+    mark(w, 30, 1, 1, 1);
+    mark(w, 31, 1, 2, 2);
+    pull(w, 32, 1, 2, 2, 0);
+    mark(w, 40, 2, 1, 1);
+    EXPECT_STORY(w, "[ 30] worker 1 ticks to 1, seq 1\n"
+                    "    clock_marked job=3 worker=1 member=0 clock=1\n"
+                    "    worker 1 gets ACK of seq 1\n"
+                    "[ 31] worker 1 ticks to 2, seq 2\n"
+                    "    clock_marked job=3 worker=1 member=0 clock=2\n"
+                    "    worker 1 gets ACK of seq 2\n"
+                    "[ 32] worker 1 at 2 pulls row 0\n"
+                    "    request_held session=2 worker=1 clock=2 "
+                    "waits_for_worker=2 at_clock=0\n"
+                    "[ 40] worker 2 ticks to 1, seq 1\n"
+                    "    clock_marked job=3 worker=2 member=0 clock=1\n"
+                    "    worker 2 gets ACK of seq 1\n"
+                    "    worker 1 gets VALUES 0\n"
+                    "    pull_served session=2 worker=1 clock=2 rows=1\n");
+}
