@@ -49,6 +49,7 @@ tear_down(fixture_t *f)
     ps_map_done(&f->client.errand_of);
     ps_lanes_done(&f->client);
     ps_tickets_done(&f->client);
+    ps_map_done(&f->client.borrower);
     ps_session_destroy(&f->client.session);
     ps_outbox_done(&f->client.outbox);
     psd_error_destroy(&f->client.scratch);
