@@ -62,9 +62,8 @@ void ps_session_forget(ps_session_t *self,
  * Starts an operation. It is sent now or when credits allow, which go by the
  * order of starting; a mark is sent when the values of the pulls before it in
  * its partition are here, so that they are not those of a later clock. Its end
- * is a
- * PS_EFFECT_DONE whose `to` is the op and whose message is ACK, VALUES (with
- * payload) or REFUSED. Until then the session holds the payload.
+ * is a PS_EFFECT_DONE whose `to` is the op and whose message is ACK, VALUES
+ * (with payload) or REFUSED. Until then the session holds the payload.
  *
  * payload     in  kept (ps_payload_keep); NULL where the slice has no body
  * timeout_ms  in  told to the server; a pull ends by it there and, if the
