@@ -315,10 +315,10 @@ gives_tickets(fixture_t *f)
 static bool
 moves_much(fixture_t *f, const char *name, const char *partition_by)
 {
-    enum { ROWS = 100, COLS = 200000 };
+    enum { ROWS = 100, COLS = 60000 };
     psd_table_t *t = make_table(f, name,
                                 (pair_t[]){{"rows", "100"},
-                                           {"cols", "200000"},
+                                           {"cols", "60000"},
                                            {"partition-by", partition_by},
                                            {NULL, NULL}});
     size_t n = (size_t)ROWS * COLS;
@@ -362,14 +362,14 @@ moves_much(fixture_t *f, const char *name, const char *partition_by)
 static bool
 splits_wide_rows(fixture_t *f)
 {
-    enum { COLS = 9000000 };
+    enum { COLS = 4500000 };
     psd_table_t *t = make_table(
         f, "wide",
-        (pair_t[]){{"rows", "3"}, {"cols", "9000000"}, {NULL, NULL}});
+        (pair_t[]){{"rows", "3"}, {"cols", "4500000"}, {NULL, NULL}});
     float *deltas = malloc(2 * COLS * sizeof *deltas);
     float *values = calloc(2 * COLS, sizeof *values);
     const uint64_t keys[] = {2, 0};
-    const uint32_t cols[] = {8999999, 0, 4500000};
+    const uint32_t cols[] = {4499999, 0, 2250000};
     const uint64_t key = 0;
     psd_select_t *select = psd_select_new();
     psd_result_t *result = NULL;
