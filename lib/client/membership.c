@@ -17,6 +17,7 @@ ps_membership_stamp(const psd_client_t *client)
         stamp = (ps_op_worker_t){.job = self->job_id,
                                  .worker = self->worker,
                                  .member = self->member,
+                                 .joins = self->joins,
                                  .clock = self->clock};
     }
     return stamp;

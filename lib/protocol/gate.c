@@ -203,6 +203,7 @@ ps_gate_is_bsp(const ps_gate_t *self)
 psd_status_t
 ps_gate_check(const ps_gate_t *self,
               uint32_t worker,
+              uint32_t joins,
               uint32_t member,
               psd_error_t *err)
 {
@@ -220,6 +221,11 @@ ps_gate_check(const ps_gate_t *self,
     if (found->is.state != PS_WORKER_RUNNING) {
         return psd_error_set(err, PSD_WORKER_LOST, "worker %" PRIu32 " is %s",
                              worker, ps_worker_state_name(found->is.state));
+    }
+    if (joins != found->is.joins) {
+        return psd_error_set(
+            err, PSD_WORKER_LOST,
+            "worker %" PRIu32 " was lost and has joined again since", worker);
     }
     if (member >= found->is.n_members) {
         return psd_error_set(err, PSD_NO_WORKER,

@@ -32,10 +32,11 @@ PSD_MUST_CHECK psd_status_t ps_gate_update(ps_gate_t *self,
 uint32_t ps_gate_job(const ps_gate_t *self);
 /* True when pushes wait for their clock to close (max_delay 0). */
 bool ps_gate_is_bsp(const ps_gate_t *self);
-/* PSD_OK when that member of that worker may work now. Errors: PSD_JOB_STOPPED,
- * PSD_NO_WORKER, PSD_WORKER_LOST. */
+/* PSD_OK when that member of that life of that worker may work now. Errors:
+ * PSD_JOB_STOPPED, PSD_NO_WORKER, PSD_WORKER_LOST. */
 PSD_MUST_CHECK psd_status_t ps_gate_check(const ps_gate_t *self,
                                           uint32_t worker,
+                                          uint32_t joins,
                                           uint32_t member,
                                           psd_error_t *err);
 /* Open to one that has finished `clock` clocks. */

@@ -48,8 +48,8 @@ ps_partition_is_ready(ps_shard_t *shard,
     }
     if (ps_partition_place(shard, self, request->job, &place, NULL) != PSD_OK ||
         place == NULL ||
-        ps_gate_check(place->gate, request->worker, request->member, NULL) !=
-            PSD_OK) {
+        ps_gate_check(place->gate, request->worker, request->joins,
+                      request->member, NULL) != PSD_OK) {
         return true; /* it will be refused */
     }
     if (ps_gate_is_bsp(place->gate) &&
@@ -85,8 +85,8 @@ check_worker(ps_shard_t *shard,
         return psd_error_set(err, PSD_NO_JOB,
                              "job %" PRIu32 " is not known here", request->job);
     }
-    return ps_gate_check((*ret_place)->gate, request->worker, request->member,
-                         err);
+    return ps_gate_check((*ret_place)->gate, request->worker, request->joins,
+                         request->member, err);
 }
 
 static ps_record_t

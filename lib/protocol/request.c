@@ -17,6 +17,7 @@
         ret->job = (from).job;               \
         ret->worker = (from).worker;         \
         ret->member = (from).member;         \
+        ret->joins = (from).joins;           \
         ret->clock = (from).clock;           \
         ret->timeout_ms = (from).timeout_ms; \
     } while (0)

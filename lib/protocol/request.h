@@ -22,6 +22,7 @@ typedef struct ps_request {
     uint32_t job;   /* 0: no worker asks */
     uint32_t worker;
     uint32_t member;
+    uint32_t joins; /* which life of the rank asks */
     uint64_t clock;
     uint32_t timeout_ms;
     uint8_t ack;

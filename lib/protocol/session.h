@@ -33,6 +33,7 @@ typedef struct ps_op_worker { /* 0 job: no worker */
     uint32_t job;
     uint32_t worker;
     uint32_t member;
+    uint32_t joins;
     uint64_t clock;
 } ps_op_worker_t;
 

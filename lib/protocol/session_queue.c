@@ -197,6 +197,7 @@ time_left(const ps_op_t *op, uint64_t now_ms)
         (to)->job = (from)->job;       \
         (to)->worker = (from)->worker; \
         (to)->member = (from)->member; \
+        (to)->joins = (from)->joins;   \
         (to)->clock = (from)->clock;   \
     } while (0)
 

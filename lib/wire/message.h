@@ -74,10 +74,11 @@
                    */
 
 /* Who works: job 0 means no job; clock counts finished periods. */
-#define PS_WORKER_FIELDS(X)                                             \
-    X(u32, job)                                                         \
-    X(u32, worker)                                                      \
-    X(u32, member) /* number of the client within its worker, from 0 */ \
+#define PS_WORKER_FIELDS(X)                                                \
+    X(u32, job)                                                            \
+    X(u32, worker)                                                         \
+    X(u32, member) /* number of the client within its worker, from 0 */    \
+    X(u32, joins)  /* which life of the rank this is; from the registry */ \
     X(u64, clock)
 
 #define PS_PUSH_FIELDS(X)                                                  \

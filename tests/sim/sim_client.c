@@ -159,6 +159,7 @@ start_op(sim_t *sim,
         worker = (ps_op_worker_t){.job = SIM_JOB,
                                   .worker = client->worker,
                                   .member = client->member,
+                                  .joins = client->life,
                                   .clock = client->clock};
     }
     sim_need(ps_grow(&client->ops, &client->ops_capacity, client->n_ops + 1,

@@ -19,7 +19,8 @@
 #define SAMPLE_ADDRESS                                            \
     .request = UINT64_C(0x1122334455667788), .table = 0x01020304, \
     .partition = 0x05060708, .epoch = UINT64_C(0x1A1B1C1D1E1F2021)
-#define SAMPLE_WORKER .job = 31, .worker = 32, .member = 33, .clock = 34
+#define SAMPLE_WORKER \
+    .job = 31, .worker = 32, .member = 33, .joins = 35, .clock = 34
 #define SAMPLE_ID(first)                                                 \
     {                                                                    \
         {                                                                \

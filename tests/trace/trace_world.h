@@ -204,7 +204,8 @@ world_open(world_t *self, uint32_t n_workers, int32_t max_delay)
 /* Where a request goes and who sends it; PUSH, PULL and MARK name it alike. */
 #define FROM(with_request, with_clock)                                   \
     .request = (with_request), .table = 1, .epoch = 5, .job = TRACE_JOB, \
-    .worker = worker, .clock = (with_clock)
+    .worker = worker, .joins = self->workers[worker].joins,              \
+    .clock = (with_clock)
 
 static inline ps_slice_t
 row_slice(uint64_t row, uint64_t n_values)

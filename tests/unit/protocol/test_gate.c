@@ -95,7 +95,7 @@ Test(gate, a_lost_worker_holds_nobody)
     cr_assert_eq(ps_gate_update(gate, &job, NULL), PSD_OK);
     cr_expect(ps_gate_is_open(gate, 1));
     cr_expect_not(ps_gate_slowest(gate, 1, &slowest, &finished));
-    cr_expect_eq(ps_gate_check(gate, 1, 0, NULL), PSD_WORKER_LOST);
+    cr_expect_eq(ps_gate_check(gate, 1, 1, 0, NULL), PSD_WORKER_LOST);
 }
 
 Test(gate, a_worker_has_finished_what_all_its_members_have)
@@ -148,6 +148,9 @@ Test(gate, a_rank_that_joins_again_begins_at_its_new_start)
     workers[0].joins = 2;
     workers[0].start = 4;
     cr_assert_eq(ps_gate_update(gate, &job, NULL), PSD_OK);
+    cr_expect_eq(ps_gate_check(gate, 0, 1, 0, NULL), PSD_WORKER_LOST,
+                 "its earlier life is over");
+    cr_expect_eq(ps_gate_check(gate, 0, 2, 0, NULL), PSD_OK);
     cr_expect_eq(ps_gate_finished(gate, 0, &rank), 4);
     cr_expect_eq(rank, 0);
     cr_expect_eq(ps_gate_closed(gate), 9, "closed never falls");
@@ -215,14 +218,14 @@ Test(gate, refuses_who_may_not_work)
     make_job(&job, workers, 2, 0);
     workers[1].state = PS_WORKER_EXPECTED;
     gate = make_gate(&job);
-    cr_expect_eq(ps_gate_check(gate, 0, 0, err), PSD_OK);
-    cr_expect_eq(ps_gate_check(gate, 0, 1, err), PSD_NO_WORKER);
+    cr_expect_eq(ps_gate_check(gate, 0, 1, 0, err), PSD_OK);
+    cr_expect_eq(ps_gate_check(gate, 0, 1, 1, err), PSD_NO_WORKER);
     cr_expect_str_eq(psd_error_text(err), "worker 0 has no member 1; it has 1");
-    cr_expect_eq(ps_gate_check(gate, 1, 0, NULL), PSD_NO_WORKER);
-    cr_expect_eq(ps_gate_check(gate, 5, 0, NULL), PSD_NO_WORKER);
+    cr_expect_eq(ps_gate_check(gate, 1, 1, 0, NULL), PSD_NO_WORKER);
+    cr_expect_eq(ps_gate_check(gate, 5, 1, 0, NULL), PSD_NO_WORKER);
     job.stopped = true;
     cr_assert_eq(ps_gate_update(gate, &job, NULL), PSD_OK);
-    cr_expect_eq(ps_gate_check(gate, 0, 0, NULL), PSD_JOB_STOPPED);
+    cr_expect_eq(ps_gate_check(gate, 0, 1, 0, NULL), PSD_JOB_STOPPED);
 }
 
 static psd_status_t

@@ -57,7 +57,8 @@ Test(session, seqs_count_pushes_and_marks_of_each_partition)
 Test(session, worker_and_patience_travel_with_the_request)
 {
     FIXTURE(f);
-    ps_op_worker_t worker = {.job = 3, .worker = 4, .member = 5, .clock = 6};
+    ps_op_worker_t worker = {
+        .job = 3, .worker = 4, .member = 5, .joins = 7, .clock = 6};
     const ps_msg_mark_t *sent = NULL;
     uint64_t op = 0;
 
@@ -70,6 +71,7 @@ Test(session, worker_and_patience_travel_with_the_request)
     cr_assert_eq(sent->job, 3);
     cr_assert_eq(sent->worker, 4);
     cr_assert_eq(sent->member, 5);
+    cr_assert_eq(sent->joins, 7);
     cr_assert_eq(sent->clock, 6);
     cr_assert_eq(sent->timeout_ms, 250);
 }

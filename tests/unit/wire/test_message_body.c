@@ -87,7 +87,7 @@ Test(message_body, body_is_in_one_place)
     cr_assert_eq(ps_message_decode(parcel.frames, 4, &message, &body, err),
                  PSD_PROTO);
     cr_assert_str_eq(psd_error_text(err),
-                     "PUSH header is 103 bytes; its fields need 102");
+                     "PUSH header is 107 bytes; its fields need 106");
 }
 
 Test(message_body, frames_that_would_be_empty_may_be_left_out)
