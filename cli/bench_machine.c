@@ -13,7 +13,7 @@
 #include "base/alloc.h"
 
 #define COPY_BYTES ((size_t)64 << 20)
-#define STREAM_BYTES ((size_t)256 << 20)
+#define STREAM_BYTES ((size_t)128 << 20)
 #define BLOCK_BYTES ((size_t)256 << 10)
 
 psd_status_t

@@ -67,7 +67,7 @@ read_list(const char *text,
             number > max) {
             return psd_error_set(err, PSD_USAGE,
                                  "%s has \"%.*s\"; allowed: up to %d of 1 to "
-                                 "%" PRIu64 ", like 4k,1m",
+                                 "%" PRIu64 ", like 4k,1M",
                                  what, (int)(length < 40 ? length : 40), text,
                                  LIST_MAX, max);
         }

@@ -65,7 +65,7 @@ static const ps_opt_t BENCH_OPTIONS[] = {
     {.name = "sizes",
      .kind = PS_OPT_TEXT,
      .value = "SIZES",
-     .fallback = "4k,64k,1m,16m,64m",
+     .fallback = "4k,64k,1M,16M,64M",
      .help = "bytes of one dense row, with commas between; none: skip"},
     {.name = "keys",
      .kind = PS_OPT_U64,
@@ -125,7 +125,7 @@ static const ps_opt_t LATENCY_OPTIONS[] = {
     {.name = NULL}};
 static const ps_example_t BENCH_PUSH_EXAMPLES[] = {
     {"pscli bench push", "rows of 4 KiB to 64 MiB, 100000 keys; tcp and ipc"},
-    {"pscli bench push --sizes 1m --keys 0 --transport ipc --in-flight 8",
+    {"pscli bench push --sizes 1M --keys 0 --transport ipc --in-flight 8",
      "one figure"},
     {NULL, NULL}};
 static const ps_example_t BENCH_PULL_EXAMPLES[] = {

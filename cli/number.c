@@ -22,15 +22,16 @@ format_special(double value, char ret_text[PS_NUMBER_SIZE])
     return true;
 }
 
-/* Every decimal of up to 15 (6) digits survives a double (float), and %g drops
- * zeros at the end, so that fewer digits need not be tried. */
+/* Every decimal of up to 15 (6) digits survives a normal double (float), and %g
+ * drops zeros at the end, so that fewer digits need not be tried. */
 void
 ps_f64_format(double value, char ret_text[PS_NUMBER_SIZE])
 {
     if (format_special(value, ret_text)) {
         return;
     }
-    for (int digits = 15; digits <= 17; digits++) {
+    for (int digits = fpclassify(value) == FP_SUBNORMAL ? 1 : 15; digits <= 17;
+         digits++) {
         (void)snprintf(ret_text, PS_NUMBER_SIZE, "%.*g", digits, value);
         if (strtod(ret_text, NULL) == value) {
             return;
@@ -44,7 +45,8 @@ ps_f32_format(float value, char ret_text[PS_NUMBER_SIZE])
     if (format_special((double)value, ret_text)) {
         return;
     }
-    for (int digits = 6; digits <= 9; digits++) {
+    for (int digits = fpclassify(value) == FP_SUBNORMAL ? 1 : 6; digits <= 9;
+         digits++) {
         (void)snprintf(ret_text, PS_NUMBER_SIZE, "%.*g", digits, (double)value);
         if (strtof(ret_text, NULL) == value) {
             return;

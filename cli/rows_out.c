@@ -40,7 +40,8 @@ write_titles(const ps_rows_out_t *self)
     if (is_table) {
         ps_print(self->file, "%-*s", CELL_WIDTH, "ROW");
         for (uint64_t i = 0; i < shown; i++) {
-            ps_print(self->file, "  %-*" PRIu64, CELL_WIDTH, col_at(self, i));
+            ps_print(self->file, "  %-*" PRIu64, i + 1 < n ? CELL_WIDTH : 0,
+                     col_at(self, i));
         }
         ps_print(self->file, "%s\n", shown < n ? "  ..." : "");
         return;
@@ -113,10 +114,6 @@ write_row_start(const ps_rows_out_t *self)
             ps_print(self->file, ",\"values\":[");
         }
         break;
-    case PS_ROWS_TABLE:
-    case PS_ROWS_WIDE:
-        ps_print(self->file, "%-*" PRIu64, CELL_WIDTH, self->row);
-        break;
     case PS_ROWS_CSV:
     case PS_ROWS_TSV:
         if (!self->sparse) {
@@ -127,6 +124,8 @@ write_row_start(const ps_rows_out_t *self)
     case PS_ROWS_TEXT:
         ps_print(self->file, "%" PRIu64, self->row);
         break;
+    case PS_ROWS_TABLE: /* with its first value, so that no blanks end a line */
+    case PS_ROWS_WIDE:
     case PS_ROWS_RAW:
     default:
         break;
@@ -160,6 +159,9 @@ write_value(const ps_rows_out_t *self, uint64_t col, const void *value)
     switch (self->format) {
     case PS_ROWS_TABLE:
     case PS_ROWS_WIDE:
+        if (self->n_in_row == 0) {
+            ps_print(self->file, "%-*" PRIu64, CELL_WIDTH, self->row);
+        }
         if (self->format == PS_ROWS_TABLE && self->n_in_row >= SHOWN_MAX) {
             ps_print(self->file, "%s",
                      self->n_in_row == SHOWN_MAX ? "  ..." : "");
@@ -267,6 +269,9 @@ end_row(void *arg, psd_error_t *err)
         }
         ps_print(self->file, self->format == PS_ROWS_JSON ? "]}" : "]}\n");
     } else if (self->format != PS_ROWS_RAW && is_line) {
+        if (self->format <= PS_ROWS_WIDE && self->n_in_row == 0) {
+            ps_print(self->file, "%" PRIu64, self->row);
+        }
         (void)putc('\n', self->file);
     }
     return check_file(self, err);

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What the tests of pscli share: a psd of their own, and counting failures.
+# PSD_PROGRAM and PSCLI_PROGRAM come from meson. After cli_start, PSCLI_ENDPOINT
+# names the psd and $work is a directory that goes away at the end.
+set -u
+export LC_ALL=C
+unset PSCLI_CONTEXT PSCLI_OUTPUT PSCLI_TIMEOUT NO_COLOR
+
+work=$(mktemp -d)
+n_failed=0
+n_checked=0
+psd_pid=
+export HOME=$work XDG_CONFIG_HOME=$work/config
+
+cli_end() {
+    if [ -n "$psd_pid" ]; then
+        kill "$psd_pid" 2>/dev/null
+        wait "$psd_pid" 2>/dev/null
+    fi
+    rm -rf "$work"
+}
+trap cli_end EXIT
+
+# Waits until a condition (a command) holds; 30 s are enough everywhere.
+wait_for() {
+    local end=$((SECONDS + 30))
+    until "$@"; do
+        if [ $SECONDS -ge $end ]; then
+            echo "gave up waiting for: $*"
+            return 1
+        fi
+        read -rt 0.02 <> <(:) || :
+    done
+}
+
+cli_start() {
+    "$PSD_PROGRAM" --data-dir "$work/data" --listen tcp://127.0.0.1:0 \
+        >"$work/psd.log" 2>&1 &
+    psd_pid=$!
+    if ! wait_for test -s "$work/data/endpoints.json"; then
+        cat "$work/psd.log"
+        exit 1
+    fi
+    PSCLI_ENDPOINT=$(sed 's/.*"control":"\([^"]*\)".*/\1/' \
+        "$work/data/endpoints.json")
+    export PSCLI_ENDPOINT
+}
+
+fail() {
+    n_failed=$((n_failed + 1))
+    echo "FAIL $*"
+}
+
+# run ARGS...: pscli; stdout, stderr and exit code to $work/out, $work/err, $rc.
+run() {
+    rc=0
+    "$PSCLI_PROGRAM" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+    n_checked=$((n_checked + 1))
+}
+
+show() {
+    sed 's/^/  out: /' "$work/out" | head -5
+    sed 's/^/  err: /' "$work/err" | head -5
+}
+
+# expect CODE ARGS...: run, and the exit code.
+expect() {
+    local want=$1
+    shift
+    run "$@"
+    if [ "$rc" -ne "$want" ]; then
+        fail "pscli $*: exit code $rc, not $want"
+        show
+    fi
+}
+
+# out_is TEXT / err_has PATTERN: of the last run.
+out_is() {
+    if [ "$(cat "$work/out")" != "$1" ]; then
+        fail "stdout is not: $1"
+        show
+    fi
+}
+out_has() {
+    if ! grep -Eq -- "$1" "$work/out"; then
+        fail "stdout has no: $1"
+        show
+    fi
+}
+err_has() {
+    if ! grep -Eq -- "$1" "$work/err"; then
+        fail "stderr has no: $1"
+        show
+    fi
+}
+
+cli_finish() {
+    echo "$n_checked commands run, $n_failed checks failed"
+    [ "$n_failed" -eq 0 ]
+}

@@ -1,0 +1,206 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Every command in every output format, with one error each; and every command
+# that needs a psd while none is there.
+# shellcheck source-path=SCRIPTDIR source=cli_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
+
+formats="table wide json jsonl csv tsv name"
+mkdir "$work/outputs"
+number=0
+
+# keep FORMAT KIND: the last run's output, for cli_formats.py.
+keep() {
+    number=$((number + 1))
+    cp "$work/out" "$work/outputs/$number.$1.$2"
+    cp "$work/err" "$work/outputs/$number.$1.words"
+}
+
+# good ARGS...: exit code 0 in every format.
+good() {
+    local format
+    for format in $formats; do
+        expect 0 -o "$format" "$@"
+        keep "$format" ok
+    done
+}
+
+# bad CODE ARGS...: that exit code in every format.
+bad() {
+    local want=$1 format
+    shift
+    for format in $formats; do
+        expect "$want" -o "$format" "$@"
+        keep "$format" error
+    done
+}
+
+cli_start
+expect 0 table create w --rows 100 --cols 2
+expect 0 table create ranks --rows 16
+expect 0 table create emb --keys hash --cols 3
+expect 0 table create sp --rows 10 --cols 100 --row-format sparse
+expect 0 push w 1=0.5,1 3=0.25,2
+expect 0 push sp 3:5=1 3:9=2
+
+# A job whose worker 0 waits for worker 1, which never comes.
+PSD_ENDPOINT=$PSCLI_ENDPOINT PSD_JOB=lr PSD_WORKER=0 PSD_WORKERS=2 \
+    PSD_MAX_DELAY=0 "$CLI_WORKER" ranks 1 hold >"$work/worker" 2>&1 &
+worker_pid=$!
+waits() {
+    "$PSCLI_PROGRAM" why lr 2>/dev/null | grep -q "worker 1"
+}
+wait_for waits || { cat "$work/worker"; fail "worker 0 does not wait"; }
+
+good cluster status
+good cluster events
+good cluster events -n 2
+good node list
+node=$("$PSCLI_PROGRAM" node list -o name)
+good node inspect "$node"
+good table list
+good table inspect w
+good table create dry --rows 10 --dry-run
+for format in $formats; do
+    expect 0 table create "new-$format" --rows 10 -o "$format"
+    keep "$format" ok
+    expect 0 table drop "new-$format" --yes -o "$format"
+    keep "$format" ok
+done
+good table drop w --dry-run
+good table export w --to "$work/w.npy"
+good table export w --to "$work/w.csv"
+good table export sp --to "$work/sp.txt"
+good table import w --from "$work/w.npy"
+good table import w --from "$work/w.csv" --dry-run
+good table import sp --from "$work/sp.txt"
+good push w 1=0.5,1
+good push w 1:1=3 --dry-run
+good pull w 1,3
+good pull w all
+good pull w 1-3 --cols 1
+good pull sp 3
+good pull emb 7
+good job list
+good job inspect lr
+good job stop lr --dry-run
+good worker list lr
+good clock list
+good clock inspect lr
+good why lr
+good run -n 2 --dry-run true
+for format in $formats; do
+    expect 0 run -n 2 -o "$format" -- true
+    if [ "$format" != table ] && [ "$format" != wide ]; then
+        keep "$format" ok
+    fi
+done
+for verb in push pull pushpull; do
+    good bench "$verb" --sizes 4k --keys 100 --floats 1 --repeats 1 \
+        --duration 1ms --transport tcp
+done
+good bench latency --requests 10 --repeats 1 --transport ipc
+good explain
+good explain E2003
+
+bad 2 cluster statsu
+bad 2 cluster events -n 0
+bad 2 node list extra
+bad 5 node inspect nobody
+bad 2 table create w
+bad 6 table create w --rows 10
+bad 2 table create v --rows 10 --type f16
+bad 2 table list --endpoint nonsense
+bad 5 table inspect nobody
+bad 2 table drop w
+bad 5 table drop nobody --yes
+bad 2 table export w
+bad 2 table export sp --to "$work/sp.npy"
+bad 1 table export w --to "$work/no/such/directory.csv"
+bad 2 table import w
+bad 1 table import w --from "$work/nothing.csv"
+bad 5 push nobody 1=1
+bad 1 push w 1=x,1
+bad 1 push w 100=1,1
+bad 1 push w 1=nan,1
+bad 2 push w 1
+bad 1 pull w 100
+bad 2 pull w 1-
+bad 1 pull w 1 --cols 2
+bad 2 job list --watch nonsense
+bad 5 job inspect nobody
+bad 5 job stop nobody
+bad 5 worker list nobody
+bad 2 clock list --timeout 0
+bad 5 clock inspect nobody
+bad 5 why nobody
+bad 2 run -n 2 --launcher ssh -- true
+bad 2 run -n 2 --servers 2 -- true
+bad 2 run -n 0 -- true
+bad 2 bench push --sizes big
+bad 2 bench pull --in-flight 0
+bad 2 bench pushpull --transport udp
+bad 2 bench latency --requests 1
+bad 2 explain E9999
+bad 2 completion tcsh
+bad 2 help nothing
+bad 2 checkpoint list
+bad 2 --context nowhere table list
+
+expect 0 job stop lr -o json
+out_is '{"schema_version":1,"job":"lr","state":"stopped"}'
+wait "$worker_pid"
+expect 0 --version -o json
+expect 0 --help
+
+# No psd: within the deadline, exit code 3, naming the endpoint.
+kill "$psd_pid"
+wait "$psd_pid"
+psd_pid=
+down() {
+    local format start
+    for format in table json; do
+        start=${EPOCHREALTIME/./}
+        expect 3 -o "$format" --timeout 100ms "$@"
+        if [ $((${EPOCHREALTIME/./} - start)) -gt 5000000 ]; then
+            fail "pscli $*: not within the deadline"
+        fi
+        if ! cat "$work/out" "$work/err" | grep -qF "$PSCLI_ENDPOINT"; then
+            fail "pscli $*: the error does not name the endpoint"
+            show
+        fi
+        keep "$format" error
+    done
+}
+down cluster status
+down cluster events
+down node list
+down node inspect a
+down table create v --rows 10
+down table create v --rows 10 --dry-run
+down table list
+down table inspect w
+down table drop w --yes
+down table export w --to "$work/w2.npy"
+down table import w --from "$work/w.npy"
+down push w 1=1
+down push w --from "$work/w.txt"
+down pull w 1
+down job list
+down job inspect lr
+down job stop lr
+down worker list lr
+down clock list
+down clock inspect lr
+down why lr
+down run -n 1 -- true
+down bench push
+down bench pull
+down bench pushpull
+down bench latency
+expect 0 explain E3001
+expect 0 completion bash
+
+python3 "$(dirname "${BASH_SOURCE[0]}")/cli_formats.py" "$work/outputs" ||
+    fail "outputs are not of their format"
+cli_finish

@@ -1,0 +1,135 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Values to files and back, bit by bit, and files that are wrong.
+# shellcheck source-path=SCRIPTDIR source=cli_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
+cli_start
+cd "$work" || exit 1
+
+# Two tables of the same spec: what is exported from the first is imported into
+# the second, which has other values already, and exported again.
+round_trip() {
+    local name=$1 ending
+    shift
+    for ending in "$@"; do
+        expect 0 table export "$name" --to "$name.$ending"
+        expect 0 table import "$name-copy" --from "$name.$ending"
+        expect 0 table export "$name-copy" --to "copy.$ending"
+        if ! cmp -s "$name.$ending" "copy.$ending"; then
+            fail "$name: $ending comes back with other bytes"
+        fi
+    done
+}
+
+for type in f32 f64; do
+    for copy in "" -copy; do
+        expect 0 table create "$type$copy" --rows 5000 --cols 3 --type $type \
+            --init normal:0,1 --seed "$((${#copy} + 1))" --updater add
+    done
+    expect 0 push "$type" 7=0.1,1e-30,-3e30 8:1=16777217
+    expect 0 push "$type-copy" 7=5,1e20,0.3
+    round_trip "$type" npy csv txt
+done
+for type in i32 i64; do
+    for copy in "" -copy; do
+        expect 0 table create "$type$copy" --rows 100 --cols 2 --type $type
+    done
+done
+expect 0 push i64 0=9223372036854775807,-9223372036854775808 9:1=-1
+expect 0 push i64-copy 0=1,1 5=7,-7
+expect 0 push i32 0=2147483647,-2147483648
+expect 0 push i32-copy 0=5,-5
+round_trip i64 npy csv txt
+round_trip i32 npy csv txt
+for copy in "" -copy; do
+    expect 0 table create "set$copy" --rows 10 --updater assign
+    expect 0 table create "hash$copy" --keys hash --cols 2
+    expect 0 table create "sparse$copy" --keys hash --cols 1000000 \
+        --row-format sparse --type i64
+done
+expect 0 push set 3=1.5
+round_trip set npy csv txt
+expect 0 push hash 18446744073709551615=1,0.1 0=2,3 77=-1,-2
+round_trip hash csv txt
+expect 0 push sparse 18446744073709551615:999999=-5 4:1=2 4:0=1
+round_trip sparse csv txt
+
+expect 0 pull hash all -o json
+out_is '{"schema_version":1,"table":"hash","rows":[{"row":0,"values":[2.0,3.0]},{"row":77,"values":[-1.0,-2.0]},{"row":18446744073709551615,"values":[1.0,0.1]}]}'
+expect 0 pull sparse 4,18446744073709551615 -o json
+out_is '{"schema_version":1,"table":"sparse","rows":[{"row":4,"cols":[0,1],"values":[1,2]},{"row":18446744073709551615,"cols":[999999],"values":[-5]}]}'
+expect 0 pull i64 0 -o json
+out_is '{"schema_version":1,"table":"i64","rows":[{"row":0,"values":[9223372036854775807,-9223372036854775808]}]}'
+expect 0 push set 1=1 2=2 3=3 -o json
+out_is '{"schema_version":1,"table":"set","rows":3,"ack":"memory"}'
+
+# A hash table with more rows than one request takes.
+expect 0 table create many --keys hash --partition-by hash --type i64
+for ((i = 0; i < 20000; i++)); do
+    echo "$((i * 1000003)) 0:$i"
+done >many.txt
+expect 0 push many --from many.txt -o json
+expect 0 table export many --to many.out
+if ! cmp -s many.txt many.out; then
+    fail "a hash table of 20000 rows is exported with others"
+fi
+
+# Wrong files change nothing and name the line.
+expect 0 table export f32 --to before.txt
+wrong() {
+    local code=$1 what=$2 name=$3 text=$4
+    # shellcheck disable=SC2059
+    printf "$text" >"$name"
+    expect "$code" table import f32 --from "$name"
+    err_has "$what"
+}
+wrong 2 'a.txt:2: row is "x"' a.txt '1 0:1\nx 0:1\n'
+wrong 1 'a.txt:1: row 5000; the last one is 4999' a.txt '5000 0:1\n'
+wrong 2 'a.txt:3: "5" is no COLUMN:VALUE' a.txt '1 0:1\n\n1 5\n'
+wrong 1 'a.txt:1: column 3; the last one is 2' a.txt '1 3:1\n'
+wrong 2 'a.txt:1: column 0 behind column 1' a.txt '1 1:1 0:1\n'
+wrong 1 'a.txt:1: row 1 column 0 is "1e39"' a.txt '1 0:1e39\n'
+wrong 1 'E2005 a.txt:2: row 1 column 2 is "nan"' a.txt '#\n1 2:nan\n'
+wrong 2 'a.txt:1: a byte 0' a.txt '1 0:\0001\n'
+wrong 2 'a.txt:1: a word of more than' a.txt "1 0:$(printf '%099d' 0)\n"
+wrong 2 'a.csv:1: titles not understood' a.csv ''
+wrong 2 'a.csv:1: titles not understood' a.csv 'row,0,1\n'
+wrong 2 'a.csv:1: titles not understood' a.csv 'row,0,1,2,3\n'
+wrong 1 'a.csv:3: too few values' a.csv 'row,0,1,2\n1,2,3,4\n2,1\n'
+wrong 1 'a.csv:2: too many values' a.csv 'row,0,1,2\n1,2,3,4,5\n'
+wrong 1 'a.csv:2: less than row,col,value' a.csv 'row,col,value\n1,2\n'
+wrong 1 'a.csv:2: row 1 column 2 is ""' a.csv 'row,col,value\n1,2,\n'
+wrong 2 'a.npy: no .npy file' a.npy 'hello, world'
+expect 1 table import f32 --from i32.npy
+err_has 'E2007 i32.npy holds i32; table "f32" has f32'
+expect 1 table import i32 --from i64.csv
+expect 1 table import set --from f32.npy
+err_has 'E2001 f32.npy has shape \(5000, 3\)|E2001 .*shape'
+head -c 1000 f32.npy >cut.npy
+expect 2 table import f32 --from cut.npy
+err_has 'cut.npy ends in row'
+(cat f32.npy && echo more) >long.npy
+expect 2 table import f32 --from long.npy
+err_has 'long.npy goes on behind its last row'
+expect 2 table import f32 --from /dev/null
+expect 0 table export f32 --to after.txt
+if ! cmp -s before.txt after.txt; then
+    fail "a wrong file changed the table"
+fi
+expect 0 table create gradients --rows 10 --updater sgd:alpha=0.1
+expect 2 table import gradients --from a.txt
+err_has 'takes gradients'
+
+# stdin, and a failed export leaves nothing.
+rc=0
+printf '3 0:1\r\n4 0:2' | "$PSCLI_PROGRAM" push set --from - >out 2>err || rc=$?
+[ $rc -eq 0 ] || fail "push from stdin: exit code $rc"
+expect 0 pull set 3-4 -o csv
+out_is 'row,0
+3,1
+4,2'
+expect 2 table export hash --to hash.npy
+if compgen -G "$work/*.npy.??????" >/dev/null || [ -e hash.npy ]; then
+    fail "a refused export left a file"
+fi
+cli_finish

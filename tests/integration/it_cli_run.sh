@@ -1,0 +1,125 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# pscli run: environment, lines, exit codes, signals, and a psd of its own; then
+# settings: flag, environment, context, default.
+# shellcheck source-path=SCRIPTDIR source=cli_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
+cli_start
+export TMPDIR=$work
+
+# shellcheck disable=SC2016
+expect 0 run -n 3 --job j --max-delay -1 -- bash -c \
+    'echo "$PSD_JOB $PSD_WORKER $PSD_WORKERS $PSD_MAX_DELAY $PSD_ENDPOINT"'
+for rank in 0 1 2; do
+    out_has "^\\[$rank\\] j $rank 3 -1 $PSCLI_ENDPOINT$"
+done
+# shellcheck disable=SC2016
+expect 3 run -n 4 -- bash -c 'exit $PSD_WORKER'
+err_has 'worker 3 ended with exit code 3'
+# shellcheck disable=SC2016
+expect 137 run -n 2 -o json -- bash -c 'echo on; kill -9 $$'
+out_has '"exit":137,"workers":\[\{"worker":0,"exit":137,"signal":9\}'
+err_has '^\[1\] on$'
+expect 127 run -- "$work/no-such-program"
+expect 0 run -n 2 -- bash -c 'printf "no line end"; printf oops >&2'
+out_has '^\[0\] no line end$'
+err_has '^\[1\] oops$'
+expect 0 run -- bash -c 'head -c 20000 /dev/zero | tr "\0" x; echo'
+[ "$(tr -dc x <"$work/out" | wc -c)" -eq 20000 ] || fail "a long line is cut"
+
+# A real job.
+expect 0 table create ranks --rows 16
+expect 0 run -n 4 --job real -- "$CLI_WORKER" ranks 5
+expect 0 pull ranks 0-3 -o csv
+out_is 'row,0
+0,5
+1,5
+2,5
+3,5'
+expect 0 job list -o csv
+out_has '^real,finished,0,4,5,5,'
+
+# Signals reach the workers, also behind a shell, and the third one kills.
+run_and_signal() {
+    local want=$1 n=$2 i
+    shift 2
+    : >"$work/out"
+    # bash starts what runs in the background with SIGINT ignored.
+    env --default-signal=INT "$PSCLI_PROGRAM" run -n 2 -- "$@" \
+        >"$work/out" 2>"$work/err" &
+    local pid=$!
+    started() {
+        [ "$(grep -c on "$work/out")" -eq 2 ]
+    }
+    wait_for started || fail "the workers did not start"
+    for ((i = 0; i < n; i++)); do
+        kill -INT $pid
+        read -rt 0.1 <> <(:) || :
+    done
+    rc=0
+    wait $pid || rc=$?
+    [ $rc -eq "$want" ] || fail "run ended by signals: $rc, not $want"
+}
+run_and_signal 130 1 bash -c 'echo on; sleep 60; exit'
+run_and_signal 137 3 bash -c 'trap "" INT; echo on; while :; do sleep 1; done'
+run_and_signal 130 1 bash -c 'trap "exit 7" INT; echo on; sleep 60 & wait'
+
+# A psd of its own, gone afterwards.
+dead=tcp://127.0.0.1:1
+expect 3 run --endpoint $dead --timeout 200ms -- true
+# shellcheck disable=SC2016
+expect 0 run --endpoint $dead --servers 1 --psd "$PSD_PROGRAM" -n 2 -- bash -c \
+    'PSCLI_ENDPOINT=$PSD_ENDPOINT "$PSCLI_PROGRAM" node list -o jsonl'
+out_has '"state":"up"'
+err_has 'starting a private one'
+own=$(sed -n 's/.*"endpoint":"\([^"]*\)".*/\1/p' "$work/out" | head -1)
+expect 3 node list --endpoint "$own" --timeout 200ms
+if compgen -G "$work/pscli-run-*" >/dev/null; then
+    fail "the private psd's directory stays"
+fi
+expect 1 run --endpoint $dead --servers 1 --timeout 500ms \
+    --psd "$work/nothing" -- true
+err_has 'cannot be started as a private psd'
+expect 1 run --endpoint $dead --servers 1 --timeout 500ms --psd /bin/false -- true
+expect 0 run --servers 1 -- true
+if grep -q private "$work/err"; then
+    fail "a private psd beside one that runs"
+fi
+
+# Settings.
+mkdir -p "$work/config/pscli/contexts"
+here=$PSCLI_ENDPOINT
+printf '# the one of this test\nendpoint = %s\noutput=name\n' "$here" \
+    >"$work/config/pscli/contexts/here"
+unset PSCLI_ENDPOINT
+expect 0 --context here table list
+out_is ranks
+expect 0 --context here table list -o csv
+out_has '^name,rows,'
+PSCLI_OUTPUT=jsonl expect 0 --context here table list
+out_has '^\{"schema_version":1,"name":"ranks"'
+PSCLI_CONTEXT=here expect 0 table list
+out_is ranks
+PSCLI_ENDPOINT=$dead PSCLI_CONTEXT=here PSCLI_TIMEOUT=200ms expect 3 table list
+PSCLI_ENDPOINT=$dead expect 0 table list --endpoint "$here"
+PSCLI_TIMEOUT=soon expect 2 table list
+err_has 'PSCLI_TIMEOUT is "soon"'
+expect 2 --context ../here table list
+expect 2 --context nowhere table list
+err_has 'contexts/nowhere'
+echo 'color=red' >>"$work/config/pscli/contexts/here"
+expect 2 --context here table list
+err_has 'here:4: color: unknown key'
+export PSCLI_ENDPOINT=$here
+
+# --watch goes on until it is stopped.
+: >"$work/watched"
+"$PSCLI_PROGRAM" table list -o name --watch 10ms >"$work/watched" &
+watch_pid=$!
+thrice() {
+    [ "$(wc -l <"$work/watched")" -ge 3 ]
+}
+wait_for thrice || fail "--watch does not repeat"
+kill $watch_pid
+wait $watch_pid 2>/dev/null
+cli_finish
