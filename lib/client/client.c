@@ -2,6 +2,7 @@
 /* Connecting to a cluster and closing; waiting for what was started. */
 #include "psd/client.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -141,10 +142,12 @@ make_hello(const psd_client_t *self)
 static psd_status_t
 greet(psd_client_t *self, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = make_hello(self);
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = NULL;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     psd_status_t rc = PSD_OK;
 
+    assert(self != NULL);
+    hello = make_hello(self);
     rc = ps_control_ask(self, hello, self->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_DEADLINE && reply == NULL) {
         psd_error_clear(err);

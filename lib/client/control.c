@@ -227,12 +227,15 @@ ps_control_receive(psd_client_t *self)
 static psd_status_t
 status_of(const char *name)
 {
-#define IS_NAMED(NAME, number, code, exit, text, hint) \
-    if (strcmp(name, #NAME) == 0) {                    \
-        return PSD_##NAME;                             \
+#define STATUS_NUMBER(NAME, number, code, exit, text, hint) PSD_##NAME,
+    static const psd_status_t statuses[] = {PSD_STATUS_MAP(STATUS_NUMBER)};
+#undef STATUS_NUMBER
+
+    for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++) {
+        if (strcmp(name, psd_status_name(statuses[i])) == 0) {
+            return statuses[i];
+        }
     }
-    PSD_STATUS_MAP(IS_NAMED)
-#undef IS_NAMED
     return PSD_PROTO;
 }
 

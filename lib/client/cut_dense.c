@@ -3,6 +3,7 @@
  * one block of the slice. */
 #include "client/cut_inner.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -68,6 +69,7 @@ row_at(const dense_t *self, size_t i)
 static uint8_t *
 gather_index(const dense_t *self, uint8_t *to)
 {
+    assert(to != NULL);
     for (uint32_t i = 0; i < self->cols->n_cols; i++) {
         size_t place = self->cols->places == NULL ? i : self->cols->places[i];
 
@@ -82,6 +84,7 @@ gather_row(const dense_t *self, size_t i, uint8_t *to)
 {
     const uint8_t *row = row_at(self, i);
 
+    assert(to != NULL);
     if (self->cols->places == NULL) {
         memcpy(to, row, self->width * self->value_size);
         return to + self->width * self->value_size;

@@ -192,24 +192,26 @@ start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
 /* ---- everyday calls ------------------------------------------------------ */
 
 static psd_status_t
-do_now(ps_call_t *call, const uint64_t *rows, size_t n_rows, psd_error_t *err)
+do_now(const ps_call_t *like,
+       const uint64_t *rows,
+       size_t n_rows,
+       psd_error_t *err)
 {
-    psd_select_t select = {
+    const psd_select_t select = {
         .rows_are = PS_SELECT_LIST, .rows = rows, .n_rows = n_rows};
-    psd_client_t *client = call->table->client;
-    uint64_t bytes =
-        (uint64_t)n_rows * sizeof *rows +
-        (call->kind == PS_ERRAND_PULL
-             ? 0
-             : (uint64_t)call->n_values * ps_type_size(call->table->spec.type));
+    ps_call_t call = *like;
+    uint64_t bytes = (uint64_t)n_rows * sizeof *rows;
     ps_ticket_t *ticket = NULL;
     psd_status_t rc = PSD_OK;
 
-    call->select = &select;
-    call->borrow = bytes > COPY_MAX_BYTES;
-    rc = start(call, &ticket, err);
+    if (call.kind != PS_ERRAND_PULL) {
+        bytes += (uint64_t)call.n_values * ps_type_size(call.table->spec.type);
+    }
+    call.select = &select;
+    call.borrow = bytes > COPY_MAX_BYTES;
+    rc = start(&call, &ticket, err);
     if (rc == PSD_OK) {
-        rc = ps_ticket_wait(client, ticket, UINT64_MAX, 0, err);
+        rc = ps_ticket_wait(call.table->client, ticket, UINT64_MAX, 0, err);
     }
     return rc;
 }
@@ -278,6 +280,7 @@ start_only(ps_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err)
     call->borrow = call->options != NULL && call->options->borrow;
     rc = start(call, &ticket, err);
     if (rc == PSD_OK) {
+        assert(ticket != NULL);
         *ret_ticket = ticket->number;
     }
     return rc;

@@ -2,6 +2,7 @@
 /* Making, opening, dropping tables, and what is known of them. */
 #include "client/table.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -319,6 +320,7 @@ psd_table_ensure(psd_client_t *client,
         }
     }
     if (rc == PSD_OK && spec != NULL) {
+        assert(self != NULL);
         rc = check_agrees(self, spec, err);
     }
     if (rc != PSD_OK) {

@@ -76,15 +76,16 @@ void
 ps_context_destroy(ps_context_t **self_p)
 {
     ps_context_t *self = *self_p;
+    int rc = 0;
 
     if (self == NULL) {
         return;
     }
     *self_p = NULL;
     assert(atomic_load(&self->n_open) == 0);
-    while (zmq_ctx_term(self->zmq) != 0 && zmq_errno() == EINTR) {
-        continue;
-    }
+    do {
+        rc = zmq_ctx_term(self->zmq);
+    } while (rc != 0 && zmq_errno() == EINTR);
     ps_free(self);
 }
 

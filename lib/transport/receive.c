@@ -59,7 +59,7 @@ rest_of_frames(ps_socket_t *self,
 {
     while (more) {
         bool fits = arrival->n_frames < PS_FRAMES_MAX;
-        ps_frame_t surplus;
+        ps_frame_t surplus = {{0}};
         ps_frame_t *frame =
             fits ? &arrival->frames[arrival->n_frames] : &surplus;
         bool got = false;

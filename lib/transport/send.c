@@ -81,7 +81,7 @@ lend_frame(parcel_t *self, ps_bytes_t bytes, ps_payload_t *payload)
     (void)ps_payload_keep(payload);
     ps_handover_give(payload);
     /* ZeroMQ only reads it; its interface does not know const. */
-    if (zmq_msg_init_data(frame, (void *)(uintptr_t)bytes.data, bytes.size,
+    if (zmq_msg_init_data(frame, (void *)bytes.data, bytes.size,
                           release_payload, payload) != 0) {
         ps_payload_t *held = payload;
 

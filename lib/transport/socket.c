@@ -109,6 +109,7 @@ check_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
     const option_t ipv6 = {ZMQ_IPV6, 1};
 
+    assert(self != NULL);
     if (strncmp(endpoint, "ipc://", 6) != 0 &&
         strncmp(endpoint, "tcp://", 6) != 0) {
         return psd_error_set(err, PSD_INVALID,
@@ -180,6 +181,7 @@ ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
+    assert(self != NULL);
     if (zmq_bind(self->handle, endpoint) != 0) {
         return endpoint_error("bind", endpoint, err);
     }
@@ -208,7 +210,11 @@ ps_socket_connect(const char *endpoint,
     if (rc == PSD_OK) {
         rc = check_endpoint(self, endpoint, err);
     }
-    if (rc == PSD_OK && zmq_connect(self->handle, endpoint) != 0) {
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    assert(self != NULL);
+    if (zmq_connect(self->handle, endpoint) != 0) {
         rc = endpoint_error("connect", endpoint, err);
     }
     if (rc == PSD_OK) {
