@@ -35,6 +35,7 @@ FENCES = [
     (r"cyaml/.*|yaml\.h", {"daemon"}),
     (r"microhttpd\.h", {"daemon"}),
     (r"systemd/.*", {"daemon"}),
+    (r"psd(_\w+)?\.h", {"examples"}),  # as an installed library's
 ]
 # Headers of C11, POSIX and Linux; any other needs a row in FENCES.
 SYSTEM = re.compile(

@@ -16,6 +16,8 @@ PUBLIC_H = SPDX + "#define PSD_EXPORT\nPSD_EXPORT int psd_one(void);\n"
 MAP = SPDX + "LIBPSD_0 {\nglobal:\n    psd_one;\nlocal:\n    *;\n};\n"
 STATUS_H = SPDX + '#define MAP(X) X(OK, 0, "E0000", 0, "ok", "nothing")\n'
 STATUS_LINE = "| E0000 | `OK` | 0 | 0 | ok | nothing |\n"
+HELLO_BODY = "#include <psd.h>\n\nint\nmain(void)\n{\n    return 0;\n}\n"
+HELLO_C = SPDX + HELLO_BODY
 GOOD = {
     "lib/base/banned.h": BANNED_H,
     "lib/base/one.h": SPDX + "int ps_one(void);\n",
@@ -37,6 +39,8 @@ GOOD = {
                       "echo one\n",
     "lib/include/psd/status.h": STATUS_H,
     "docs/errors.md": STATUS_LINE,
+    "examples/hello/hello.c": HELLO_C,
+    "README.md": "# psd\n\n```c\n" + HELLO_BODY + "```\n",
     ".clang-format": None,  # the real one
 }
 
@@ -63,6 +67,7 @@ def call(expression):
 
 # (check, path, new content, what it must say)
 BREAKS = [
+    ("readme", "README.md", "# psd\n", "README.md: no C block"),
     ("statuses", "docs/errors.md", "# Errors\n", "missing: | E0000 | `OK`"),
     ("statuses", "docs/errors.md",
      STATUS_LINE + "| E9999 | `NO` | 9 | 9 | no | no |\n",
