@@ -125,30 +125,61 @@ take_list(const loading_t *self,
     return take_text(self, id, (const char *)text.data);
 }
 
-#define TAKE_PATH(id, at, member) take_text(self, id, (at)->member)
-#define TAKE_NAME(id, at, member) take_text(self, id, (at)->member)
-#define TAKE_HOST(id, at, member) take_text(self, id, (at)->member)
-#define TAKE_UINT(id, at, member) take_text(self, id, (at)->member)
-#define TAKE_SIZE(id, at, member) take_text(self, id, (at)->member)
-#define TAKE_LEVEL(id, at, member) take_text(self, id, (at)->member)
-#define TAKE_BOOL(id, at, member) take_text(self, id, (at)->member)
-#define TAKE_URLS(id, at, member) \
-    take_list(self, id, (at)->member, (at)->member##_count)
+/* Where cyaml puts the text of each key. */
+#define NOWHERE SIZE_MAX
+#define COUNT_PATH(type, member) NOWHERE
+#define COUNT_NAME(type, member) NOWHERE
+#define COUNT_HOST(type, member) NOWHERE
+#define COUNT_UINT(type, member) NOWHERE
+#define COUNT_SIZE(type, member) NOWHERE
+#define COUNT_LEVEL(type, member) NOWHERE
+#define COUNT_BOOL(type, member) NOWHERE
+#define COUNT_URLS(type, member) offsetof(type, member##_count)
+
+#define ROOT(path, kind, member, ...)                   \
+    {PS_KEY_##member, NOWHERE, offsetof(raw_t, member), \
+     COUNT_##kind(raw_t, member)},
+#define KEY(path, kind, section, member, ...)               \
+    {PS_KEY_##section##_##member, offsetof(raw_t, section), \
+     offsetof(raw_##section##_t, member),                   \
+     COUNT_##kind(raw_##section##_t, member)},
+static const struct {
+    ps_key_id_t id;
+    size_t section; /* of the pointer to its section in raw_t; NOWHERE: root */
+    size_t member;  /* in the section */
+    size_t count;   /* of a list, in the section; NOWHERE: it is none */
+} PLACES[] = {
+#include "daemon/config_keys.def"
+};
 
 static psd_status_t
 take_all(const loading_t *self, const raw_t *raw)
 {
     psd_status_t rc = PSD_OK;
 
-#define ROOT(path, kind, member, ...)                   \
-    if (rc == PSD_OK) {                                 \
-        rc = TAKE_##kind(PS_KEY_##member, raw, member); \
+    for (size_t i = 0; i < PS_KEY_COUNT && rc == PSD_OK; i++) {
+        const char *section = (const char *)raw;
+
+        if (PLACES[i].section != NOWHERE) {
+            memcpy(&section, section + PLACES[i].section, sizeof section);
+        }
+        if (section == NULL) {
+            continue; /* it is not in the file */
+        }
+        if (PLACES[i].count == NOWHERE) {
+            const char *text = NULL;
+
+            memcpy(&text, section + PLACES[i].member, sizeof text);
+            rc = take_text(self, PLACES[i].id, text);
+        } else {
+            char *const *items = NULL;
+            unsigned n_items = 0;
+
+            memcpy(&items, section + PLACES[i].member, sizeof items);
+            memcpy(&n_items, section + PLACES[i].count, sizeof n_items);
+            rc = take_list(self, PLACES[i].id, items, n_items);
+        }
     }
-#define KEY(path, kind, section, member, ...)                                \
-    if (rc == PSD_OK && raw->section != NULL) {                              \
-        rc = TAKE_##kind(PS_KEY_##section##_##member, raw->section, member); \
-    }
-#include "daemon/config_keys.def"
     return rc;
 }
 

@@ -94,10 +94,7 @@ check_cluster(const ps_control_t *self, const ps_doc_t *doc, psd_error_t *err)
 static uint64_t
 known_session(const ps_control_t *self, const ps_id_t *client)
 {
-    size_t n =
-        self->n_clients < PS_CLIENTS_MAX ? self->n_clients : PS_CLIENTS_MAX;
-
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < PS_CLIENTS_MAX && i < self->n_clients; i++) {
         if (ps_id_equal(&self->clients[i].client, client)) {
             return self->clients[i].session;
         }

@@ -6,49 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 
-#include "support/check.h"
-#include "support/daemon.h"
-#include "support/zmtp.h"
+#include "support/control.h"
 
 /* The settings that a test adds to. */
 #define BASE      \
     "shards: 2\n" \
     "workers: {heartbeat_ms: 50, lost_after_ms: 400}\n"
-#define REPLY_SIZE 65536
-#define WAIT_STEPS 4000 /* of 5 ms */
-
-static char reply[REPLY_SIZE];
 
 /* ---- helpers ---- */
-
-static void
-step(void)
-{
-    const struct timespec span = {.tv_nsec = 5000000L};
-
-    (void)nanosleep(&span, NULL);
-}
-
-/* The text of DIR/NAME. */
-static bool
-read_file(const daemon_t *d, const char *name, char *ret, size_t size)
-{
-    char path[PATH_MAX];
-    FILE *file = NULL;
-    size_t n = 0;
-
-    (void)snprintf(path, sizeof path, "%.3000s/%s", d->dir.path, name);
-    file = fopen(path, "re");
-    if (file == NULL) {
-        return false;
-    }
-    n = fread(ret, 1, size - 1, file);
-    ret[n] = '\0';
-    (void)fclose(file);
-    return true;
-}
 
 static bool
 write_file(const daemon_t *d, const char *name, const char *text)
@@ -59,28 +25,6 @@ write_file(const daemon_t *d, const char *name, const char *text)
     (void)snprintf(path, sizeof path, "%.3000s/%s", d->dir.path, name);
     file = fopen(path, "we");
     return file != NULL && fputs(text, file) >= 0 && fclose(file) == 0;
-}
-
-static bool
-log_has(const daemon_t *d, const char *part)
-{
-    static char log[262144];
-
-    return read_file(d, "log", log, sizeof log) && strstr(log, part) != NULL;
-}
-
-/* Waits until the log has that. */
-static bool
-wait_log(const daemon_t *d, const char *part)
-{
-    for (int i = 0; i < WAIT_STEPS; i++) {
-        if (log_has(d, part)) {
-            return true;
-        }
-        step();
-    }
-    (void)fprintf(stderr, "the log never had: %s\n", part);
-    return false;
 }
 
 /* Runs psd with these words to its end; what it wrote goes to ret_text.
@@ -136,76 +80,6 @@ run_psd(const char *const *words, char *ret_text, size_t size)
             return false;                                                  \
         }                                                                  \
     } while (0)
-
-/* A session on the control port. */
-typedef struct control {
-    int fd;
-    unsigned long long session;
-    unsigned id; /* of the next request */
-} control_t;
-
-static bool
-control_open(control_t *c, const daemon_t *d, unsigned client)
-{
-    char request[256];
-    const char *at = NULL;
-
-    *c = (control_t){.fd = zmtp_connect(d->control), .id = 2};
-    CHECK(c->fd >= 0);
-    (void)snprintf(request, sizeof request,
-                   "{\"v\":1,\"id\":1,\"op\":\"hello\",\"versions\":[1,1],"
-                   "\"client\":\"00000000-0000-4000-8000-%012u\"}",
-                   client);
-    CHECK(zmtp_ask(c->fd, request, reply, sizeof reply));
-    at = strstr(reply, "\"session\":");
-    CHECK(at != NULL);
-    c->session = strtoull(at + 10, NULL, 10);
-    return true;
-}
-
-static void
-control_close(control_t *c)
-{
-    if (c->fd >= 0) {
-        (void)close(c->fd);
-    }
-    c->fd = -1;
-}
-
-/* Sends op with its fields (",\"a\":1" or ""); does not wait. */
-static bool
-control_post(control_t *c, const char *op, const char *fields)
-{
-    char request[1024];
-
-    (void)snprintf(request, sizeof request,
-                   "{\"v\":1,\"id\":%u,\"session\":%llu,\"op\":\"%s\"%s}",
-                   c->id++, c->session, op, fields);
-    return zmtp_send(c->fd, 0, request, strlen(request));
-}
-
-/* The answer, in `reply`, has that. */
-static bool
-answer_has(const control_t *c, const char *part)
-{
-    size_t size = 0;
-
-    if (!zmtp_receive(c->fd, reply, sizeof reply, &size)) {
-        (void)fprintf(stderr, "no answer\n");
-        return false;
-    }
-    if (strstr(reply, part) == NULL) {
-        (void)fprintf(stderr, "wanted %s in: %.2000s\n", part, reply);
-        return false;
-    }
-    return true;
-}
-
-static bool
-control_ask(control_t *c, const char *op, const char *fields, const char *part)
-{
-    return control_post(c, op, fields) && answer_has(c, part);
-}
 
 /* ---- the command line ---- */
 
@@ -408,10 +282,10 @@ term_stops_cleanly(daemon_t *d)
         CHECK(control_open(&other, d, 31));
         for (int i = 0; i < WAIT_STEPS && !seen; i++) {
             CHECK(control_ask(&other, "why", ",\"job\":\"j\"", "\"waiters\""));
-            seen = strstr(reply, "\"kind\":\"barrier\"") != NULL;
+            seen = strstr(other.reply, "\"kind\":\"barrier\"") != NULL;
         }
         CHECK(seen);
-        CHECK(strstr(reply, "worker 1 (not joined yet)") != NULL);
+        CHECK(strstr(other.reply, "worker 1 (not joined yet)") != NULL);
         control_close(&other);
     }
     CHECK(kill(d->pid, SIGTERM) == 0);
@@ -496,8 +370,8 @@ after_a_restart_tables_are_known_and_rows_lost(daemon_t *d)
     CHECK(c.session > old);
     CHECK(control_ask(&c, "table_inspect", ",\"name\":\"kept\"",
                       "\"rows_lost\":true"));
-    CHECK(strstr(reply, "\"hint\":") != NULL);
-    CHECK(strstr(reply, "\"rows\":1000,\"cols\":3") != NULL);
+    CHECK(strstr(c.reply, "\"hint\":") != NULL);
+    CHECK(strstr(c.reply, "\"rows\":1000,\"cols\":3") != NULL);
     CHECK(control_ask(&c, "cluster_status", "", "\"healthy\":false"));
     CHECK(control_ask(&c, "worker_list", ",\"job\":\"old\"",
                       "\"state\":\"lost\""));
@@ -515,146 +389,6 @@ after_a_restart_tables_are_known_and_rows_lost(daemon_t *d)
     CHECK(control_ask(&c, "table_drop", ",\"name\":\"kept\"", "\"OK\""));
     CHECK(control_ask(&c, "cluster_status", "", "\"healthy\":true"));
     control_close(&c);
-    return true;
-}
-
-/* ---- jobs ---- */
-
-static bool
-a_repeated_request_is_answered_as_the_first(daemon_t *d)
-{
-    static char first[REPLY_SIZE];
-    control_t c = {.fd = -1};
-
-    CHECK(control_open(&c, d, 50));
-    CHECK(control_ask(&c, "table_create",
-                      ",\"spec\":{\"name\":\"once\",\"rows\":10}", "\"OK\""));
-    memcpy(first, reply, sizeof first);
-    c.id--;
-    CHECK(control_ask(&c, "table_create",
-                      ",\"spec\":{\"name\":\"once\",\"rows\":10}", "\"OK\""));
-    CHECK(strcmp(first, reply) == 0);
-    CHECK(control_ask(&c, "table_create",
-                      ",\"spec\":{\"name\":\"once\",\"rows\":10}",
-                      "\"TABLE_EXISTS\""));
-    CHECK(control_ask(&c, "job_join",
-                      ",\"job\":\"r\",\"worker\":0,\"workers\":1,"
-                      "\"max_delay\":0",
-                      "\"joins\":1"));
-    memcpy(first, reply, sizeof first);
-    c.id--;
-    CHECK(control_ask(&c, "job_join",
-                      ",\"job\":\"r\",\"worker\":0,\"workers\":1,"
-                      "\"max_delay\":0",
-                      "\"joins\":1"));
-    CHECK(strcmp(first, reply) == 0);
-    CHECK(control_ask(&c, "job_join",
-                      ",\"job\":\"r\",\"worker\":0,\"workers\":1,"
-                      "\"max_delay\":0",
-                      "\"WORKER_EXISTS\""));
-    CHECK(control_ask(&c, "job_leave",
-                      ",\"job\":\"r\",\"worker\":0,\"member\":0", "\"OK\""));
-    CHECK(control_ask(&c, "job_list", "", "\"state\":\"finished\""));
-    CHECK(control_ask(&c, "table_drop", ",\"name\":\"once\"", "\"OK\""));
-    /* The same client says hello again, as after a lost answer. */
-    {
-        control_t again = {.fd = -1};
-
-        CHECK(control_open(&again, d, 50));
-        CHECK(again.session == c.session);
-        control_close(&again);
-    }
-    control_close(&c);
-    return true;
-}
-
-static bool
-a_barrier_opens_for_all_or_names_who_is_missing(daemon_t *d)
-{
-    control_t a = {.fd = -1};
-    control_t b = {.fd = -1};
-
-    CHECK(control_open(&a, d, 60));
-    CHECK(control_open(&b, d, 61));
-    CHECK(control_ask(&a, "job_join",
-                      ",\"job\":\"b\",\"worker\":0,\"workers\":2,"
-                      "\"max_delay\":0",
-                      "\"OK\""));
-    CHECK(control_ask(&a, "barrier",
-                      ",\"job\":\"b\",\"worker\":0,\"number\":1,"
-                      "\"timeout_ms\":50",
-                      "\"status\":\"DEADLINE\""));
-    CHECK(strstr(reply, "worker 1 (not joined yet)") != NULL);
-    CHECK(control_ask(&b, "job_join",
-                      ",\"job\":\"b\",\"worker\":1,\"workers\":2,"
-                      "\"max_delay\":0",
-                      "\"OK\""));
-    CHECK(control_ask(&a, "barrier",
-                      ",\"job\":\"b\",\"worker\":0,\"number\":2,"
-                      "\"timeout_ms\":50",
-                      "worker 1 at clock 0"));
-    CHECK(control_post(&a, "barrier",
-                       ",\"job\":\"b\",\"worker\":0,\"number\":3,"
-                       "\"timeout_ms\":60000"));
-    CHECK(control_ask(&b, "barrier",
-                      ",\"job\":\"b\",\"worker\":1,\"number\":1,"
-                      "\"timeout_ms\":60000",
-                      "\"status\":\"OK\""));
-    CHECK(answer_has(&a, "\"status\":\"OK\""));
-    /* A worker that leaves is waited for no more. */
-    CHECK(control_post(&a, "barrier",
-                       ",\"job\":\"b\",\"worker\":0,\"number\":4,"
-                       "\"timeout_ms\":60000"));
-    CHECK(control_ask(&b, "job_leave",
-                      ",\"job\":\"b\",\"worker\":1,\"member\":0", "\"OK\""));
-    CHECK(answer_has(&a, "\"status\":\"OK\""));
-    /* A job that is stopped lets nobody wait. */
-    CHECK(control_ask(&a, "job_leave",
-                      ",\"job\":\"b\",\"worker\":0,\"member\":0", "\"OK\""));
-    control_close(&a);
-    control_close(&b);
-    return true;
-}
-
-static bool
-a_silent_worker_is_lost_and_named(daemon_t *d)
-{
-    control_t a = {.fd = -1};
-    bool lost = false;
-
-    CHECK(control_open(&a, d, 70));
-    CHECK(control_ask(&a, "job_join",
-                      ",\"job\":\"s\",\"worker\":0,\"workers\":2,"
-                      "\"max_delay\":0",
-                      "\"OK\""));
-    CHECK(control_ask(&a, "job_join",
-                      ",\"job\":\"s\",\"worker\":1,\"workers\":2,"
-                      "\"max_delay\":0",
-                      "\"OK\""));
-    CHECK(control_ask(&a, "heartbeat",
-                      ",\"job\":\"s\",\"worker\":1,\"clock\":7", "\"OK\""));
-    for (int i = 0; i < WAIT_STEPS && !lost; i++) {
-        CHECK(control_ask(&a, "heartbeat",
-                          ",\"job\":\"s\",\"worker\":0,\"clock\":3",
-                          "\"status\":\"OK\""));
-        CHECK(control_ask(&a, "why", ",\"job\":\"s\"", "\"text\""));
-        lost = strstr(reply, "worker 1 was lost") != NULL;
-        step();
-    }
-    CHECK(lost);
-    CHECK(strstr(reply, "at clock 7, after ") != NULL);
-    CHECK(strstr(reply, "nobody waits; worker 0 is computing") != NULL);
-    CHECK(log_has(d, "warn worker_lost job=s"));
-    CHECK(control_ask(&a, "heartbeat",
-                      ",\"job\":\"s\",\"worker\":1,\"clock\":8",
-                      "\"status\":\"WORKER_LOST\""));
-    CHECK(control_ask(&a, "clock_inspect", ",\"job\":\"s\"",
-                      "\"state\":\"lost\""));
-    CHECK(control_ask(&a, "job_stop", ",\"job\":\"s\"", "\"OK\""));
-    CHECK(control_ask(&a, "heartbeat",
-                      ",\"job\":\"s\",\"worker\":0,\"clock\":3",
-                      "\"state\":\"stopped\""));
-    control_close(&a);
     return true;
 }
 
@@ -680,9 +414,6 @@ main(void)
     RUN(it_starts_and_says_where(&d));
     RUN(a_wrong_file_is_told_with_its_line(&d));
     RUN(it_cannot_start_where_another_is(&d));
-    RUN(a_repeated_request_is_answered_as_the_first(&d));
-    RUN(a_barrier_opens_for_all_or_names_who_is_missing(&d));
-    RUN(a_silent_worker_is_lost_and_named(&d));
     RUN(after_a_restart_tables_are_known_and_rows_lost(&d));
     RUN(hup_reads_the_settings_again(&d));
     RUN(term_stops_cleanly(&d));

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The control conversation: what is answered twice, who waits at a barrier, who
+ * is lost. */
+#include <signal.h>
+
+#include "support/control.h"
+
+static bool
+a_repeated_request_is_answered_as_the_first(daemon_t *d)
+{
+    static char first[REPLY_SIZE];
+    control_t c = {.fd = -1};
+
+    CHECK(control_open(&c, d, 50));
+    CHECK(control_ask(&c, "table_create",
+                      ",\"spec\":{\"name\":\"once\",\"rows\":10}", "\"OK\""));
+    memcpy(first, c.reply, sizeof first);
+    c.id--;
+    CHECK(control_ask(&c, "table_create",
+                      ",\"spec\":{\"name\":\"once\",\"rows\":10}", "\"OK\""));
+    CHECK(strcmp(first, c.reply) == 0);
+    CHECK(control_ask(&c, "table_create",
+                      ",\"spec\":{\"name\":\"once\",\"rows\":10}",
+                      "\"TABLE_EXISTS\""));
+    CHECK(control_ask(&c, "job_join",
+                      ",\"job\":\"r\",\"worker\":0,\"workers\":1,"
+                      "\"max_delay\":0",
+                      "\"joins\":1"));
+    memcpy(first, c.reply, sizeof first);
+    c.id--;
+    CHECK(control_ask(&c, "job_join",
+                      ",\"job\":\"r\",\"worker\":0,\"workers\":1,"
+                      "\"max_delay\":0",
+                      "\"joins\":1"));
+    CHECK(strcmp(first, c.reply) == 0);
+    CHECK(control_ask(&c, "job_join",
+                      ",\"job\":\"r\",\"worker\":0,\"workers\":1,"
+                      "\"max_delay\":0",
+                      "\"WORKER_EXISTS\""));
+    CHECK(control_ask(&c, "job_leave",
+                      ",\"job\":\"r\",\"worker\":0,\"member\":0", "\"OK\""));
+    CHECK(control_ask(&c, "job_list", "", "\"state\":\"finished\""));
+    CHECK(control_ask(&c, "table_drop", ",\"name\":\"once\"", "\"OK\""));
+    /* The same client says hello again, as after a lost answer. */
+    {
+        control_t again = {.fd = -1};
+
+        CHECK(control_open(&again, d, 50));
+        CHECK(again.session == c.session);
+        control_close(&again);
+    }
+    control_close(&c);
+    return true;
+}
+
+static bool
+a_barrier_opens_for_all_or_names_who_is_missing(daemon_t *d)
+{
+    control_t a = {.fd = -1};
+    control_t b = {.fd = -1};
+
+    CHECK(control_open(&a, d, 60));
+    CHECK(control_open(&b, d, 61));
+    CHECK(control_ask(&a, "job_join",
+                      ",\"job\":\"b\",\"worker\":0,\"workers\":2,"
+                      "\"max_delay\":0",
+                      "\"OK\""));
+    CHECK(control_ask(&a, "barrier",
+                      ",\"job\":\"b\",\"worker\":0,\"number\":1,"
+                      "\"timeout_ms\":50",
+                      "\"status\":\"DEADLINE\""));
+    CHECK(strstr(a.reply, "worker 1 (not joined yet)") != NULL);
+    CHECK(control_ask(&b, "job_join",
+                      ",\"job\":\"b\",\"worker\":1,\"workers\":2,"
+                      "\"max_delay\":0",
+                      "\"OK\""));
+    CHECK(control_ask(&a, "barrier",
+                      ",\"job\":\"b\",\"worker\":0,\"number\":2,"
+                      "\"timeout_ms\":50",
+                      "worker 1 at clock 0"));
+    CHECK(control_post(&a, "barrier",
+                       ",\"job\":\"b\",\"worker\":0,\"number\":3,"
+                       "\"timeout_ms\":60000"));
+    CHECK(control_ask(&b, "barrier",
+                      ",\"job\":\"b\",\"worker\":1,\"number\":1,"
+                      "\"timeout_ms\":60000",
+                      "\"status\":\"OK\""));
+    CHECK(answer_has(&a, "\"status\":\"OK\""));
+    /* A worker that leaves is waited for no more. */
+    CHECK(control_post(&a, "barrier",
+                       ",\"job\":\"b\",\"worker\":0,\"number\":4,"
+                       "\"timeout_ms\":60000"));
+    CHECK(control_ask(&b, "job_leave",
+                      ",\"job\":\"b\",\"worker\":1,\"member\":0", "\"OK\""));
+    CHECK(answer_has(&a, "\"status\":\"OK\""));
+    /* A job that is stopped lets nobody wait. */
+    CHECK(control_ask(&a, "job_leave",
+                      ",\"job\":\"b\",\"worker\":0,\"member\":0", "\"OK\""));
+    control_close(&a);
+    control_close(&b);
+    return true;
+}
+
+static bool
+a_silent_worker_is_lost_and_named(daemon_t *d)
+{
+    control_t a = {.fd = -1};
+    bool lost = false;
+
+    CHECK(control_open(&a, d, 70));
+    CHECK(control_ask(&a, "job_join",
+                      ",\"job\":\"s\",\"worker\":0,\"workers\":2,"
+                      "\"max_delay\":0",
+                      "\"OK\""));
+    CHECK(control_ask(&a, "job_join",
+                      ",\"job\":\"s\",\"worker\":1,\"workers\":2,"
+                      "\"max_delay\":0",
+                      "\"OK\""));
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"s\",\"worker\":1,\"clock\":7", "\"OK\""));
+    for (int i = 0; i < WAIT_STEPS && !lost; i++) {
+        CHECK(control_ask(&a, "heartbeat",
+                          ",\"job\":\"s\",\"worker\":0,\"clock\":3",
+                          "\"status\":\"OK\""));
+        CHECK(control_ask(&a, "why", ",\"job\":\"s\"", "\"text\""));
+        lost = strstr(a.reply, "worker 1 was lost") != NULL;
+        step();
+    }
+    CHECK(lost);
+    CHECK(strstr(a.reply, "at clock 7, after ") != NULL);
+    CHECK(strstr(a.reply, "nobody waits; worker 0 is computing") != NULL);
+    CHECK(log_has(d, "warn worker_lost job=s"));
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"s\",\"worker\":1,\"clock\":8",
+                      "\"status\":\"WORKER_LOST\""));
+    CHECK(control_ask(&a, "clock_inspect", ",\"job\":\"s\"",
+                      "\"state\":\"lost\""));
+    CHECK(control_ask(&a, "job_stop", ",\"job\":\"s\"", "\"OK\""));
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"s\",\"worker\":0,\"clock\":3",
+                      "\"state\":\"stopped\""));
+    control_close(&a);
+    return true;
+}
+
+#define RUN(call)                                                          \
+    do {                                                                   \
+        if (good) {                                                        \
+            good = (call);                                                 \
+            (void)fprintf(stderr, "%s %s\n", good ? "ok" : "FAIL", #call); \
+        }                                                                  \
+    } while (0)
+
+int
+main(void)
+{
+    daemon_t d = {.pid = 0};
+    bool good = daemon_start(
+        &d, "shards: 2\nworkers: {heartbeat_ms: 50, lost_after_ms: 400}\n");
+
+    RUN(a_repeated_request_is_answered_as_the_first(&d));
+    RUN(a_barrier_opens_for_all_or_names_who_is_missing(&d));
+    RUN(a_silent_worker_is_lost_and_named(&d));
+    RUN(daemon_end(&d, SIGTERM));
+    daemon_drop(&d, !good);
+    return good ? 0 : 1;
+}
