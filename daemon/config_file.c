@@ -210,7 +210,7 @@ ps_config_parse(ps_config_t *self,
     if (failed == CYAML_ERR_OOM) {
         return psd_error_set(err, PSD_NOMEM, "no memory to read %s", name);
     }
-    if (failed != CYAML_OK) {
+    if (failed != CYAML_OK || raw == NULL) {
         return psd_error_set(err, PSD_CONFIG, "%s: %s", name,
                              cyaml_strerror(failed));
     }

@@ -12,6 +12,8 @@
 #define BATCH 64        /* requests before other things are looked at */
 #define OP_BYTES_MAX 64 /* of an operation's name */
 #define PROTOCOL_VERSION 1
+#define RETRY_MS 1000 /* after a loss that could not be stored */
+#define LATE_MS 500   /* a tick this late says that the process stood still */
 
 static const struct {
     const char *name;
@@ -450,8 +452,31 @@ is_known_job(const void *registry, uint32_t job)
     return ps_registry_job_by_id(registry, job) != NULL;
 }
 
-void
-ps_control_tick(ps_control_t *self)
+/* When this process itself stood still (a paused machine, a shard that took
+ * long), signs of life wait unread, or were not sent because everything stood
+ * still: the workers get time to be heard first. */
+static bool
+gives_grace(ps_control_t *self, uint64_t now_ms)
+{
+    uint64_t due_ms = ps_registry_deadline(self->is.registry);
+
+    if (due_ms > now_ms) {
+        self->grace_ms = 0;
+        return false;
+    }
+    if (self->grace_ms == 0 && now_ms - due_ms > LATE_MS) {
+        self->grace_ms = now_ms + 2 * self->is.config->workers.heartbeat_ms;
+        ps_log(PS_LOG_WARN, "clock_late",
+               "ms=%" PRIu64 " hint=\"psd stood still; workers get %" PRIu64
+               " ms to be heard\"",
+               now_ms - due_ms, 2 * self->is.config->workers.heartbeat_ms);
+    }
+    return now_ms < self->grace_ms;
+}
+
+/* Ends the workers that have been silent too long. */
+static void
+lose_silent(ps_control_t *self)
 {
     uint32_t job = 0;
     uint32_t worker = 0;
@@ -463,15 +488,25 @@ ps_control_tick(ps_control_t *self)
         if (rc != PSD_OK) {
             char quoted[512];
 
-            /* The next tick tries again. */
+            self->grace_ms = ps_now_ms() + RETRY_MS;
             ps_log(
                 PS_LOG_ERROR, "worker_lost_failed",
                 "job=%" PRIu32 " worker=%" PRIu32 " status=%s reason=%s", job,
                 worker, psd_status_name(rc),
                 ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
             psd_error_clear(self->err);
-            break;
+            return;
         }
+    }
+    self->grace_ms = 0;
+}
+
+void
+ps_control_tick(ps_control_t *self)
+{
+    ps_control_receive(self); /* signs of life that are here already */
+    if (!gives_grace(self, ps_now_ms())) {
+        lose_silent(self);
     }
     ps_control_expire_barriers(self);
     if (self->watches.by_job.count > ps_registry_n_jobs(self->is.registry)) {
@@ -482,7 +517,8 @@ ps_control_tick(ps_control_t *self)
 uint64_t
 ps_control_deadline(const ps_control_t *self)
 {
-    uint64_t workers = ps_registry_deadline(self->is.registry);
+    uint64_t due_ms = ps_registry_deadline(self->is.registry);
+    uint64_t workers = due_ms < self->grace_ms ? self->grace_ms : due_ms;
     uint64_t barriers = ps_watches_deadline(&self->watches);
 
     return workers < barriers ? workers : barriers;

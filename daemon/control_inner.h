@@ -25,7 +25,8 @@ struct ps_control {
     size_t n_clients;         /* ever said hello */
     uint64_t last_session;    /* given out since the start */
     uint64_t started_ms;
-    psd_error_t *err; /* of the request at hand */
+    uint64_t grace_ms; /* no worker is lost before; 0: none is given */
+    psd_error_t *err;  /* of the request at hand */
     bool broken;
 };
 

@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -131,6 +133,26 @@ ps_place_write(const char *dir,
                              (const char *)path.data, strerror(errno));
     }
     return PSD_OK;
+}
+
+bool
+ps_place_is_served(const char *path)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int fd = -1;
+    bool is_served = false;
+
+    if (strlen(path) >= sizeof to.sun_path) {
+        return false;
+    }
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return false;
+    }
+    memcpy(to.sun_path, path, strlen(path) + 1);
+    is_served = connect(fd, (const struct sockaddr *)&to, sizeof to) == 0;
+    (void)close(fd);
+    return is_served;
 }
 
 void

@@ -18,6 +18,8 @@ PSD_MUST_CHECK psd_status_t ps_place_write(const char *dir,
                                            const char *name,
                                            ps_bytes_t text,
                                            psd_error_t *err);
+/* Somebody listens on the unix socket `path`. ZeroMQ would take it over. */
+bool ps_place_is_served(const char *path);
 /* Removes DIR/NAME if it is there. */
 void ps_place_remove(const char *dir, const char *name);
 #endif

@@ -200,14 +200,32 @@ settle_endpoint(ps_server_t *self)
     }
 }
 
+/* A unix socket that another process serves must stay its own. */
+static psd_status_t
+check_ipc(const ps_text_list_t *list, psd_error_t *err)
+{
+    for (size_t i = 0; i < list->n_items; i++) {
+        if (strncmp(list->items[i], "ipc://", 6) == 0 &&
+            ps_place_is_served(list->items[i] + 6)) {
+            return psd_error_set(err, PSD_IO,
+                                 "cannot listen on %s: address already in use",
+                                 list->items[i]);
+        }
+    }
+    return PSD_OK;
+}
+
 static psd_status_t
 open_port(ps_server_t *self, psd_error_t *err)
 {
     const ps_text_list_t *list = &self->config->listen.endpoints;
     const ps_socket_args_t args = socket_args(self);
-    psd_status_t rc = ps_socket_bind((const char *const *)list->items,
-                                     list->n_items, &args, &self->port, err);
+    psd_status_t rc = check_ipc(list, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_socket_bind((const char *const *)list->items, list->n_items,
+                            &args, &self->port, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

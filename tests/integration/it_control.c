@@ -143,6 +143,33 @@ a_silent_worker_is_lost_and_named(daemon_t *d)
     return true;
 }
 
+/* A worker that was silent because psd itself stood still is not lost. */
+static bool
+a_daemon_that_stood_still_hears_its_workers_first(daemon_t *d)
+{
+    control_t a = {.fd = -1};
+
+    CHECK(control_open(&a, d, 80));
+    CHECK(control_ask(&a, "job_join",
+                      ",\"job\":\"p\",\"worker\":0,\"workers\":1,"
+                      "\"max_delay\":0",
+                      "\"OK\""));
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"p\",\"worker\":0,\"clock\":1", "\"OK\""));
+    CHECK(kill(d->pid, SIGSTOP) == 0);
+    for (int i = 0; i < 300; i++) {
+        step(); /* 1.5 s pass, and the worker would be lost after 0.4 */
+    }
+    CHECK(kill(d->pid, SIGCONT) == 0);
+    CHECK(control_ask(&a, "heartbeat",
+                      ",\"job\":\"p\",\"worker\":0,\"clock\":2",
+                      "\"status\":\"OK\""));
+    CHECK(control_ask(&a, "job_leave",
+                      ",\"job\":\"p\",\"worker\":0,\"member\":0", "\"OK\""));
+    control_close(&a);
+    return true;
+}
+
 #define RUN(call)                                                          \
     do {                                                                   \
         if (good) {                                                        \
@@ -161,6 +188,7 @@ main(void)
     RUN(a_repeated_request_is_answered_as_the_first(&d));
     RUN(a_barrier_opens_for_all_or_names_who_is_missing(&d));
     RUN(a_silent_worker_is_lost_and_named(&d));
+    RUN(a_daemon_that_stood_still_hears_its_workers_first(&d));
     RUN(daemon_end(&d, SIGTERM));
     daemon_drop(&d, !good);
     return good ? 0 : 1;

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "support/fail_alloc.h"
 #include "support/temp_dir.h"
 
 static ps_config_t config;
@@ -373,4 +374,36 @@ Test(config_file, control_characters_of_a_value_are_not_repeated)
 {
     ASSERT_BAD("shards: \"a\\r\\e[1mb\"\n",
                "f.yaml:1: shards is \"a??[1mb\"; allowed: 1 .. 256 threads");
+}
+
+/* ---- memory ---- */
+
+static psd_status_t
+load_print_and_drop(void *fixture)
+{
+    static const char TEXT[] = "shards: 3\n"
+                               "node: {name: n}\n"
+                               "listen: {endpoints: [ipc://a, ipc://b]}\n";
+    ps_config_t mine = {0};
+    ps_buffer_t printed = {0};
+    psd_status_t rc = ps_config_init(&mine, NULL);
+
+    (void)fixture;
+    if (rc == PSD_OK) {
+        rc = ps_config_parse(&mine, "f.yaml",
+                             (ps_bytes_t){.data = (const uint8_t *)TEXT,
+                                          .size = sizeof TEXT - 1},
+                             NULL);
+    }
+    if (rc == PSD_OK && !ps_config_print(&mine, &printed)) {
+        rc = PSD_NOMEM;
+    }
+    ps_buffer_done(&printed);
+    ps_config_done(&mine);
+    return rc;
+}
+
+Test(config_file, without_memory_nothing_is_left_behind)
+{
+    cr_assert_null(fail_alloc_sweep(load_print_and_drop, NULL));
 }

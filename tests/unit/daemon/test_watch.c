@@ -4,6 +4,8 @@
 
 #include <criterion/criterion.h>
 
+#include "support/fail_alloc.h"
+
 static ps_watches_t watches;
 
 static void
@@ -120,4 +122,23 @@ Test(watch, a_sweep_forgets_what_is_not_kept)
     cr_assert_eq(watches.by_job.count, 10);
     cr_assert_eq(ps_watches_find(&watches, 3), NULL);
     cr_assert_neq(ps_watches_find(&watches, 4), NULL);
+}
+
+static psd_status_t
+remember_a_job(void *fixture)
+{
+    ps_watches_t mine = {0};
+    ps_watch_t *watch = ps_watches_get(&mine, 1);
+    ps_waiter_t waiter = {.session = 1};
+    bool good = watch != NULL && ps_watch_worker(watch, 3, 1) != NULL &&
+                ps_watch_wait(watch, &waiter);
+
+    (void)fixture;
+    ps_watches_done(&mine);
+    return good ? PSD_OK : PSD_NOMEM;
+}
+
+Test(watch, without_memory_nothing_is_left_behind)
+{
+    cr_assert_null(fail_alloc_sweep(remember_a_job, NULL));
 }
