@@ -14,6 +14,8 @@
 #define TEXT_SIZE 160
 /* Rows in one pull of the whole model. */
 #define CHUNK_ROWS 65536
+/* How long a worker that cannot begin tries to say so. */
+#define LEAVE_MS 2000
 
 enum { SUM_LOSS, SUM_EXAMPLES, SUM_CORRECT, N_SUMS };
 
@@ -215,8 +217,8 @@ open_scratch(lr_job_t *self, const char *rows, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-lr_job_open_tables(lr_job_t *self, uint32_t greatest, psd_error_t *err)
+static psd_status_t
+open_tables(lr_job_t *self, uint32_t greatest, psd_error_t *err)
 {
     char rows[TEXT_SIZE];
     psd_status_t rc = PSD_OK;
@@ -238,6 +240,21 @@ lr_job_open_tables(lr_job_t *self, uint32_t greatest, psd_error_t *err)
         rc = check_weights(self, (uint64_t)greatest + 1, err);
     }
     return rc == PSD_OK ? open_scratch(self, rows, err) : rc;
+}
+
+psd_status_t
+lr_job_open_tables(lr_job_t *self, uint32_t greatest, psd_error_t *err)
+{
+    psd_status_t rc = open_tables(self, greatest, err);
+
+    /* Nothing has been trained: leave, so that the rank is free at once for the
+     * next try. Later a worker that fails shall be seen as lost. */
+    if (rc != PSD_OK) {
+        psd_status_t left = psd_leave(self->client, LEAVE_MS, NULL);
+
+        (void)left; /* the first error counts */
+    }
+    return rc;
 }
 
 psd_status_t

@@ -40,7 +40,7 @@ PSD_MUST_CHECK psd_status_t lr_job_open(lr_job_t *self,
                                         psd_error_t *err);
 /* Opens the tables, and makes what is not there, for features 0 .. greatest.
  * Errors: those of psd_table_ensure; PSD_SHAPE a table that is there does not
- * fit. */
+ * fit; the worker has then left the job. */
 PSD_MUST_CHECK psd_status_t lr_job_open_tables(lr_job_t *self,
                                                uint32_t greatest,
                                                psd_error_t *err);

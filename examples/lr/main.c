@@ -9,7 +9,7 @@
  */
 #include <stdio.h>
 
-#include "features.h"
+#include "feature_set.h"
 #include "job.h"
 #include "libsvm.h"
 #include "model.h"

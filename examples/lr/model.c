@@ -138,12 +138,13 @@ split_line(char *line, uint64_t *ret_row, double *ret_weight)
 {
     char *end = line + strcspn(line, " \t");
     char *value = end + strspn(end, " \t");
+    char *rest = value + strcspn(value, " \t");
 
-    value[strcspn(value, " \t")] = '\0';
-    if (*end == '\0') {
+    if (*end == '\0' || rest[strspn(rest, " \t")] != '\0') {
         return false;
     }
     *end = '\0';
+    *rest = '\0';
     return lr_number_u64(line, ret_row) && lr_number_f64(value, ret_weight) &&
            isfinite((float)*ret_weight);
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "features.h"
+#include "feature_set.h"
 #include "progress.h"
 
 static void

@@ -15,7 +15,7 @@
 #ifndef LR_TRAIN_H
 #define LR_TRAIN_H
 
-#include "features.h"
+#include "feature_set.h"
 #include "job.h"
 #include "samples.h"
 

@@ -9,8 +9,8 @@
  *          ascending order, are the rows that it pulls and pushes.
  * Owner    the caller; lr_features_done and lr_batch_done free what is inside
  */
-#ifndef LR_FEATURES_H
-#define LR_FEATURES_H
+#ifndef LR_FEATURE_SET_H
+#define LR_FEATURE_SET_H
 
 #include "psd.h"
 #include "samples.h"

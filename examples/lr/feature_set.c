@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The features of samples and of minibatches. */
-#include "features.h"
+#include "feature_set.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* examples/lr/options.h: defaults, and the one error of each bad line. */
+#include "options.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ARGUMENTS_MAX 24
+
+/* Reads a command line given as words with one blank between them. */
+static psd_status_t
+read_line(const char *line, lr_options_t *ret_options, psd_error_t *err)
+{
+    static char words[1024];
+    char *argv[ARGUMENTS_MAX] = {(char[]){"psd-lr"}};
+    int argc = 1;
+
+    cr_assert_lt(snprintf(words, sizeof(words), "%s", line), 1024);
+    for (char *word = words; word != NULL && *word != '\0';) {
+        char *end = strchr(word, ' ');
+
+        if (end != NULL) {
+            *end++ = '\0';
+        }
+        cr_assert_lt(argc, ARGUMENTS_MAX);
+        argv[argc++] = word;
+        word = end;
+    }
+    return lr_options_read(ret_options, argc, argv, err);
+}
+
+static lr_options_t
+read_good(const char *line)
+{
+    lr_options_t options;
+    psd_error_t *err = psd_error_new();
+
+    cr_assert_eq(read_line(line, &options, err), PSD_OK, "%s: %s", line,
+                 psd_error_text(err));
+    psd_error_destroy(&err);
+    return options;
+}
+
+Test(options, have_defaults)
+{
+    lr_options_t options = read_good("--train f");
+
+    cr_assert_str_eq(options.train, "f");
+    cr_assert_null(options.test);
+    cr_assert_str_eq(options.table, "lr");
+    cr_assert_eq(options.updater, LR_FTRL);
+    cr_assert_not(options.updater_given);
+    cr_assert_eq(options.alpha, 0.1);
+    cr_assert_eq(options.l1, 1);
+    cr_assert_not(options.objective);
+    cr_assert_eq(options.max_delay, PSD_DELAY_ENV);
+}
+
+Test(options, take_values_behind_a_blank_or_an_equals_sign)
+{
+    lr_options_t options =
+        read_good("--train=a=b --test t --updater sgd --alpha 1e-3 --epochs 7 "
+                  "--max-delay=-1 --seed 18446744073709551615 --timeout 1.5");
+
+    cr_assert_str_eq(options.train, "a=b");
+    cr_assert_eq(options.updater, LR_SGD);
+    cr_assert(options.updater_given);
+    cr_assert_eq(options.alpha, 1e-3);
+    cr_assert(isnan(options.beta));
+    cr_assert_eq(options.epochs, 7);
+    cr_assert_eq(options.max_delay, -1);
+    cr_assert_eq(options.seed, UINT64_MAX);
+    cr_assert_eq(options.timeout_ms, 1500);
+}
+
+Test(options, an_objective_brings_adagrad_without_penalty)
+{
+    lr_options_t options = read_good("--train f --objective l2:0.5");
+
+    cr_assert(options.objective);
+    cr_assert_eq(options.objective_c, 0.5);
+    cr_assert_eq(options.updater, LR_ADAGRAD);
+    cr_assert_eq(options.alpha, 0.2);
+    cr_assert_eq(options.l2, 0);
+}
+
+Test(options, help_needs_nothing_else)
+{
+    cr_assert(read_good("--help").help);
+    cr_assert(read_good("-h --nonsense").help);
+}
+
+Test(options, a_bad_line_is_one_error_that_names_option_value_and_rule)
+{
+    static const struct {
+        const char *line;
+        const char *text;
+    } cases[] = {
+        {"", "--train FILE is missing; --help shows examples"},
+        {"file", "\"file\" is no option; all arguments are options"},
+        {"-t f", "\"-t\" is no option; all arguments are options"},
+        {"--trian f", "unknown option \"--trian\"; --help lists them"},
+        {"--foo=1", "unknown option \"--foo\"; --help lists them"},
+        {"--train", "--train wants a value"},
+        {"--train=", "--train must not be empty"},
+        {"--help=1", "--help takes no value"},
+        {"--train f --epochs 0",
+         "--epochs \"0\" is not a whole number from 1 to 1000000"},
+        {"--train f --epochs 2.5",
+         "--epochs \"2.5\" is not a whole number from 1 to 1000000"},
+        {"--train f --epochs 1000001",
+         "--epochs \"1000001\" is not a whole number from 1 to 1000000"},
+        {"--train f --minibatch -3",
+         "--minibatch \"-3\" is not a whole number from 1 to 1000000000"},
+        {"--train f --clock-every x",
+         "--clock-every \"x\" is not a whole number from 1 to 1000000"},
+        {"--train f --max-delay -2",
+         "--max-delay \"-2\" is not a whole number from -1 to 1000000"},
+        {"--train f --features 4294967295",
+         "--features \"4294967295\" is not a whole number from 1 to "
+         "4294967294"},
+        {"--train f --alpha 0", "--alpha \"0\" is not a number from 1e-09 to "
+                                "1000000000"},
+        {"--train f --alpha nan", "--alpha \"nan\" is not a number from 1e-09 "
+                                  "to 1000000000"},
+        {"--train f --beta -1",
+         "--beta \"-1\" is not a number from 0 to 1000000000"},
+        {"--train f --l1 0x1",
+         "--l1 \"0x1\" is not a number from 0 to 1000000000"},
+        {"--train f --l2 inf",
+         "--l2 \"inf\" is not a number from 0 to 1000000000"},
+        {"--train f --seed -1", "--seed \"-1\" is not a whole number from 0 to "
+                                "18446744073709551615"},
+        {"--train f --report 1e6",
+         "--report \"1e6\" is not a number from 0 to 86400"},
+        {"--train f --timeout 0",
+         "--timeout \"0\" is not a number from 1 to 86400"},
+        {"--train f --updater adam",
+         "--updater \"adam\" is not one of sgd, adagrad, ftrl"},
+        {"--train f --updater sgd --beta 1",
+         "--beta has no meaning with --updater sgd"},
+        {"--train f --objective l1:1",
+         "--objective \"l1:1\" is not l2:C with a number C from 1e-09 to "
+         "1000000000"},
+        {"--train f --objective l2:0",
+         "--objective \"l2:0\" is not l2:C with a number C from 1e-09 to "
+         "1000000000"},
+        {"--train f --objective l2:1 --updater ftrl",
+         "--objective wants --updater sgd or adagrad, not ftrl, which has its "
+         "own penalty"},
+        {"--train f --objective l2:1 --l2 1",
+         "--objective has its own penalty; --l1 and --l2 must then be 0"},
+        {"--train f --scores s", "--scores wants --test FILE"},
+        {"--predict m", "--predict wants --test FILE"},
+        {"--predict m --test t --train f",
+         "--predict uses a model and trains none: it goes without --train and "
+         "--save"},
+        {"--train f --table "
+         "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+         "--table \"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+         "\" is longer than 56 characters"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        lr_options_t options;
+        psd_error_t *err = psd_error_new();
+
+        cr_expect_eq(read_line(cases[i].line, &options, err), PSD_USAGE, "%s",
+                     cases[i].line);
+        cr_expect_str_eq(psd_error_text(err), cases[i].text);
+        psd_error_destroy(&err);
+    }
+}
