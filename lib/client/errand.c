@@ -332,10 +332,11 @@ ps_errand_answered(psd_client_t *client,
     }
 }
 
-const char *
-ps_errand_reason(const psd_client_t *client,
-                 const ps_errand_t *self,
-                 char ret_text[PS_TEXT_MAX + 1])
+/* Why it has not ended, without what else is amiss. */
+static void
+print_reason(const psd_client_t *client,
+             const ps_errand_t *self,
+             char ret_text[PS_TEXT_MAX + 1])
 {
     const ps_ticket_t *after =
         self->after == 0 ? NULL : ps_map_get(&client->ticket_of, self->after);
@@ -356,6 +357,21 @@ ps_errand_reason(const psd_client_t *client,
                        self->lane->n_sent);
     } else {
         (void)snprintf(ret_text, PS_TEXT_MAX + 1, "no answer yet");
+    }
+}
+
+const char *
+ps_errand_reason(const psd_client_t *client,
+                 const ps_errand_t *self,
+                 char ret_text[PS_TEXT_MAX + 1])
+{
+    size_t size = 0;
+
+    print_reason(client, self, ret_text);
+    size = strlen(ret_text);
+    if (client->trouble[0] != '\0') {
+        (void)snprintf(ret_text + size, PS_TEXT_MAX + 1 - size,
+                       "; a message could not be read: %s", client->trouble);
     }
     return ret_text;
 }
