@@ -68,11 +68,12 @@ PSD_EXPORT void psd_call_set_timeout_ms(psd_call_t *self, uint32_t timeout_ms);
 PSD_EXPORT psd_status_t psd_call_set_ack(psd_call_t *self,
                                          const char *level,
                                          psd_error_t *err);
-/* Greater goes first among calls that wait for credits; default 0. */
+/* Greater goes first among calls that wait for credits of one partition;
+ * default 0. No call passes the end of a clock. */
 PSD_EXPORT void psd_call_set_priority(psd_call_t *self, int32_t priority);
 /* Start this call only when that ticket has ended. */
 PSD_EXPORT void psd_call_set_after(psd_call_t *self, psd_ticket_t ticket);
-/* A number of the user's; shown with the request by `pscli why`. */
+/* A number of the user's; named in what this call's errors say. */
 PSD_EXPORT void psd_call_set_command(psd_call_t *self, uint32_t command);
 /* true: the caller's rows and values are used in place and must stay untouched
  * until the ticket has ended; false (default): they are copied. */
@@ -81,9 +82,10 @@ PSD_EXPORT void psd_call_set_borrow(psd_call_t *self, bool borrow);
 /*
  * Waits until the ticket has ended and gives its result. A ticket can be waited
  * for once; afterwards it is PSD_INVALID.
- * Errors: what the request ended with; PSD_DEADLINE when timeout_ms passed
- * first, naming who is waited for: the ticket goes on and can be waited for
- * again.
+ * Errors: what the request ended with (PSD_DEADLINE when its own deadline
+ * passed: a push then goes on without its ticket, see psd_flush); PSD_DEADLINE
+ * when timeout_ms passed first, naming who is waited for: the ticket goes on
+ * and can be waited for again.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_wait(psd_client_t *client,
                                                 psd_ticket_t ticket,
