@@ -152,32 +152,39 @@ static const struct {
 #include "daemon/config_keys.def"
 };
 
+/* The pointer that lies at that offset. */
+static const void *
+pointer_at(const void *base, size_t offset)
+{
+    const void *found = NULL;
+
+    memcpy(&found, (const char *)base + offset, sizeof found);
+    return found;
+}
+
 static psd_status_t
 take_all(const loading_t *self, const raw_t *raw)
 {
     psd_status_t rc = PSD_OK;
 
     for (size_t i = 0; i < PS_KEY_COUNT && rc == PSD_OK; i++) {
-        const char *section = (const char *)raw;
+        const void *section = PLACES[i].section == NOWHERE
+                                  ? raw
+                                  : pointer_at(raw, PLACES[i].section);
+        const void *value =
+            section == NULL ? NULL : pointer_at(section, PLACES[i].member);
 
-        if (PLACES[i].section != NOWHERE) {
-            memcpy(&section, section + PLACES[i].section, sizeof section);
-        }
-        if (section == NULL) {
+        if (value == NULL) {
             continue; /* it is not in the file */
         }
         if (PLACES[i].count == NOWHERE) {
-            const char *text = NULL;
-
-            memcpy(&text, section + PLACES[i].member, sizeof text);
-            rc = take_text(self, PLACES[i].id, text);
+            rc = take_text(self, PLACES[i].id, value);
         } else {
-            char *const *items = NULL;
             unsigned n_items = 0;
 
-            memcpy(&items, section + PLACES[i].member, sizeof items);
-            memcpy(&n_items, section + PLACES[i].count, sizeof n_items);
-            rc = take_list(self, PLACES[i].id, items, n_items);
+            memcpy(&n_items, (const char *)section + PLACES[i].count,
+                   sizeof n_items);
+            rc = take_list(self, PLACES[i].id, value, n_items);
         }
     }
     return rc;
