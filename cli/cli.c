@@ -16,6 +16,7 @@ psd_status_t
 ps_cli_init(ps_cli_t *self, int argc, char *const *argv, psd_error_t *err)
 {
     const char *format = ps_args_find_format(argc, argv);
+    const char *no_color = getenv("NO_COLOR");
 
     *self = (ps_cli_t){.out = {.out = stdout, .err = stderr}};
     /* Errors in the line itself are written in the format that it names. */
@@ -30,9 +31,9 @@ ps_cli_init(ps_cli_t *self, int argc, char *const *argv, psd_error_t *err)
     (void)ps_format_parse(ps_args_text(&self->args, "output"),
                           &self->out.format);
     self->out.quiet = ps_args_on(&self->args, "quiet");
-    self->out.color =
-        isatty(STDOUT_FILENO) && !ps_args_on(&self->args, "no-color") &&
-        (getenv("NO_COLOR") == NULL || getenv("NO_COLOR")[0] == '\0');
+    self->out.color = isatty(STDOUT_FILENO) &&
+                      !ps_args_on(&self->args, "no-color") &&
+                      (no_color == NULL || no_color[0] == '\0');
     self->endpoint = ps_args_text(&self->args, "endpoint");
     self->timeout_ms = (uint32_t)ps_args_ms(&self->args, "timeout");
     return PSD_OK;

@@ -134,7 +134,7 @@ add_word(deltas_t *self,
     uint64_t col = 0;
     uint64_t n = 0;
     bool has_col = false;
-    const char *at = NULL;
+    const char *at = "";
     psd_status_t rc = read_word(word, &row, &col, &has_col, &at, err);
 
     for (bool more = true; rc == PSD_OK && more; n++) {
@@ -176,6 +176,9 @@ compare_deltas(const void *a_p, const void *b_p)
 static psd_status_t
 sort_deltas(deltas_t *self, psd_error_t *err)
 {
+    if (self->n == 0) {
+        return PSD_OK;
+    }
     qsort(self->items, self->n, sizeof *self->items, compare_deltas);
     for (size_t i = 1; i < self->n; i++) {
         if (compare_deltas(&self->items[i - 1], &self->items[i]) == 0) {

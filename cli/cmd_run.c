@@ -208,12 +208,12 @@ ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = choose_job(cli, job, err);
     }
-    argv = ps_alloc(cli->args.n_words + 1, sizeof *argv);
-    if (rc == PSD_OK && argv == NULL) {
-        rc = psd_error_set(err, PSD_NOMEM, "no memory for the program");
-    }
     if (rc != PSD_OK) {
         return rc;
+    }
+    argv = ps_alloc(cli->args.n_words + 1, sizeof *argv);
+    if (argv == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the program");
     }
     memcpy(argv, cli->args.words, cli->args.n_words * sizeof *argv);
     args.argv = argv;

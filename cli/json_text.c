@@ -110,11 +110,12 @@ is_integer_in_text(const char *key, const json_t *value)
     return false;
 }
 
-/* gap stands in front of the first member. Recursion ends: jansson's parser
- * bounds the depth. */
+/* first_gap stands in front of the first member. Recursion ends: jansson's
+ * parser bounds the depth. */
 static void
-write_members(FILE *file, const json_t *object, const char *gap)
+write_members(FILE *file, const json_t *object, const char *first_gap)
 {
+    const char *gap = first_gap;
     const char *key = NULL;
     json_t *value = NULL;
 

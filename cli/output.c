@@ -37,13 +37,22 @@ ps_format_is_csv(ps_format_t format)
     return format == PS_FORMAT_CSV || format == PS_FORMAT_TSV;
 }
 
+static void print_to(FILE *file, const char *format, va_list arguments)
+    __attribute__((format(printf, 2, 0)));
+
+static void
+print_to(FILE *file, const char *format, va_list arguments)
+{
+    (void)vfprintf(file, format, arguments);
+}
+
 void
 ps_print(FILE *file, const char *format, ...)
 {
     va_list arguments;
 
     va_start(arguments, format);
-    (void)vfprintf(file, format, arguments);
+    print_to(file, format, arguments);
     va_end(arguments);
 }
 
@@ -56,7 +65,7 @@ ps_say(const ps_out_t *self, const char *format, ...)
         return;
     }
     va_start(arguments, format);
-    (void)vfprintf(self->err, format, arguments);
+    print_to(self->err, format, arguments);
     va_end(arguments);
     (void)putc('\n', self->err);
 }
@@ -153,22 +162,44 @@ ps_out_object(const ps_out_t *self,
     }
 }
 
+/* The part of a hint that does not only point back at the message. */
+static const char *
+useful_part(const char *hint)
+{
+    const char *rest = strstr(hint, "; ");
+
+    if (strncmp(hint, "read the message", 16) == 0) {
+        return "";
+    }
+    if (strncmp(hint, "the message ", 12) == 0) {
+        return rest == NULL ? "" : rest + 2;
+    }
+    return hint;
+}
+
+static void
+write_error_line(const ps_out_t *self, psd_status_t status, const char *message)
+{
+    const char *hint = useful_part(psd_status_hint(status));
+    size_t length = strlen(message);
+    const char *gap = length > 0 && message[length - 1] == '?' ? " " : "; ";
+
+    if (strstr(message, hint) != NULL) {
+        gap = ""; /* it is said already, or there is none */
+        hint = "";
+    }
+    ps_print(self->err, "pscli: %s %s%s%s\n", psd_status_code(status), message,
+             gap, hint);
+}
+
 void
 ps_out_error(const ps_out_t *self,
              psd_status_t status,
              const char *message,
              const json_t *details)
 {
-    const char *hint = psd_status_hint(status);
-    size_t length = strlen(message);
-    const char *gap = length > 0 && message[length - 1] == '?' ? " " : "; ";
-    /* Not when it only points back at the message, or is part of it. */
-    bool has_hint =
-        strncmp(hint, "the message ", 12) != 0 && strstr(message, hint) == NULL;
-
     if (!ps_format_is_json(self->format)) {
-        ps_print(self->err, "pscli: %s %s%s%s\n", psd_status_code(status),
-                 message, has_hint ? gap : "", has_hint ? hint : "");
+        write_error_line(self, status, message);
         return;
     }
     ps_print(self->out,
@@ -177,7 +208,7 @@ ps_out_error(const ps_out_t *self,
              psd_status_code(status), psd_status_exit(status));
     ps_json_write_text(self->out, message);
     ps_print(self->out, ",\"hint\":");
-    ps_json_write_text(self->out, hint);
+    ps_json_write_text(self->out, psd_status_hint(status));
     ps_print(self->out, ",\"details\":");
     if (json_is_object(details)) {
         ps_json_write(self->out, details);

@@ -149,29 +149,27 @@ write_value(FILE *file, const json_t *value, ps_unit_t unit)
     }
 }
 
-void
-ps_cell_write_field(FILE *file, const char *text, ps_format_t format)
+static void
+write_tsv(FILE *file, const char *text)
 {
-    if (format == PS_FORMAT_TSV) {
-        for (; *text != '\0'; text++) {
-            const char *escaped = *text == '\t'   ? "\\t"
-                                  : *text == '\n' ? "\\n"
-                                  : *text == '\r' ? "\\r"
-                                  : *text == '\\' ? "\\\\"
-                                                  : NULL;
+    for (; *text != '\0'; text++) {
+        const char *escaped = *text == '\t'   ? "\\t"
+                              : *text == '\n' ? "\\n"
+                              : *text == '\r' ? "\\r"
+                              : *text == '\\' ? "\\\\"
+                                              : NULL;
 
-            if (escaped != NULL) {
-                (void)fputs(escaped, file);
-            } else {
-                (void)putc(*text, file);
-            }
+        if (escaped != NULL) {
+            (void)fputs(escaped, file);
+        } else {
+            (void)putc(*text, file);
         }
-        return;
     }
-    if (format != PS_FORMAT_CSV || strpbrk(text, ",\"\r\n") == NULL) {
-        (void)fputs(text, file);
-        return;
-    }
+}
+
+static void
+write_quoted(FILE *file, const char *text)
+{
     (void)putc('"', file);
     for (; *text != '\0'; text++) {
         if (*text == '"') {
@@ -180,6 +178,18 @@ ps_cell_write_field(FILE *file, const char *text, ps_format_t format)
         (void)putc(*text, file);
     }
     (void)putc('"', file);
+}
+
+void
+ps_cell_write_field(FILE *file, const char *text, ps_format_t format)
+{
+    if (format == PS_FORMAT_TSV) {
+        write_tsv(file, text);
+    } else if (format == PS_FORMAT_CSV && strpbrk(text, ",\"\r\n") != NULL) {
+        write_quoted(file, text);
+    } else {
+        (void)fputs(text, file);
+    }
 }
 
 /* Control bytes would move the cursor or break the line. */

@@ -155,6 +155,13 @@ Test(output, errors_are_a_line_or_an_object)
     ps_out_error(&capture.is, PSD_INVALID, "rows is 0", NULL);
     stop(&capture, "", "pscli: E1001 rows is 0\n");
     start(&capture, PS_FORMAT_TABLE);
+    ps_out_error(&capture.is, PSD_IO, "x cannot be read", NULL);
+    stop(&capture, "",
+         "pscli: E1003 x cannot be read; check disk and rights\n");
+    start(&capture, PS_FORMAT_TABLE);
+    ps_out_error(&capture.is, PSD_FAILED, "not dropped", NULL);
+    stop(&capture, "", "pscli: E1000 not dropped\n");
+    start(&capture, PS_FORMAT_TABLE);
     ps_out_error(&capture.is, PSD_USAGE, "did you mean \"x\"?", NULL);
     stop(&capture, "",
          "pscli: E5001 did you mean \"x\"? --help shows examples\n");
