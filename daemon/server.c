@@ -14,8 +14,9 @@
 #include "wire/doc.h"
 
 #define ANNOUNCEMENT "endpoints.json"
-#define IPC_DIR_MAX 85 /* so that DIR/shard-255.ipc fits a socket's path */
-#define LINGER_MS 1000 /* for answers that are queued at the end */
+#define IPC_DIR_MAX 85      /* so that DIR/shard-255.ipc fits a socket's path */
+#define PIECE_WAIT_MS 30000 /* for the rest of a message in pieces */
+#define LINGER_MS 1000      /* for answers that are queued at the end */
 #define IO_THREADS_MAX 4
 #define NODES_MAX 1024
 #define ASSEMBLY_FACTOR 2 /* unfinished bodies of a connection, in credits */
@@ -139,6 +140,7 @@ socket_args(const ps_server_t *self)
         .high_water = (int)config->limits.high_water,
         .frame_bytes = config->limits.frame_bytes,
         .assembly_bytes = config->limits.credit_bytes * ASSEMBLY_FACTOR,
+        .piece_wait_ms = PIECE_WAIT_MS,
         .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
         .linger_ms = LINGER_MS,
     };

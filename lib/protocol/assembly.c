@@ -289,10 +289,11 @@ add_chunk(ps_assembly_t *self,
     psd_status_t rc;
 
     if (open == NULL) {
-        return psd_error_set(err, PSD_PROTO,
-                             "CHUNK of request %" PRIu64
-                             ", which has no message in pieces",
-                             message->chunk.request);
+        /* Nobody's fault: ZeroMQ sends on a new connection what was queued for
+         * the old one, and what was refused for its size goes on coming. */
+        ps_payload_destroy(payload_p);
+        *ret_whole = false;
+        return PSD_OK;
     }
     rc = check_piece(self, open, message->chunk.offset, *payload_p, limit_bytes,
                      err);

@@ -24,12 +24,13 @@ void ps_assembly_done(ps_assembly_t *self);
  * Takes a decoded message in. When a message is whole (at once, if it has no
  * MORE flag) *ret_whole is true, *message is it, and *payload_p its payload.
  * Otherwise *payload_p was taken and *ret_whole is false. A new first message
- * of a request drops the pieces of the old one.
+ * of a request drops the pieces of the old one. A CHUNK of a request that has
+ * no first message is dropped: its sender will ask what became of the request.
  *
  * limit_bytes  in  what all unfinished messages of the connection may hold;
  *                  very many tiny pieces are PSD_LIMIT before that
- * Errors: PSD_PROTO (a CHUNK of no request, at the wrong offset, too long, not
- * of whole values), PSD_LIMIT, PSD_NOMEM; the request's pieces are then
+ * Errors: PSD_PROTO (a CHUNK at the wrong offset, too long, not of whole
+ * values), PSD_LIMIT, PSD_NOMEM; the request's pieces are then
  * dropped, and *payload_p is still the caller's (or, taken, it is NULL).
  */
 PSD_MUST_CHECK psd_status_t ps_assembly_add(ps_assembly_t *self,

@@ -12,6 +12,8 @@
 #include "transport/socket_inner.h"
 #include "wire/doc.h"
 
+#define PIECES_AT_ONCE 1024 /* taken in before others have their turn */
+
 /* One message as it came, without the routing id. */
 typedef struct arrival {
     uint64_t conn;
@@ -226,21 +228,50 @@ decode(arrival_t *arrival,
     return take_body(arrival, ret_message, &body, ret_payload, err);
 }
 
-/* The connection's assembly, made when it is not there. */
-static ps_assembly_t *
-assembly_of(ps_socket_t *self, uint64_t conn)
+/* Drops what a connection left unfinished when it went. Looked for when another
+ * one leaves something, so what is kept stays in proportion to what comes. */
+static void
+sweep(ps_socket_t *self, uint64_t now_ms)
 {
-    ps_assembly_t *assembly = ps_map_get(&self->assemblies, conn);
+    bool found = self->piece_wait_ms > 0 &&
+                 now_ms - self->swept_ms >= self->piece_wait_ms / 2;
 
-    if (assembly != NULL) {
-        return assembly;
+    while (found) {
+        size_t at = 0;
+        uint64_t conn = 0;
+        void *value = NULL;
+
+        self->swept_ms = now_ms;
+        found = false;
+        while (!found && ps_map_next(&self->unfinished, &at, &conn, &value)) {
+            const ps_unfinished_t *old = value;
+
+            found = now_ms - old->touched_ms >= self->piece_wait_ms;
+        }
+        if (found) {
+            ps_socket_forget(self, conn);
+        }
     }
-    assembly = ps_alloc(1, sizeof *assembly);
-    if (assembly != NULL && !ps_map_put(&self->assemblies, conn, assembly)) {
-        ps_free(assembly);
-        return NULL;
+}
+
+/* What is unfinished of the connection, made when nothing is. */
+static ps_unfinished_t *
+unfinished_of(ps_socket_t *self, uint64_t conn)
+{
+    ps_unfinished_t *unfinished = ps_map_get(&self->unfinished, conn);
+    uint64_t now_ms = ps_now_ms();
+
+    if (unfinished == NULL) {
+        sweep(self, now_ms);
+        unfinished = ps_alloc(1, sizeof *unfinished);
+        if (unfinished == NULL ||
+            !ps_map_put(&self->unfinished, conn, unfinished)) {
+            ps_free(unfinished);
+            return NULL;
+        }
     }
-    return assembly;
+    unfinished->touched_ms = now_ms;
+    return unfinished;
 }
 
 /* Puts messages in pieces together. */
@@ -254,20 +285,20 @@ assemble(ps_socket_t *self,
 {
     bool is_piece =
         message->kind == PS_KIND_CHUNK || (message->flags & PS_FLAG_MORE) != 0;
-    ps_assembly_t *assembly = NULL;
+    ps_unfinished_t *unfinished = NULL;
     psd_status_t rc = PSD_OK;
 
-    if (!is_piece && ps_map_get(&self->assemblies, conn) == NULL) {
+    if (!is_piece && ps_map_get(&self->unfinished, conn) == NULL) {
         *ret_whole = true;
         return PSD_OK;
     }
-    assembly = assembly_of(self, conn);
-    if (assembly == NULL) {
+    unfinished = unfinished_of(self, conn);
+    if (unfinished == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for pieces");
     }
-    rc = ps_assembly_add(assembly, message, payload_p, self->assembly_bytes,
-                         ret_whole, err);
-    if (assembly->n_open == 0) {
+    rc = ps_assembly_add(&unfinished->assembly, message, payload_p,
+                         self->assembly_bytes, ret_whole, err);
+    if (unfinished->assembly.n_open == 0) {
         ps_socket_forget(self, conn);
     }
     return rc;
@@ -284,7 +315,7 @@ ps_socket_receive(ps_socket_t *self,
     bool whole = false;
 
     *ret_got = false;
-    while (!whole) {
+    for (int i = 0; i < PIECES_AT_ONCE && !whole; i++) {
         PSD_AUTO(arrival_done) arrival_t arrival = {.conn = 0};
         PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
         bool got = false;
@@ -307,7 +338,7 @@ ps_socket_receive(ps_socket_t *self,
             payload = NULL;
         }
     }
-    *ret_got = true;
+    *ret_got = whole;
     return PSD_OK;
 }
 

@@ -84,6 +84,7 @@ new_socket(bool is_port,
     self->is_port = is_port;
     self->chunk_bytes = args->chunk_bytes;
     self->assembly_bytes = args->assembly_bytes;
+    self->piece_wait_ms = args->piece_wait_ms;
     self->context = args->context;
     if (self->context == NULL) {
         rc = ps_context_new(1, &self->own_context, err);
@@ -228,17 +229,19 @@ ps_socket_connect(const char *endpoint,
 }
 
 static void
-drop_assemblies(ps_socket_t *self)
+drop_unfinished(ps_socket_t *self)
 {
     size_t at = 0;
     uint64_t conn = 0;
     void *value = NULL;
 
-    while (ps_map_next(&self->assemblies, &at, &conn, &value)) {
-        ps_assembly_done(value);
-        ps_free(value);
+    while (ps_map_next(&self->unfinished, &at, &conn, &value)) {
+        ps_unfinished_t *unfinished = value;
+
+        ps_assembly_done(&unfinished->assembly);
+        ps_free(unfinished);
     }
-    ps_map_done(&self->assemblies);
+    ps_map_done(&self->unfinished);
 }
 
 void
@@ -250,7 +253,7 @@ ps_socket_close(ps_socket_t **self_p)
         return;
     }
     *self_p = NULL;
-    drop_assemblies(self);
+    drop_unfinished(self);
     if (self->handle != NULL) {
         ps_context_close(self->context, self->handle);
     }
@@ -285,6 +288,12 @@ ps_socket_n_refused(const ps_socket_t *self)
     return self->n_refused;
 }
 
+size_t
+ps_socket_n_unfinished(const ps_socket_t *self)
+{
+    return self->unfinished.count;
+}
+
 void
 ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes)
 {
@@ -295,10 +304,10 @@ ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes)
 void
 ps_socket_forget(ps_socket_t *self, uint64_t conn)
 {
-    ps_assembly_t *assembly = ps_map_remove(&self->assemblies, conn);
+    ps_unfinished_t *unfinished = ps_map_remove(&self->unfinished, conn);
 
-    if (assembly != NULL) {
-        ps_assembly_done(assembly);
-        ps_free(assembly);
+    if (unfinished != NULL) {
+        ps_assembly_done(&unfinished->assembly);
+        ps_free(unfinished);
     }
 }

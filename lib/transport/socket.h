@@ -40,6 +40,9 @@ typedef struct ps_socket_args {
     int high_water;          /* messages queued each way, > 0 */
     uint64_t frame_bytes;    /* largest frame accepted */
     uint64_t assembly_bytes; /* unfinished messages of one connection */
+    uint32_t piece_wait_ms;  /* a port drops them when no piece came for so
+                                long, for it is not told of connections that
+                                are gone; 0: never */
     uint32_t chunk_bytes;    /* pieces that are sent; ps_socket_set_chunk */
     int linger_ms;           /* for what is queued at close */
 } ps_socket_args_t;
@@ -73,6 +76,8 @@ void ps_socket_drop(ps_socket_t **self_p);
 void *ps_socket_handle(ps_socket_t *self);
 /* Messages dropped because their peer chose its own routing id. */
 uint64_t ps_socket_n_refused(const ps_socket_t *self);
+/* Connections that have sent the beginning of a message in pieces. */
+size_t ps_socket_n_unfinished(const ps_socket_t *self);
 /* Pieces of values from now on. */
 void ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes);
 

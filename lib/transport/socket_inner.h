@@ -11,6 +11,12 @@
 /* A frame on its way in or out: what libzmq calls a message. */
 typedef zmq_msg_t ps_frame_t;
 
+/* A connection with unfinished messages. */
+typedef struct ps_unfinished {
+    ps_assembly_t assembly;
+    uint64_t touched_ms; /* when its last piece came */
+} ps_unfinished_t;
+
 struct ps_socket {
     void *handle;              /* of ZeroMQ; owned */
     ps_context_t *context;     /* borrowed, or own_context */
@@ -19,7 +25,9 @@ struct ps_socket {
     uint32_t chunk_bytes;      /* of the pieces sent */
     uint64_t assembly_bytes;   /* limit for each connection */
     uint64_t n_refused;        /* messages of peers with an id of their own */
-    ps_map_t assemblies;       /* conn -> ps_assembly_t *, owned; only those
+    uint32_t piece_wait_ms;    /* 0: never dropped for their age */
+    uint64_t swept_ms;         /* when old ones were last looked for */
+    ps_map_t unfinished;       /* conn -> ps_unfinished_t *, owned; only those
                                   that hold something */
     char **endpoints;          /* owned, as bound or connected */
     size_t n_endpoints;

@@ -181,8 +181,6 @@ Test(assembly, bad_pieces_drop_the_request)
     PSD_AUTO(ps_assembly_done) ps_assembly_t assembly = {0};
     ps_message_t parked = {.kind = PS_KIND_PARKED, .flags = PS_FLAG_MORE};
 
-    assert_refused(&assembly, chunk_of(1, 8), 8, PSD_PROTO,
-                   "CHUNK of request 1, which has no message in pieces");
     add_piece(&assembly, push_of(1, 4), bytes_of(1, 8));
     assert_refused(&assembly, chunk_of(1, 16), 8, PSD_PROTO,
                    "CHUNK of 8 bytes at offset 16; expected at 8, at most 24 "
@@ -203,6 +201,24 @@ Test(assembly, bad_pieces_drop_the_request)
                    "PUSH with MORE has no values to come");
     assert_refused(&assembly, parked, 8, PSD_PROTO,
                    "PARKED with MORE has no values");
+}
+
+/* Such a CHUNK was PSD_PROTO, which ends a client for good: it comes when a
+ * connection broke amid a message and ZeroMQ sent the rest on the next one. */
+Test(assembly, chunk_without_a_beginning_is_dropped)
+{
+    PSD_AUTO(ps_assembly_done) ps_assembly_t assembly = {0};
+    ps_payload_t *payload = bytes_of(1, 8);
+    ps_message_t message = chunk_of(1, 8);
+    bool whole = true;
+
+    cr_assert_eq(
+        ps_assembly_add(&assembly, &message, &payload, LIMIT, &whole, NULL),
+        PSD_OK);
+    cr_assert_not(whole);
+    cr_assert_null(payload);
+    cr_assert_eq(assembly.n_open, 0);
+    cr_assert_eq(assembly.bytes, 0);
 }
 
 Test(assembly, what_is_announced_must_fit_before_it_is_kept)
