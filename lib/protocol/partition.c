@@ -238,6 +238,10 @@ answer_again(ps_shard_t *shard,
                           refusal->text == NULL
                               ? psd_status_text(refusal->status)
                               : refusal->text);
+    } else if (ps_window_is_unsure(window, request->seq)) {
+        ps_answer_refused(shard, request, PSD_CLOSED, 0,
+                          "asked too late; whether it was applied is not "
+                          "known any more");
     } else if (request->kind == PS_KIND_PUSH && request->pull) {
         if (ps_store_check_pull(self->store, &request->slice, request->payload,
                                 NULL) == PSD_OK) {

@@ -261,6 +261,16 @@ send_request(ps_session_t *self,
     }
 }
 
+/* A partition remembers refusals among the last credit_requests seqs only: what
+ * runs further ahead of one that has no end could make it forget that one's. */
+static bool
+is_too_far_ahead(const ps_link_t *link, const ps_op_t *op)
+{
+    const ps_op_t *oldest = TAILQ_FIRST(&op->part->ops);
+
+    return op->seq - oldest->seq > link->credit_requests;
+}
+
 static bool
 has_credits(const ps_link_t *link, const ps_op_t *op)
 {
@@ -271,6 +281,7 @@ has_credits(const ps_link_t *link, const ps_op_t *op)
         return true; /* it was carried here; nobody may wait for it in vain */
     }
     return link->n_credited < link->credit_requests &&
+           !is_too_far_ahead(link, op) &&
            link->credited_bytes <= link->credit_bytes &&
            op->bytes <= link->credit_bytes - link->credited_bytes;
 }

@@ -81,6 +81,7 @@ ps_window_refuse(ps_window_t *self,
     size_t n_old = 0;
 
     while (n_old < self->n_refusals && self->refusals[n_old].seq + keep < seq) {
+        self->unsure = self->refusals[n_old].seq;
         ps_free(self->refusals[n_old].text);
         n_old++;
     }
@@ -92,6 +93,12 @@ ps_window_refuse(ps_window_t *self,
     self->refusals[self->n_refusals++] =
         (ps_refusal_t){.seq = seq, .status = status, .text = ps_strdup(text)};
     ps_window_finish(self, seq);
+}
+
+bool
+ps_window_is_unsure(const ps_window_t *self, uint64_t seq)
+{
+    return seq <= self->unsure;
 }
 
 const ps_refusal_t *

@@ -32,6 +32,7 @@ typedef struct ps_window {
     uint64_t next;          /* lowest seq without an end, from 1 */
     uint64_t arrived;       /* lowest seq that is not here, >= next */
     uint64_t used_ms;       /* last time that the client used it */
+    uint64_t unsure;        /* the highest seq whose refusal was dropped */
     ps_refusal_t *refusals; /* owned; ascending by seq */
     size_t n_refusals;
     size_t capacity;
@@ -54,6 +55,9 @@ void ps_window_refuse(ps_window_t *self,
                       psd_status_t status,
                       const char *text,
                       uint32_t keep);
+/* True when nobody can say any more whether seq, which has its end, was taken
+ * or refused; ps_window_refusal then gives NULL. */
+bool ps_window_is_unsure(const ps_window_t *self, uint64_t seq);
 /* The refusal that seq ended with, or NULL. */
 const ps_refusal_t *ps_window_refusal(const ps_window_t *self, uint64_t seq);
 #endif

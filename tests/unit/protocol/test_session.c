@@ -107,6 +107,28 @@ Test(session, no_more_requests_than_credits)
     EXPECT(f, "end 1 ACK\n0 < PUSH 4 p0 seq 4 e5\nend 3 ACK\n");
 }
 
+/* The refusal of the oldest, should its answer be lost, is remembered only
+ * while the others stay that close. */
+Test(session, no_partition_runs_further_ahead_than_its_credits)
+{
+    FIXTURE(f);
+    ps_message_t message = a_welcome(0);
+
+    for (int i = 0; i < 4; i++) {
+        (void)push(f, 0);
+    }
+    message.welcome.credit_requests = 2;
+    receive(f, 0, &message, NULL);
+    ack(f, 0, 2, 0, 2);
+    ack(f, 0, 3, 0, 3);
+    EXPECT(f, "open 0\n0 < HELLO\n"
+              "0 < PUSH 1 p0 seq 1 e5\n"
+              "0 < PUSH 2 p0 seq 2 e5\n"
+              "end 2 ACK\n0 < PUSH 3 p0 seq 3 e5\nend 3 ACK\n");
+    ack(f, 0, 1, 0, 1);
+    EXPECT(f, "end 1 ACK\n0 < PUSH 4 p0 seq 4 e5\n");
+}
+
 Test(session, no_more_bytes_than_credits_but_one_large_body_alone)
 {
     FIXTURE(f); /* 100 bytes */

@@ -288,6 +288,30 @@ Test(shard, remembers_a_refusal_under_its_seq)
     cr_expect_eq(pull(&bench, 2), 0.5F);
 }
 
+/* It was answered ACK: a push that was never applied counted as applied. */
+Test(shard, does_not_call_a_forgotten_refusal_applied)
+{
+    ps_message_t probe = {.kind = PS_KIND_PROBE,
+                          .probe = {.table = 1, .epoch = 4, .seq = 1}};
+
+    cr_assert_eq(push(&bench, 1, 6, 0.5F), PSD_OK);
+    cr_assert_eq(answer(&bench)->refused.status, PSD_RANGE);
+    cr_assert_eq(push(&bench, 2, 2, 0.5F), PSD_OK);
+    cr_assert_eq(push(&bench, 3, 2, 0.5F), PSD_OK);
+    cr_assert_eq(push(&bench, 4, 6, 0.5F), PSD_OK);
+    cr_assert_eq(answer(&bench)->refused.status, PSD_RANGE);
+    cr_assert_eq(say(&bench, &probe, NULL), PSD_OK);
+    expect_refused(&bench, PSD_CLOSED,
+                   "asked too late; whether it was applied is not known any "
+                   "more");
+    probe.probe.seq = 2;
+    cr_assert_eq(say(&bench, &probe, NULL), PSD_OK);
+    cr_expect_eq(answer(&bench)->kind, PS_KIND_ACK);
+    probe.probe.seq = 4;
+    cr_assert_eq(say(&bench, &probe, NULL), PSD_OK);
+    cr_expect_eq(answer(&bench)->refused.status, PSD_RANGE);
+}
+
 Test(shard, sends_the_map_for_a_partition_elsewhere)
 {
     ps_message_t message = push_message(1);

@@ -70,6 +70,8 @@ Test(window, refusals_older_than_what_may_be_in_flight_are_dropped)
     cr_expect_null(ps_window_refusal(window, 95));
     cr_expect_not_null(ps_window_refusal(window, 96));
     cr_expect_eq(window->n_refusals, 5);
+    cr_expect(ps_window_is_unsure(window, 95));
+    cr_expect_not(ps_window_is_unsure(window, 96));
 }
 
 static psd_status_t
