@@ -2,6 +2,7 @@
 /* A partition's life, its windows, and the admission of requests by seq. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "protocol/partition_work.h"
@@ -217,6 +218,20 @@ ps_partition_job(ps_shard_t *shard,
         self->deadline_ms = shard->now_ms;
     }
     return PSD_OK;
+}
+
+void
+ps_partition_forget_job(ps_partition_t *self, uint32_t job)
+{
+    ps_job_place_t *place = find_place(self, job);
+
+    if (place != NULL && place->open.n_pushes == 0) {
+        size_t at = (size_t)(place - self->jobs);
+
+        job_place_done(place);
+        self->n_jobs--;
+        memmove(place, place + 1, (self->n_jobs - at) * sizeof *place);
+    }
 }
 
 /* The seq has its end already: the same answer again. */

@@ -36,6 +36,20 @@ visit_advance(ps_shard_t *self,
     return PSD_OK;
 }
 
+static psd_status_t
+visit_forget(ps_shard_t *self,
+             ps_partition_t *partition,
+             const void *arg,
+             psd_error_t *err)
+{
+    const ps_job_t *job = arg;
+
+    (void)self;
+    (void)err;
+    ps_partition_forget_job(partition, job->id);
+    return PSD_OK;
+}
+
 static bool
 has_ended(const ps_job_t *job)
 {
@@ -53,6 +67,7 @@ forget_ended_jobs(ps_shard_t *self)
 {
     while (self->jobs.count > ENDED_JOBS_MAX) {
         ps_job_t *oldest = NULL;
+        psd_status_t rc = PSD_OK;
         size_t at = 0;
         uint64_t id = 0;
         void *value = NULL;
@@ -68,6 +83,8 @@ forget_ended_jobs(ps_shard_t *self)
             return;
         }
         (void)ps_map_remove(&self->jobs, oldest->id);
+        rc = ps_shard_visit(self, visit_forget, oldest, NULL);
+        (void)rc; /* forgetting does not fail */
         ps_shard_job_destroy(&oldest);
     }
 }

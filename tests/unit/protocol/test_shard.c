@@ -464,6 +464,47 @@ Test(shard, forgets_the_client_that_was_idle_longest)
                    "this client was forgotten here after long silence");
 }
 
+/* Each partition kept a gate for every job that had ever used it. */
+Test(shard, forgets_the_gates_of_jobs_that_ended_long_ago)
+{
+    ps_message_t message = push_message(1);
+    ps_clock_info_t *clocks = NULL;
+    size_t n = 0;
+
+    message.push.joins = 1;
+    for (uint32_t id = 1; id <= 300; id++) {
+        ps_worker_t worker = {
+            .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1};
+        ps_job_t job = {
+            .id = id, .version = 1, .workers = &worker, .n_workers = 1};
+
+        cr_assert_eq(
+            step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
+            PSD_OK);
+        message.push.seq = id;
+        message.push.job = id;
+        cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+        cr_assert_eq(answer(&bench)->kind, PS_KIND_ACK);
+        worker.state = PS_WORKER_FINISHED;
+        job.version = 2;
+        cr_assert_eq(
+            step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
+            PSD_OK);
+    }
+    cr_assert_eq(ps_shard_clocks(bench.shard, 1, &clocks, &n, NULL), PSD_OK);
+    cr_expect_eq(n, 0);
+    ps_free(clocks);
+    clocks = NULL;
+    cr_assert_eq(ps_shard_clocks(bench.shard, 300, &clocks, &n, NULL), PSD_OK);
+    cr_expect_eq(n, 1);
+    ps_free(clocks);
+    cr_expect_eq(pull(&bench, 2), 300.0F);
+    message.push.job = 1;
+    message.push.seq = 301;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    expect_refused(&bench, PSD_NO_JOB, "job 1 is not known here");
+}
+
 Test(shard, a_dropped_table_answers_what_it_held)
 {
     ps_message_t message = push_message(1);
