@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include "support/control.h"
@@ -346,6 +348,66 @@ a_second_term_stops_at_once(daemon_t *d)
     return true;
 }
 
+/* ---- systemd ---- */
+
+/* Reads what psd tells systemd until it says that. */
+static bool
+is_told(int fd, const char *word)
+{
+    char text[1024];
+
+    for (;;) {
+        ssize_t n = recv(fd, text, sizeof text - 1, 0);
+
+        if (n <= 0) {
+            (void)fprintf(stderr, "systemd was never told %s\n", word);
+            return false;
+        }
+        text[n] = '\0';
+        if (strstr(text, word) != NULL) {
+            return true;
+        }
+    }
+}
+
+static bool
+systemd_is_told(daemon_t *d)
+{
+    const struct timeval limit = {.tv_sec = 20};
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    struct stat log;
+    char text[PATH_MAX];
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%.90s/notify",
+                   d->dir.path);
+    CHECK(fd >= 0);
+    CHECK(bind(fd, (const struct sockaddr *)&at, sizeof at) == 0);
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    (void)snprintf(text, sizeof text, "%.3000s/log", d->dir.path);
+    CHECK(stat(text, &log) == 0);
+    (void)snprintf(text, sizeof text, "%ju:%ju", (uintmax_t)log.st_dev,
+                   (uintmax_t)log.st_ino);
+    CHECK(setenv("NOTIFY_SOCKET", at.sun_path, 1) == 0);
+    CHECK(setenv("WATCHDOG_USEC", "200000", 1) == 0);
+    CHECK(setenv("JOURNAL_STREAM", text, 1) == 0);
+    CHECK(daemon_restart(d));
+    CHECK(is_told(fd, "READY=1\nSTATUS=serving on tcp://127.0.0.1:"));
+    CHECK(is_told(fd, "WATCHDOG=1"));
+    CHECK(is_told(fd, "WATCHDOG=1"));
+    CHECK(kill(d->pid, SIGHUP) == 0);
+    CHECK(is_told(fd, "RELOADING=1\nMONOTONIC_USEC="));
+    CHECK(is_told(fd, "READY=1"));
+    CHECK(wait_log(d, "<6>listening control="));
+    CHECK(daemon_end(d, SIGTERM));
+    CHECK(is_told(fd, "STOPPING=1"));
+    (void)unsetenv("NOTIFY_SOCKET");
+    (void)unsetenv("WATCHDOG_USEC");
+    (void)unsetenv("JOURNAL_STREAM");
+    (void)close(fd);
+    return true;
+}
+
 /* ---- restart ---- */
 
 static bool
@@ -420,6 +482,7 @@ main(void)
     RUN(hup_reads_the_settings_again(&d));
     RUN(term_stops_cleanly(&d));
     RUN(it_refuses_what_is_not_its_own(&d));
+    RUN(systemd_is_told(&d));
     RUN(daemon_restart(&d));
     RUN(a_second_term_stops_at_once(&d));
     daemon_drop(&d, !good);
