@@ -88,8 +88,7 @@ node_is_frozen(daemon_t *daemon, psd_error_t *err)
     CHECK_OK(psd_push_start(t, all, values, MANY, call, &push, err), err);
     CHECK_OK(psd_wait(client, push, 10000, err), err);
 
-    /* It may still answer for a partition or two while its threads stop. */
-    CHECK(kill(daemon->pid, SIGSTOP) == 0);
+    CHECK(daemon_freeze(daemon));
     start_ms = now_ms();
     psd_call_set_timeout_ms(call, 400);
     CHECK_OK(psd_push_start(t, all, values, MANY, call, &push, err), err);
@@ -98,7 +97,7 @@ node_is_frozen(daemon_t *daemon, psd_error_t *err)
     CHECK_OK(psd_poll(client, push, &done, err), err);
     CHECK(!done);
     CHECK_ERROR(psd_wait(client, push, 5000, err), PSD_DEADLINE,
-                "400 ms passed", err);
+                "push to table \"t\", partition 0: 400 ms passed", err);
     CHECK(now_ms() - start_ms >= 400 && now_ms() - start_ms < 3000);
     memset(values, 0x55, MANY * sizeof *values);
     CHECK_ERROR(psd_flush(client, 100, err), PSD_DEADLINE, " from tcp://", err);
@@ -147,7 +146,7 @@ everyday_push_comes_back(daemon_t *daemon, psd_error_t *err)
         rows[i] = i;
         values[i] = 5;
     }
-    CHECK(kill(daemon->pid, SIGSTOP) == 0);
+    CHECK(daemon_freeze(daemon));
     CHECK_ERROR(psd_push(t, rows, N, values, N, err), PSD_DEADLINE,
                 "500 ms passed", err);
     memset(rows, 0xff, N * sizeof *rows);

@@ -173,6 +173,16 @@ daemon_end(daemon_t *self, int signal_number)
            (WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+bool
+daemon_freeze(daemon_t *self)
+{
+    int status = 0;
+
+    return self->pid > 0 && kill(self->pid, SIGSTOP) == 0 &&
+           waitpid(self->pid, &status, WUNTRACED) == self->pid &&
+           WIFSTOPPED(status);
+}
+
 static void
 print_log(const daemon_t *self)
 {

@@ -31,6 +31,9 @@ bool daemon_restart(daemon_t *self);
 /* Sends the signal and waits for the end. true: it ended by that signal or
  * with exit code 0. */
 bool daemon_end(daemon_t *self, int signal_number);
+/* Stops all of its threads where they are, until a SIGCONT; waits until they
+ * have stopped. */
+bool daemon_freeze(daemon_t *self);
 /* Ends it if it runs, prints its log if `failed`, removes its directory. */
 void daemon_drop(daemon_t *self, bool failed);
 #endif
