@@ -18,19 +18,36 @@ ps_call_name(ps_call_kind_t kind)
     return kind < PS_CALL_COUNT ? NAMES[kind] : "?";
 }
 
+/* NULL: no memory. */
+static ps_shard_call_t *
+make(ps_call_kind_t kind, uint32_t job_id)
+{
+    ps_shard_call_t *self = ps_alloc(1, sizeof *self);
+
+    if (self != NULL) {
+        self->kind = kind;
+        self->job_id = job_id;
+    }
+    return self;
+}
+
+static psd_status_t
+no_memory(psd_error_t *err)
+{
+    return psd_error_set(err, PSD_NOMEM, "no memory for a call to a shard");
+}
+
 psd_status_t
 ps_shard_call_new(ps_call_kind_t kind,
                   uint32_t job_id,
                   ps_shard_call_t **ret_call,
                   psd_error_t *err)
 {
-    ps_shard_call_t *self = ps_alloc(1, sizeof *self);
+    ps_shard_call_t *self = make(kind, job_id);
 
     if (self == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a call to a shard");
+        return no_memory(err);
     }
-    self->kind = kind;
-    self->job_id = job_id;
     *ret_call = self;
     return PSD_OK;
 }
@@ -41,10 +58,11 @@ ps_shard_call_table(const ps_table_t *table,
                     psd_error_t *err)
 {
     PSD_AUTO(ps_shard_call_destroy) ps_shard_call_t *self = NULL;
-    psd_status_t rc = ps_shard_call_new(PS_CALL_TABLE, 0, &self, err);
+    psd_status_t rc = PSD_OK;
 
-    if (rc != PSD_OK) {
-        return rc;
+    self = make(PS_CALL_TABLE, 0);
+    if (self == NULL) {
+        return no_memory(err);
     }
     rc = ps_table_spec_copy(&table->spec, &self->spec, err);
     if (rc != PSD_OK) {
@@ -69,10 +87,11 @@ ps_shard_call_job(const ps_job_t *job,
                   psd_error_t *err)
 {
     PSD_AUTO(ps_shard_call_destroy) ps_shard_call_t *self = NULL;
-    psd_status_t rc = ps_shard_call_new(PS_CALL_JOB, job->id, &self, err);
+    psd_status_t rc = PSD_OK;
 
-    if (rc != PSD_OK) {
-        return rc;
+    self = make(PS_CALL_JOB, job->id);
+    if (self == NULL) {
+        return no_memory(err);
     }
     rc = ps_job_copy(job, &self->job, err);
     if (rc != PSD_OK) {

@@ -74,7 +74,7 @@ Test(config, every_key_has_its_default)
     for (int i = 0; i < PS_KEY_COUNT; i++) {
         const ps_key_t *key = ps_config_key((ps_key_id_t)i);
 
-        cr_assert_eq(key->id, i);
+        cr_assert_eq((int)key->id, i);
         if (key->fallback[0] != '\0') {
             cr_assert_str_eq(shown(key->id), key->fallback, "%s", key->path);
         }
