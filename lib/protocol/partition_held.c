@@ -5,7 +5,8 @@
 
 #include "protocol/partition_work.h"
 
-#define RETRY_MS 50 /* after memory was short */
+#define RETRY_MS 50        /* after memory was short */
+#define TELL_AGAIN_MS 1000 /* least time between two PARKED of one request */
 
 static void
 count_held(ps_shard_t *shard,
@@ -200,7 +201,10 @@ tell(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
         return;
     }
     ps_answer_parked(shard, &held->is, text);
-    held->tell_ms = shard->now_ms + held->is.timeout_ms;
+    /* A push that is sent again behind its caller's deadline has 1 ms left. */
+    held->tell_ms = shard->now_ms + (held->is.timeout_ms > TELL_AGAIN_MS
+                                         ? held->is.timeout_ms
+                                         : TELL_AGAIN_MS);
 }
 
 void

@@ -359,6 +359,8 @@ Test(shard, parks_a_push_whose_level_cannot_be_had)
     cr_expect_str_eq(answer(&bench)->parked.text,
                      "ack level disk cannot be had: partition 0 has one copy, "
                      "in memory");
+    cr_expect_eq(ps_shard_deadline(bench.shard), 1150,
+                 "a short patience is no reason to say it all the time");
     cr_expect_eq(pull(&bench, 2), 0.0F);
 }
 
