@@ -181,7 +181,17 @@ adapt_group(scan_t *self, uint64_t bytes)
     }
 }
 
-/* A range whose rows, or their lengths, only the server knows. */
+static void
+select_range(scan_t *self, uint64_t first, uint64_t last)
+{
+    if (first == 0 && last == UINT64_MAX) {
+        psd_select_all_rows(self->select);
+    } else {
+        psd_select_row_range(self->select, first, last - first + 1);
+    }
+}
+
+/* A range of rows whose lengths only the server knows. */
 static psd_status_t
 fetch_span(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
 {
@@ -191,11 +201,7 @@ fetch_span(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
         size_t n = 0;
         psd_status_t rc = PSD_OK;
 
-        if (first == 0 && last == UINT64_MAX) {
-            psd_select_all_rows(self->select);
-        } else {
-            psd_select_row_range(self->select, first, last - first + 1);
-        }
+        select_range(self, first, last);
         select_cols(self, 0, n_cols_of(self));
         rc = fetch_group(self, &at, &n, &bytes, err);
         if (rc != PSD_OK || n == 0 || at >= last) {
@@ -236,6 +242,50 @@ flush_keys(scan_t *self, psd_error_t *err)
     return rc;
 }
 
+/* The keys present from first on, as rows that wait; one column of each column
+ * slice tells, since a row may be present in some slices only. */
+static psd_status_t
+fetch_keys(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
+{
+    const ps_view_t *view = self->args->view;
+    PSD_AUTO(psd_result_destroy) psd_result_t *result = NULL;
+    psd_status_t rc = PSD_OK;
+
+    select_range(self, first, last);
+    psd_select_cols(self->select, view->slice_cols, view->n_slice_cols);
+    rc = psd_fetch(view->table, self->select, false, KEYS_MAX, self->args->call,
+                   &result, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    for (size_t i = 0; i < psd_result_count(result) && i < KEYS_MAX; i++) {
+        psd_result_row(result, i, &self->keys[i], NULL, NULL, NULL);
+        self->n_keys = i + 1;
+    }
+    return PSD_OK;
+}
+
+/* A range of dense rows of which only the server knows which are present: first
+ * their keys, then their values, so that rows may be of any width. */
+static psd_status_t
+pull_present(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
+{
+    for (;;) {
+        uint64_t at = last;
+        psd_status_t rc = fetch_keys(self, first, last, err);
+
+        if (rc != PSD_OK || self->n_keys == 0) {
+            return rc;
+        }
+        at = self->keys[self->n_keys - 1];
+        rc = flush_keys(self, err);
+        if (rc != PSD_OK || at >= last) {
+            return rc;
+        }
+        first = at + 1;
+    }
+}
+
 static psd_status_t
 scan_span(scan_t *self, const ps_span_t *span, psd_error_t *err)
 {
@@ -250,9 +300,12 @@ scan_span(scan_t *self, const ps_span_t *span, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (self->args->sparse || self->args->view->is_hash) {
-        self->n_group = self->args->sparse ? FIRST_ROWS : step;
+    if (self->args->sparse) {
+        self->n_group = FIRST_ROWS;
         return fetch_span(self, span->first, span->last, err);
+    }
+    if (self->args->view->is_hash) {
+        return pull_present(self, span->first, span->last, err);
     }
     for (uint64_t at = span->first; rc == PSD_OK; at += step) {
         uint64_t left = span->last - at;

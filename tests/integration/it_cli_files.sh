@@ -63,6 +63,25 @@ out_is '{"schema_version":1,"table":"i64","rows":[{"row":0,"values":[92233720368
 expect 0 push set 1=1 2=2 3=3 -o json
 out_is '{"schema_version":1,"table":"set","rows":3,"ack":"memory"}'
 
+# Hash tables with wide rows: more values than a u64 counts in a whole range, and
+# rows that are present in one of their column slices only.
+expect 0 table create emb --keys hash --cols 64
+expect 0 push emb 18446744073709551615:63=1 5:0=2
+expect 0 pull emb all --cols 0,63 -o csv
+out_is 'row,0,63
+5,2,0
+18446744073709551615,0,1'
+expect 0 table create slices --keys hash --cols 6000000 --partition-by hash
+expect 0 push slices 3:0=1 7:5999999=2 11:3000000=3
+expect 0 pull slices all --cols 0,3000000,5999999 -o csv
+out_is 'row,0,3000000,5999999
+3,1,0,0
+7,0,0,2
+11,0,3,0'
+expect 0 pull slices 4-11 -o name
+out_is '7
+11'
+
 # A hash table with more rows than one request takes.
 expect 0 table create many --keys hash --partition-by hash --type i64
 for ((i = 0; i < 20000; i++)); do

@@ -177,7 +177,7 @@ Test(args, the_context_is_behind_the_environment)
 Test(args, what_is_wrong_is_named_with_a_suggestion)
 {
     REFUSED("no command given", NULL);
-    REFUSED("unknown command \"tabl\"; did you mean \"table\"?", "tabl");
+    REFUSED("unknown command \"xtable\"; did you mean \"table\"?", "xtable");
     REFUSED("unknown command \"xyzzy\"", "xyzzy");
     REFUSED("unknown command \"crate\"; did you mean \"table create\"?",
             "table", "crate");
@@ -226,7 +226,7 @@ Test(args, help_needs_neither_verb_nor_words)
 
 Test(args, the_format_of_errors_is_found_first)
 {
-    char *line[] = {(char *)"pscli", (char *)"tabl", (char *)"-o",
+    char *line[] = {(char *)"pscli", (char *)"xtable", (char *)"-o",
                     (char *)"json"};
     char *joined[] = {(char *)"pscli", (char *)"--output=csv", (char *)"-x"};
     char *program[] = {(char *)"pscli", (char *)"run", (char *)"--",

@@ -126,7 +126,7 @@ Test(commands, every_example_is_understood)
 
 Test(commands, near_words_are_suggested)
 {
-    cr_assert_str_eq(ps_cmd_suggest(NULL, "tabl"), "table");
+    cr_assert_str_eq(ps_cmd_suggest(NULL, "xtable"), "table");
     cr_assert_str_eq(ps_cmd_suggest("table", "lst"), "list");
     cr_assert_null(ps_cmd_suggest(NULL, "checkpoint"));
     cr_assert_null(ps_cmd_suggest("push", "x"));
