@@ -37,6 +37,12 @@ compare(const void *left, const void *right)
     return order != 0 ? order : in_order(a->seq, b->seq);
 }
 
+uint64_t
+ps_open_clock_cost(const ps_payload_t *payload)
+{
+    return sizeof(ps_logged_t) + ps_payload_size(payload);
+}
+
 bool
 ps_open_clock_add(ps_open_clock_t *self, const ps_logged_t *push)
 {
@@ -49,7 +55,7 @@ ps_open_clock_add(ps_open_clock_t *self, const ps_logged_t *push)
         self->pushes[self->n_pushes].payload = ps_payload_keep(push->payload);
     }
     self->n_pushes++;
-    self->bytes += ps_payload_size(push->payload);
+    self->bytes += ps_open_clock_cost(push->payload);
     return true;
 }
 
@@ -65,7 +71,7 @@ void
 ps_open_clock_drop(ps_open_clock_t *self, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        self->bytes -= ps_payload_size(self->pushes[i].payload);
+        self->bytes -= ps_open_clock_cost(self->pushes[i].payload);
         ps_payload_destroy(&self->pushes[i].payload);
     }
     if (n > 0) {

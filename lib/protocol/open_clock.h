@@ -27,10 +27,12 @@ typedef struct ps_open_clock {
     ps_logged_t *pushes; /* owned; as they came, until ps_open_clock_sort */
     size_t n_pushes;
     size_t capacity;
-    uint64_t bytes; /* of their payloads */
+    uint64_t bytes; /* that they keep: payloads and entries */
 } ps_open_clock_t;
 
 void ps_open_clock_done(ps_open_clock_t *self);
+/* What a push with this payload would add to bytes. */
+uint64_t ps_open_clock_cost(const ps_payload_t *payload);
 /* Adds a push; keeps the payload. false: no memory, nothing changed. */
 PSD_MUST_CHECK bool ps_open_clock_add(ps_open_clock_t *self,
                                       const ps_logged_t *push);

@@ -253,6 +253,6 @@ ps_partition_leave(ps_shard_t *shard,
         release(shard, self, self->held.first);
     }
     for (size_t i = 0; i < self->n_jobs; i++) {
-        shard->held_bytes -= self->jobs[i].open.bytes;
+        shard->logged_bytes -= self->jobs[i].open.bytes;
     }
 }

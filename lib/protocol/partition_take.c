@@ -107,6 +107,29 @@ record_of(const ps_partition_t *self,
                          .slice = request->slice};
 }
 
+/* A clock that is open keeps its pushes; one that would keep too much is
+ * refused for good, because waiting cannot help: the clock would never close.
+ */
+static psd_status_t
+check_open_clock(const ps_shard_t *shard,
+                 const ps_job_place_t *place,
+                 const ps_request_t *request,
+                 psd_error_t *err)
+{
+    uint64_t cost = ps_open_clock_cost(request->payload);
+
+    if (place == NULL || !ps_gate_is_bsp(place->gate) ||
+        (shard->logged_bytes <= shard->args.held_bytes &&
+         cost <= shard->args.held_bytes - shard->logged_bytes)) {
+        return PSD_OK;
+    }
+    return psd_error_set(
+        err, PSD_LIMIT,
+        "open clocks keep %" PRIu64 " bytes on this shard, %" PRIu64
+        " more are above limits.held_bytes %" PRIu64 "; push less in one clock",
+        shard->logged_bytes, cost, shard->args.held_bytes);
+}
+
 /* What speaks against the request, for good: its worker, its content. */
 static psd_status_t
 check(ps_shard_t *shard,
@@ -125,8 +148,10 @@ check(ps_shard_t *shard,
                                    request->payload, err);
     }
     if (request->kind == PS_KIND_PUSH) {
-        return ps_store_check_push(self->store, &request->slice,
-                                   request->payload, err);
+        rc = ps_store_check_push(self->store, &request->slice, request->payload,
+                                 err);
+        return rc != PSD_OK ? rc
+                            : check_open_clock(shard, *ret_place, request, err);
     }
     if (*ret_place == NULL) {
         return psd_error_set(err, PSD_NOT_JOINED,
@@ -209,7 +234,7 @@ log_push(ps_shard_t *shard,
         return false;
     }
     self->lsn++;
-    shard->held_bytes += ps_payload_size(request->payload);
+    shard->logged_bytes += ps_open_clock_cost(request->payload);
     note_push(shard, self, request, PS_NOTE_LOGGED);
     return true;
 }
@@ -361,7 +386,7 @@ ps_partition_close_clocks(ps_shard_t *shard,
         n++;
     }
     ps_open_clock_drop(&place->open, n);
-    shard->held_bytes -= bytes - place->open.bytes;
+    shard->logged_bytes -= bytes - place->open.bytes;
     if (place->open.n_pushes > 0) {
         return false;
     }

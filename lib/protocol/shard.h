@@ -31,8 +31,9 @@ typedef struct ps_shard_args {
     uint64_t credit_bytes;    /* granted to each connection */
     uint32_t chunk_bytes;     /* told in WELCOME */
     uint64_t slice_bytes;     /* largest body; also cuts answers to pulls */
-    uint64_t held_bytes;      /* bodies kept for a clock to close or a gate to
-                                 open, over the shard; above it: BUSY */
+    uint64_t held_bytes;      /* over the shard: bodies kept for a gate to open
+                                 (above it: BUSY), and again as many for
+                                 clocks to close (above it: LIMIT) */
     uint32_t sessions_max;    /* windows kept for each partition */
     bool trace;               /* a note for every push, mark and pull too */
 } ps_shard_args_t;

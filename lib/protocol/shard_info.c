@@ -8,7 +8,7 @@ ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info)
 {
     *ret_info = (ps_shard_info_t){.sessions = self->peers.by_conn.count,
                                   .held_requests = self->n_held,
-                                  .held_bytes = self->held_bytes,
+                                  .held_bytes = self->held_bytes + self->logged_bytes,
                                   .refused = self->refused};
 }
 

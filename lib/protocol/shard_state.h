@@ -22,9 +22,10 @@ typedef struct ps_shard_table {
 struct ps_shard {
     ps_shard_args_t args;
     ps_peers_t peers;
-    ps_map_t tables;     /* id -> ps_shard_table_t, owned */
-    ps_map_t jobs;       /* id -> ps_job_t, owned */
-    uint64_t held_bytes; /* bodies of held requests and of open clocks */
+    ps_map_t tables;       /* id -> ps_shard_table_t, owned */
+    ps_map_t jobs;         /* id -> ps_job_t, owned */
+    uint64_t held_bytes;   /* bodies of held requests */
+    uint64_t logged_bytes; /* kept for open clocks */
     uint64_t n_held;
     uint64_t refused;
     /* the step under way */

@@ -89,6 +89,10 @@ sim_plan_make(uint64_t seed, sim_plan_t *ret_plan)
         .sessions_max = 64,
         .trace = true,
     };
+    if (plan->max_delay == 0) {
+        /* What a clock would keep beyond this is refused for good. */
+        plan->shard.held_bytes = UINT64_C(1) << 30;
+    }
     if (plan->spec.type == PS_TYPE_F32) {
         /* An answer that is cut goes on in another clock, if pipelined, and
          * luck decides in which one. */

@@ -447,6 +447,57 @@ Test(shard, refuses_a_mark_of_no_worker_and_an_unknown_job)
     expect_refused(&bench, PSD_NO_JOB, "job 8 is not known here");
 }
 
+static psd_status_t
+mark_clock(bench_t *self, uint64_t seq, uint32_t worker, uint64_t clock)
+{
+    ps_message_t mark = {.kind = PS_KIND_MARK,
+                         .mark = {.table = 1,
+                                  .epoch = 4,
+                                  .seq = seq,
+                                  .job = 3,
+                                  .worker = worker,
+                                  .joins = 1,
+                                  .clock = clock}};
+
+    return say(self, &mark, NULL);
+}
+
+/* A clock that never closed used to keep pushes without end. Waiting would not
+ * help, so what is too much is refused; the clock closes with what it has. */
+Test(shard, keeps_no_more_for_an_open_clock_than_it_may)
+{
+    ps_worker_t workers[1] = {
+        {.state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
+    const ps_job_t job = {.id = 3,
+                          .name = "lr",
+                          .version = 1,
+                          .workers = workers,
+                          .n_workers = 1};
+    ps_message_t message = push_message(1);
+    uint64_t seq = 0;
+
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
+                 PSD_OK);
+    message.push.job = 3;
+    message.push.joins = 1;
+    do {
+        message.push.seq = ++seq;
+        cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+        cr_assert_not_null(answer(&bench));
+    } while (answer(&bench)->kind == PS_KIND_ACK && seq < 100000);
+    cr_assert_eq(answer(&bench)->kind, PS_KIND_REFUSED);
+    cr_expect_eq(answer(&bench)->refused.status, PSD_LIMIT);
+    cr_expect_not_null(strstr(answer(&bench)->refused.text,
+                              "above limits.held_bytes 1048576; push less in "
+                              "one clock"));
+    cr_assert_eq(mark_clock(&bench, seq + 1, 0, 1), PSD_OK);
+    cr_expect_eq(pull(&bench, 2), (float)(seq - 1));
+    message.push.seq = seq + 2;
+    message.push.clock = 1;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    cr_expect_eq(answer(&bench)->kind, PS_KIND_ACK);
+}
+
 /* Windows are bounded: the client idle longest is forgotten, and told so. */
 Test(shard, forgets_the_client_that_was_idle_longest)
 {
