@@ -165,23 +165,17 @@ read_reply(ps_cli_t *self,
 }
 
 psd_status_t
-ps_cli_request(ps_cli_t *self,
-               const char *op,
-               const char *key,
-               const char *value,
-               json_t **ret_reply,
-               psd_error_t *err)
+ps_cli_ask(ps_cli_t *self,
+           const json_t *request,
+           json_t **ret_reply,
+           psd_error_t *err)
 {
-    PSD_AUTO(ps_json_unref) json_t *request = json_pack("{s:s}", "op", op);
     char *body = NULL;
     char *text = NULL;
     psd_status_t rc = ps_cli_connect(self, err);
 
     if (rc != PSD_OK) {
         return rc;
-    }
-    if (key != NULL && request != NULL) {
-        (void)json_object_set_new(request, key, json_string(value));
     }
     body = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
     if (body == NULL) {
@@ -192,6 +186,22 @@ ps_cli_request(ps_cli_t *self,
     rc = read_reply(self, text, rc, ret_reply, err);
     psd_free(text);
     return rc;
+}
+
+psd_status_t
+ps_cli_request(ps_cli_t *self,
+               const char *op,
+               const char *key,
+               const char *value,
+               json_t **ret_reply,
+               psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref)
+    json_t *request = key == NULL
+                          ? json_pack("{s:s}", "op", op)
+                          : json_pack("{s:s,s:s}", "op", op, key, value);
+
+    return ps_cli_ask(self, request, ret_reply, err);
 }
 
 json_t *

@@ -57,6 +57,11 @@ PSD_MUST_CHECK psd_status_t ps_cli_request(ps_cli_t *self,
                                            const char *value,
                                            json_t **ret_reply,
                                            psd_error_t *err);
+/* The same with a request of any members (borrowed; NULL: PSD_NOMEM). */
+PSD_MUST_CHECK psd_status_t ps_cli_ask(ps_cli_t *self,
+                                       const json_t *request,
+                                       json_t **ret_reply,
+                                       psd_error_t *err);
 /* Cleanup form for PSD_AUTO. */
 void ps_json_unref(json_t **value_p);
 /* The member of an object, down a path with dots; NULL when there is none. */

@@ -19,11 +19,11 @@ static const ps_column_t STATUS[] = {
     {NULL, NULL, PS_UNIT_NONE, false}};
 
 static const ps_column_t EVENTS[] = {
-    {"NUMBER", "number|seq|id", PS_UNIT_NONE, true},
-    {"TIME", "unix_ms|time", PS_UNIT_UNIX_MS, false},
-    {"KIND", "kind|event", PS_UNIT_NONE, false},
+    {"NUMBER", "id", PS_UNIT_NONE, true},
+    {"TIME", "unix_ms", PS_UNIT_UNIX_MS, false},
+    {"KIND", "kind", PS_UNIT_NONE, false},
     {"EPOCH", "epoch", PS_UNIT_NONE, true},
-    {"WHAT", "text|message", PS_UNIT_NONE, false},
+    {"WHAT", "text", PS_UNIT_NONE, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
 static void
@@ -39,7 +39,7 @@ show_problems(const ps_cli_t *cli, const json_t *problems)
         const char *text = json_string_value(problem);
 
         ps_print(cli->out.out, "  %s\n",
-                 text != NULL ? text : ps_json_text(problem, "text|message"));
+                 text != NULL ? text : ps_json_text(problem, "text"));
     }
 }
 
@@ -83,20 +83,13 @@ psd_status_t
 ps_cmd_cluster_events(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    psd_status_t rc =
-        ps_cli_request(cli, "cluster_events", NULL, NULL, &reply, err);
+    PSD_AUTO(ps_json_unref)
+    json_t *request = json_pack("{s:s,s:I}", "op", "cluster_events", "limit",
+                                (json_int_t)ps_args_u64(&cli->args, "last"));
+    psd_status_t rc = ps_cli_ask(cli, request, &reply, err);
 
-    if (rc != PSD_OK) {
-        return rc;
+    if (rc == PSD_OK) {
+        ps_out_list(&cli->out, reply, "events", EVENTS);
     }
-    if (ps_args_given(&cli->args, "last")) {
-        json_t *events = ps_json_at(reply, "events");
-        uint64_t last = ps_args_u64(&cli->args, "last");
-
-        while (json_array_size(events) > last) {
-            (void)json_array_remove(events, 0);
-        }
-    }
-    ps_out_list(&cli->out, reply, "events", EVENTS);
-    return PSD_OK;
+    return rc;
 }

@@ -19,7 +19,8 @@ static const ps_opt_t EVENTS_OPTIONS[] = {{.name = "last",
                                            .kind = PS_OPT_U64,
                                            .value = "N",
                                            .min = 1,
-                                           .max = 1000000,
+                                           .max = 10000,
+                                           .fallback = "1000",
                                            .help = "only the last N events"},
                                           {.name = NULL}};
 
