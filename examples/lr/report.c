@@ -84,7 +84,7 @@ lr_report_test(const lr_options_t *options,
                const lr_model_t *model,
                psd_error_t *err)
 {
-    double *margins = malloc((samples->n + 1) * sizeof(*margins));
+    double *margins = calloc(samples->n + 1, sizeof(*margins));
     lr_quality_t quality = {0};
     char text[32];
     psd_status_t rc = PSD_OK;
