@@ -156,6 +156,12 @@ take_message(actor_t *self)
     psd_status_t rc = ps_socket_receive(self->port, &got, &event.conn, &message,
                                         &event.payload, self->err);
 
+    if (rc == PSD_LIMIT || rc == PSD_NOMEM) {
+        /* Too many unfinished messages of one connection: they go, and it says
+         * HELLO and sends again what is unanswered. */
+        ps_socket_forget(self->port, event.conn);
+        rc = PSD_BUSY;
+    }
     if (rc != PSD_OK) {
         refuse(self, event.conn, rc);
         return true;

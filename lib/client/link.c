@@ -133,7 +133,12 @@ ps_links_receive(psd_client_t *self, uint64_t link)
         rc = ps_socket_receive(self->links[link].socket, &got, &conn, &message,
                                &payload, self->scratch);
         if (rc == PSD_PROTO || rc == PSD_VERSION || rc == PSD_LIMIT) {
-            /* As good as lost; it is said to the one who waits for it. */
+            /* As good as lost; it is said to the one who waits for it. Pieces
+             * of answers that nobody wants any more may fill the room of the
+             * link: they go, and what is wanted is asked for again. */
+            if (rc == PSD_LIMIT) {
+                ps_socket_forget(self->links[link].socket, conn);
+            }
             (void)snprintf(self->trouble, sizeof self->trouble, "%.120s: %.*s",
                            self->links[link].endpoint, PS_TEXT_MAX / 2,
                            psd_error_text(self->scratch));
