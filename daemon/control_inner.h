@@ -25,6 +25,7 @@ struct ps_control {
     size_t n_clients;         /* ever said hello */
     uint64_t last_session;    /* given out since the start */
     uint64_t started_ms;
+    uint64_t tell_ms;  /* when to tell all jobs again; 0: all are told */
     uint64_t grace_ms; /* no worker is lost before; 0: none is given */
     psd_error_t *err;  /* of the request at hand */
     bool broken;
@@ -128,6 +129,9 @@ PSD_MUST_CHECK bool ps_control_stats_doc(const ps_table_t *table,
 PSD_MUST_CHECK psd_status_t ps_control_job_changed(ps_control_t *self,
                                                    uint32_t job,
                                                    psd_error_t *err);
+/* A shard may not know what the registry has decided: all jobs are told again
+ * soon, until every shard has them. */
+void ps_control_tell_again(ps_control_t *self);
 /* Answers those who wait at the barrier of a job as far as that is due. */
 void ps_control_settle_barrier(ps_control_t *self, uint32_t job);
 /* Barriers whose deadline has passed. */

@@ -16,6 +16,9 @@ ps_control_job_changed(ps_control_t *self, uint32_t job, psd_error_t *err)
         return PSD_OK;
     }
     rc = ps_shards_tell_job(self->is.shards, known, err);
+    if (rc != PSD_OK) {
+        ps_control_tell_again(self);
+    }
     ps_control_settle_barrier(self, job);
     return rc;
 }

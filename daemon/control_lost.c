@@ -114,12 +114,43 @@ lose_silent(ps_control_t *self)
 }
 
 void
+ps_control_tell_again(ps_control_t *self)
+{
+    self->tell_ms = ps_now_ms() + RETRY_MS;
+}
+
+/* Tells every job once more; shards ignore what they know. */
+static void
+tell_untold(ps_control_t *self)
+{
+    size_t n = ps_registry_n_jobs(self->is.registry);
+    psd_status_t rc = PSD_OK;
+
+    if (self->tell_ms == 0 || self->tell_ms > ps_now_ms()) {
+        return;
+    }
+    self->tell_ms = 0;
+    for (size_t i = 0; rc == PSD_OK && i < n; i++) {
+        rc = ps_shards_tell_job(self->is.shards,
+                                ps_registry_job_at(self->is.registry, i),
+                                self->err);
+    }
+    if (rc != PSD_OK) {
+        ps_log(PS_LOG_ERROR, "shards_not_told",
+               "status=%s hint=\"tried again\"", psd_status_name(rc));
+        psd_error_clear(self->err);
+        ps_control_tell_again(self);
+    }
+}
+
+void
 ps_control_tick(ps_control_t *self)
 {
     ps_control_receive(self); /* signs of life that are here already */
     if (!gives_grace(self, ps_now_ms())) {
         lose_silent(self);
     }
+    tell_untold(self);
     ps_control_expire_barriers(self);
     if (self->watches.by_job.count > ps_registry_n_jobs(self->is.registry)) {
         ps_watches_sweep(&self->watches, is_known_job, self->is.registry);
@@ -132,6 +163,8 @@ ps_control_deadline(const ps_control_t *self)
     uint64_t due_ms = ps_registry_deadline(self->is.registry);
     uint64_t workers = due_ms < self->grace_ms ? self->grace_ms : due_ms;
     uint64_t barriers = ps_watches_deadline(&self->watches);
+    uint64_t telling = self->tell_ms == 0 ? UINT64_MAX : self->tell_ms;
+    uint64_t first = workers < barriers ? workers : barriers;
 
-    return workers < barriers ? workers : barriers;
+    return first < telling ? first : telling;
 }
