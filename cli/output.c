@@ -43,6 +43,8 @@ static void print_to(FILE *file, const char *format, va_list arguments)
 static void
 print_to(FILE *file, const char *format, va_list arguments)
 {
+    /* clang-tidy 14 finds this only behind other files of the same run: its
+     * state, not ours. NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
     (void)vfprintf(file, format, arguments);
 }
 
