@@ -260,6 +260,23 @@ check_counts(const ps_message_t *self,
     return PSD_OK;
 }
 
+/* What a PULL brings: keys and columns. How many values it asks for need not
+ * be a number that can be counted: a range may name all rows there can be. */
+static bool
+pull_sizes(const ps_slice_t *slice, need_t *ret_need)
+{
+    ps_slice_t asked = *slice;
+
+    if (asked.rows == PS_ROWS_RANGE) {
+        asked.n_rows = 1;
+    }
+    if (asked.layout == PS_LAYOUT_SPARSE) {
+        asked.layout = PS_LAYOUT_DENSE; /* who asks has no counts yet */
+    }
+    return ps_slice_sizes(&asked, &ret_need->keys, &ret_need->index,
+                          &ret_need->values);
+}
+
 static psd_status_t
 slice_body(const ps_message_t *self,
            const ps_bytes_t *frames,
@@ -270,25 +287,23 @@ slice_body(const ps_message_t *self,
 {
     ps_slice_t slice = {0};
     need_t need = {0};
-    bool counts = false; /* the index holds counts to be added up */
+    bool is_pull = self->kind == PS_KIND_PULL;
     psd_status_t rc = PSD_OK;
 
     ps_message_slice(self, &slice);
-    if (!ps_slice_sizes(&slice, &need.keys, &need.index, &need.values)) {
+    if (is_pull
+            ? !pull_sizes(&slice, &need)
+            : !ps_slice_sizes(&slice, &need.keys, &need.index, &need.values)) {
         return psd_error_set(err, PSD_PROTO,
                              "%s.n_rows is %" PRIu64 " and n_values %" PRIu64
                              "; their bytes cannot be counted",
                              ps_kind_name(self->kind), slice.n_rows,
                              slice.n_values);
     }
-    if (slice.layout == PS_LAYOUT_SPARSE) {
-        counts = self->kind != PS_KIND_PULL;
-        need.index = counts ? need.index : 0; /* who asks has no counts yet */
-    }
     *ret_body = n_frames == 1 ? split_inline(rest, &need)
                               : split_frames(frames, n_frames);
     rc = check_parts(self, &slice, &need, ret_body, err);
-    if (rc == PSD_OK && counts) {
+    if (rc == PSD_OK && !is_pull && slice.layout == PS_LAYOUT_SPARSE) {
         rc = check_counts(self, &slice, ret_body->index, err);
     }
     return rc;

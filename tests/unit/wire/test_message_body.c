@@ -204,6 +204,24 @@ Test(message_body, lengths_that_overflow_are_refused)
                 "bytes cannot be counted");
 }
 
+/* Asking for all rows of a hash table with 64 columns was refused: the values
+ * that it might bring could not be counted. */
+Test(message_body, a_pull_may_name_every_row_there_can_be)
+{
+    ps_message_t message = {.kind = PS_KIND_PULL,
+                            .pull = {.table = 1,
+                                     .rows = PS_ROWS_RANGE,
+                                     .type = PS_TYPE_F64,
+                                     .n_rows = UINT64_MAX,
+                                     .n_cols = 64}};
+    ps_body_t body = {0};
+
+    assert_says(&message, &body, 1, PSD_OK, "");
+    message.pull.layout = PS_LAYOUT_SPARSE;
+    message.pull.n_cols = 0;
+    assert_says(&message, &body, 1, PSD_OK, "");
+}
+
 Test(message_body, sparse_counts_add_up)
 {
     ps_message_t message;
