@@ -6,10 +6,11 @@
 void
 ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info)
 {
-    *ret_info = (ps_shard_info_t){.sessions = self->peers.by_conn.count,
-                                  .held_requests = self->n_held,
-                                  .held_bytes = self->held_bytes + self->logged_bytes,
-                                  .refused = self->refused};
+    *ret_info =
+        (ps_shard_info_t){.sessions = self->peers.by_conn.count,
+                          .held_requests = self->n_held,
+                          .held_bytes = self->held_bytes + self->logged_bytes,
+                          .refused = self->refused};
 }
 
 /* Walks over the partitions that are here: *table_at and *i begin at 0. */

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a shard keeps waiting, for how long and how much of it; and what it
+ * forgets. */
+#include "shard_bench.h"
+#include "support/fail_alloc.h"
+
+static bench_t bench;
+
+static void
+setup(void)
+{
+    cr_assert_eq(open_bench(&bench), PSD_OK);
+}
+
+static void
+teardown(void)
+{
+    close_bench(&bench);
+}
+
+TestSuite(shard_held, .init = setup, .fini = teardown);
+
+/* A level is never silently lowered: the push waits, and says for what. */
+Test(shard_held, parks_a_push_whose_level_cannot_be_had)
+{
+    ps_message_t message = push_message(1);
+
+    message.push.ack = PS_ACK_DISK;
+    message.push.timeout_ms = 50;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    cr_expect_null(answer(&bench));
+    cr_expect_eq(ps_shard_deadline(bench.shard), 150);
+    bench.now_ms = 150;
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
+    cr_assert_not_null(answer(&bench));
+    cr_assert_eq(answer(&bench)->kind, PS_KIND_PARKED);
+    cr_expect_str_eq(answer(&bench)->parked.text,
+                     "ack level disk cannot be had: partition 0 has one copy, "
+                     "in memory");
+    cr_expect_eq(ps_shard_deadline(bench.shard), 1150,
+                 "a short patience is no reason to say it all the time");
+    cr_expect_eq(pull(&bench, 2), 0.0F);
+}
+
+Test(shard_held, holds_no_more_than_it_granted)
+{
+    ps_message_t message = push_message(1);
+
+    for (uint64_t seq = 1; seq <= 3; seq++) {
+        message.push.seq = message.push.request = seq;
+        message.push.ack = PS_ACK_REPLICA;
+        cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    }
+    expect_refused(&bench, PSD_BUSY,
+                   "more requests in flight than credit_requests grants");
+}
+
+Test(shard_held, says_what_a_held_push_waits_for_when_probed)
+{
+    ps_message_t message = push_message(1);
+    ps_message_t probe = {.kind = PS_KIND_PROBE,
+                          .probe = {.table = 1, .epoch = 4, .seq = 1}};
+
+    cr_assert_eq(say(&bench, &probe, NULL), PSD_OK);
+    expect_refused(&bench, PSD_GAP, "gap, expected 1");
+    message.push.ack = PS_ACK_REPLICA;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    cr_assert_eq(say(&bench, &probe, NULL), PSD_OK);
+    cr_assert_not_null(answer(&bench));
+    cr_expect_eq(answer(&bench)->kind, PS_KIND_PARKED);
+}
+
+Test(shard_held, ends_a_pull_that_waits_too_long)
+{
+    ps_message_t message = {.kind = PS_KIND_PULL,
+                            .pull = {.table = 1,
+                                     .epoch = 4,
+                                     .after = 1,
+                                     .timeout_ms = 20,
+                                     .rows = PS_ROWS_RANGE,
+                                     .type = PS_TYPE_F32,
+                                     .n_rows = 1,
+                                     .n_cols = 1}};
+
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    cr_expect_null(answer(&bench));
+    bench.now_ms += 20;
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
+    expect_refused(&bench, PSD_DEADLINE,
+                   "waiting behind push 1 of the same client");
+    cr_expect_eq(ps_shard_deadline(bench.shard), UINT64_MAX);
+}
+
+Test(shard_held, serves_a_pull_behind_the_push_that_it_names)
+{
+    ps_message_t message = {.kind = PS_KIND_PULL,
+                            .pull = {.table = 1,
+                                     .epoch = 4,
+                                     .after = 1,
+                                     .rows = PS_ROWS_RANGE,
+                                     .type = PS_TYPE_F32,
+                                     .n_rows = 1,
+                                     .n_cols = 1}};
+    size_t n_sent = 0;
+
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    cr_assert_eq(push(&bench, 1, 0, 2.0F), PSD_OK);
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        n_sent += bench.outbox.effects[i].kind == PS_EFFECT_SEND;
+    }
+    cr_expect_eq(n_sent, 2, "the acknowledgement and the values");
+}
+
+static psd_status_t
+mark_clock(bench_t *self, uint64_t seq, uint32_t worker, uint64_t clock)
+{
+    ps_message_t mark = {.kind = PS_KIND_MARK,
+                         .mark = {.table = 1,
+                                  .epoch = 4,
+                                  .seq = seq,
+                                  .job = 3,
+                                  .worker = worker,
+                                  .joins = 1,
+                                  .clock = clock}};
+
+    return say(self, &mark, NULL);
+}
+
+/* A clock that never closed used to keep pushes without end. Waiting would not
+ * help, so what is too much is refused; the clock closes with what it has. */
+Test(shard_held, keeps_no_more_for_an_open_clock_than_it_may)
+{
+    ps_worker_t workers[1] = {
+        {.state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
+    const ps_job_t job = {.id = 3,
+                          .name = "lr",
+                          .version = 1,
+                          .workers = workers,
+                          .n_workers = 1};
+    ps_message_t message = push_message(1);
+    uint64_t seq = 0;
+
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
+                 PSD_OK);
+    message.push.job = 3;
+    message.push.joins = 1;
+    do {
+        message.push.seq = ++seq;
+        cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+        cr_assert_not_null(answer(&bench));
+    } while (answer(&bench)->kind == PS_KIND_ACK && seq < 100000);
+    cr_assert_eq(answer(&bench)->kind, PS_KIND_REFUSED);
+    cr_expect_eq(answer(&bench)->refused.status, PSD_LIMIT);
+    cr_expect_not_null(strstr(answer(&bench)->refused.text,
+                              "above limits.held_bytes 1048576; push less in "
+                              "one clock"));
+    cr_assert_eq(mark_clock(&bench, seq + 1, 0, 1), PSD_OK);
+    cr_expect_eq(pull(&bench, 2), (float)(seq - 1));
+    message.push.seq = seq + 2;
+    message.push.clock = 1;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    cr_expect_eq(answer(&bench)->kind, PS_KIND_ACK);
+}
+
+/* Windows are bounded: the client idle longest is forgotten, and told so. */
+Test(shard_held, forgets_the_client_that_was_idle_longest)
+{
+    ps_msg_hello_t other = good_hello;
+
+    cr_assert_eq(push(&bench, 1, 0, 1.0F), PSD_OK);
+    for (uint64_t session = 6; session <= 7; session++) {
+        bench.now_ms++;
+        other.session = session;
+        cr_assert_eq(hello(&bench, &other), PSD_OK);
+        cr_assert_eq(push(&bench, 1, 0, 1.0F), PSD_OK);
+        cr_assert_eq(answer(&bench)->kind, PS_KIND_ACK);
+    }
+    cr_assert_eq(hello(&bench, &good_hello), PSD_OK);
+    cr_assert_eq(push(&bench, 2, 0, 1.0F), PSD_OK);
+    expect_refused(&bench, PSD_CLOSED,
+                   "this client was forgotten here after long silence");
+}
+
+/* Each partition kept a gate for every job that had ever used it. */
+Test(shard_held, forgets_the_gates_of_jobs_that_ended_long_ago)
+{
+    ps_message_t message = push_message(1);
+    ps_clock_info_t *clocks = NULL;
+    size_t n = 0;
+
+    message.push.joins = 1;
+    for (uint32_t id = 1; id <= 300; id++) {
+        ps_worker_t worker = {
+            .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1};
+        ps_job_t job = {
+            .id = id, .version = 1, .workers = &worker, .n_workers = 1};
+
+        cr_assert_eq(
+            step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
+            PSD_OK);
+        message.push.seq = id;
+        message.push.job = id;
+        cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+        cr_assert_eq(answer(&bench)->kind, PS_KIND_ACK);
+        worker.state = PS_WORKER_FINISHED;
+        job.version = 2;
+        cr_assert_eq(
+            step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
+            PSD_OK);
+    }
+    cr_assert_eq(ps_shard_clocks(bench.shard, 1, &clocks, &n, NULL), PSD_OK);
+    cr_expect_eq(n, 0);
+    ps_free(clocks);
+    clocks = NULL;
+    cr_assert_eq(ps_shard_clocks(bench.shard, 300, &clocks, &n, NULL), PSD_OK);
+    cr_expect_eq(n, 1);
+    ps_free(clocks);
+    cr_expect_eq(pull(&bench, 2), 300.0F);
+    message.push.job = 1;
+    message.push.seq = 301;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    expect_refused(&bench, PSD_NO_JOB, "job 1 is not known here");
+}
+
+Test(shard_held, a_dropped_table_answers_what_it_held)
+{
+    ps_message_t message = push_message(1);
+
+    message.push.ack = PS_ACK_REPLICA;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_DROP, .table = 1}),
+                 PSD_OK);
+    expect_refused(&bench, PSD_NO_TABLE, "the table was dropped");
+}
+
+Test(shard_held, a_partition_that_moves_away_sends_the_new_map)
+{
+    ps_message_t message = push_message(1);
+
+    message.push.ack = PS_ACK_REPLICA;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    bench.routes[0].shard = 1;
+    bench.routes[0].epoch = 5;
+    cr_assert_eq(set_table(&bench), PSD_OK);
+    cr_assert_not_null(answer(&bench));
+    cr_expect_eq(answer(&bench)->kind, PS_KIND_MOVED);
+}
+
+/* Whatever is refused for lack of memory was not applied, and comes through
+ * when it is sent again. */
+static psd_status_t
+push_twice(void *fixture)
+{
+    bench_t self;
+    psd_status_t rc = open_bench(&self);
+    float n_acked = 0;
+
+    (void)fixture;
+    for (uint64_t seq = 1; rc == PSD_OK && seq <= 2; seq++) {
+        const ps_message_t *message = NULL;
+
+        rc = push(&self, seq, 1, 1.0F);
+        message = answer(&self);
+        if (rc != PSD_OK || message == NULL || message->kind != PS_KIND_ACK) {
+            rc = PSD_NOMEM;
+        } else {
+            n_acked += 1;
+        }
+    }
+    if (rc == PSD_NOMEM && self.shard != NULL && fail_alloc_happened() &&
+        set_table(&self) == PSD_OK && hello(&self, &good_hello) == PSD_OK) {
+        cr_assert_eq(pull(&self, 1), n_acked);
+        cr_assert_eq(push(&self, (uint64_t)n_acked + 1, 1, 1.0F), PSD_OK);
+        cr_assert_eq(pull(&self, 1), n_acked + 1);
+    }
+    close_bench(&self);
+    /* a note or a refusal's words may be missing: nothing else suffers */
+    return fail_alloc_happened() ? PSD_NOMEM : rc;
+}
+
+Test(shard_memory, survives_every_failed_allocation)
+{
+    cr_assert_null(fail_alloc_sweep(push_twice, NULL));
+}
