@@ -73,10 +73,10 @@ Test(shard, applies_a_push_once)
 {
     cr_assert_eq(push(&bench, 1, 2, 0.5F), PSD_OK);
     cr_assert_not_null(answer(&bench));
-    cr_expect_eq(answer(&bench)->kind, PS_KIND_ACK);
-    cr_expect_eq(answer(&bench)->ack.level, PS_ACK_MEMORY);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
+    cr_expect_eq(said(&bench)->ack.level, PS_ACK_MEMORY);
     cr_assert_eq(push(&bench, 1, 2, 0.5F), PSD_OK);
-    cr_expect_eq(answer(&bench)->kind, PS_KIND_ACK, "the answer is repeated");
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK, "the answer is repeated");
     cr_expect_eq(pull(&bench, 2), 0.5F);
 }
 
@@ -84,19 +84,19 @@ Test(shard, answers_a_gap_with_the_expected_seq)
 {
     cr_assert_eq(push(&bench, 3, 2, 0.5F), PSD_OK);
     expect_refused(&bench, PSD_GAP, "gap, expected 1");
-    cr_expect_eq(answer(&bench)->refused.detail, 1);
+    cr_expect_eq(said(&bench)->refused.detail, 1);
     cr_expect_eq(pull(&bench, 2), 0.0F);
 }
 
 Test(shard, remembers_a_refusal_under_its_seq)
 {
     cr_assert_eq(push(&bench, 1, 6, 0.5F), PSD_OK);
-    cr_assert_eq(answer(&bench)->refused.status, PSD_RANGE);
+    cr_assert_eq(said(&bench)->refused.status, PSD_RANGE);
     cr_assert_eq(push(&bench, 1, 2, 0.5F), PSD_OK);
-    cr_assert_eq(answer(&bench)->kind, PS_KIND_REFUSED);
-    cr_expect_eq(answer(&bench)->refused.status, PSD_RANGE);
+    cr_assert_eq(said(&bench)->kind, PS_KIND_REFUSED);
+    cr_expect_eq(said(&bench)->refused.status, PSD_RANGE);
     cr_assert_eq(push(&bench, 2, 2, 0.5F), PSD_OK);
-    cr_expect_eq(answer(&bench)->kind, PS_KIND_ACK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
     cr_expect_eq(pull(&bench, 2), 0.5F);
 }
 
@@ -107,21 +107,21 @@ Test(shard, does_not_call_a_forgotten_refusal_applied)
                           .probe = {.table = 1, .epoch = 4, .seq = 1}};
 
     cr_assert_eq(push(&bench, 1, 6, 0.5F), PSD_OK);
-    cr_assert_eq(answer(&bench)->refused.status, PSD_RANGE);
+    cr_assert_eq(said(&bench)->refused.status, PSD_RANGE);
     cr_assert_eq(push(&bench, 2, 2, 0.5F), PSD_OK);
     cr_assert_eq(push(&bench, 3, 2, 0.5F), PSD_OK);
     cr_assert_eq(push(&bench, 4, 6, 0.5F), PSD_OK);
-    cr_assert_eq(answer(&bench)->refused.status, PSD_RANGE);
+    cr_assert_eq(said(&bench)->refused.status, PSD_RANGE);
     cr_assert_eq(say(&bench, &probe, NULL), PSD_OK);
     expect_refused(&bench, PSD_CLOSED,
                    "asked too late; whether it was applied is not known any "
                    "more");
     probe.probe.seq = 2;
     cr_assert_eq(say(&bench, &probe, NULL), PSD_OK);
-    cr_expect_eq(answer(&bench)->kind, PS_KIND_ACK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
     probe.probe.seq = 4;
     cr_assert_eq(say(&bench, &probe, NULL), PSD_OK);
-    cr_expect_eq(answer(&bench)->refused.status, PSD_RANGE);
+    cr_expect_eq(said(&bench)->refused.status, PSD_RANGE);
 }
 
 Test(shard, sends_the_map_for_a_partition_elsewhere)
@@ -130,12 +130,12 @@ Test(shard, sends_the_map_for_a_partition_elsewhere)
 
     message.push.partition = 1;
     cr_assert_eq(push_as(&bench, &message, 6, 1.0F), PSD_OK);
-    cr_assert_eq(answer(&bench)->kind, PS_KIND_MOVED);
-    cr_expect_eq(answer(&bench)->moved.n_routes, 2);
+    cr_assert_eq(said(&bench)->kind, PS_KIND_MOVED);
+    cr_expect_eq(said(&bench)->moved.n_routes, 2);
     message.push.partition = 0;
     message.push.epoch = 3;
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
-    cr_expect_eq(answer(&bench)->kind, PS_KIND_MOVED);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_MOVED);
     message.push.epoch = 5;
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
     expect_refused(&bench, PSD_BUSY, "the map here is older than yours");

@@ -33,8 +33,8 @@ Test(shard_held, parks_a_push_whose_level_cannot_be_had)
     bench.now_ms = 150;
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
     cr_assert_not_null(answer(&bench));
-    cr_assert_eq(answer(&bench)->kind, PS_KIND_PARKED);
-    cr_expect_str_eq(answer(&bench)->parked.text,
+    cr_assert_eq(said(&bench)->kind, PS_KIND_PARKED);
+    cr_expect_str_eq(said(&bench)->parked.text,
                      "ack level disk cannot be had: partition 0 has one copy, "
                      "in memory");
     cr_expect_eq(ps_shard_deadline(bench.shard), 1150,
@@ -67,7 +67,7 @@ Test(shard_held, says_what_a_held_push_waits_for_when_probed)
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
     cr_assert_eq(say(&bench, &probe, NULL), PSD_OK);
     cr_assert_not_null(answer(&bench));
-    cr_expect_eq(answer(&bench)->kind, PS_KIND_PARKED);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_PARKED);
 }
 
 Test(shard_held, ends_a_pull_that_waits_too_long)
@@ -148,10 +148,10 @@ Test(shard_held, keeps_no_more_for_an_open_clock_than_it_may)
         message.push.seq = ++seq;
         cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
         cr_assert_not_null(answer(&bench));
-    } while (answer(&bench)->kind == PS_KIND_ACK && seq < 100000);
-    cr_assert_eq(answer(&bench)->kind, PS_KIND_REFUSED);
-    cr_expect_eq(answer(&bench)->refused.status, PSD_LIMIT);
-    cr_expect_not_null(strstr(answer(&bench)->refused.text,
+    } while (said(&bench)->kind == PS_KIND_ACK && seq < 100000);
+    cr_assert_eq(said(&bench)->kind, PS_KIND_REFUSED);
+    cr_expect_eq(said(&bench)->refused.status, PSD_LIMIT);
+    cr_expect_not_null(strstr(said(&bench)->refused.text,
                               "above limits.held_bytes 1048576; push less in "
                               "one clock"));
     cr_assert_eq(mark_clock(&bench, seq + 1, 0, 1), PSD_OK);
@@ -159,7 +159,7 @@ Test(shard_held, keeps_no_more_for_an_open_clock_than_it_may)
     message.push.seq = seq + 2;
     message.push.clock = 1;
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
-    cr_expect_eq(answer(&bench)->kind, PS_KIND_ACK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
 }
 
 /* Windows are bounded: the client idle longest is forgotten, and told so. */
@@ -173,7 +173,7 @@ Test(shard_held, forgets_the_client_that_was_idle_longest)
         other.session = session;
         cr_assert_eq(hello(&bench, &other), PSD_OK);
         cr_assert_eq(push(&bench, 1, 0, 1.0F), PSD_OK);
-        cr_assert_eq(answer(&bench)->kind, PS_KIND_ACK);
+        cr_assert_eq(said(&bench)->kind, PS_KIND_ACK);
     }
     cr_assert_eq(hello(&bench, &good_hello), PSD_OK);
     cr_assert_eq(push(&bench, 2, 0, 1.0F), PSD_OK);
@@ -201,7 +201,7 @@ Test(shard_held, forgets_the_gates_of_jobs_that_ended_long_ago)
         message.push.seq = id;
         message.push.job = id;
         cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
-        cr_assert_eq(answer(&bench)->kind, PS_KIND_ACK);
+        cr_assert_eq(said(&bench)->kind, PS_KIND_ACK);
         worker.state = PS_WORKER_FINISHED;
         job.version = 2;
         cr_assert_eq(
@@ -243,7 +243,7 @@ Test(shard_held, a_partition_that_moves_away_sends_the_new_map)
     bench.routes[0].epoch = 5;
     cr_assert_eq(set_table(&bench), PSD_OK);
     cr_assert_not_null(answer(&bench));
-    cr_expect_eq(answer(&bench)->kind, PS_KIND_MOVED);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_MOVED);
 }
 
 /* Whatever is refused for lack of memory was not applied, and comes through
