@@ -372,7 +372,10 @@ ps_config_lines(const char *name,
     if (!yaml_parser_initialize(&self.parser)) {
         return psd_error_set(err, PSD_NOMEM, "no memory to read %s", name);
     }
-    yaml_parser_set_input_string(&self.parser, text.data, text.size);
+    /* libyaml asserts that there is a text, were it empty. */
+    yaml_parser_set_input_string(
+        &self.parser, text.data == NULL ? (const unsigned char *)"" : text.data,
+        text.size);
     rc = walk_stream(&self);
     yaml_event_delete(&self.event);
     yaml_parser_delete(&self.parser);

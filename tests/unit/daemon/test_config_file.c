@@ -82,6 +82,15 @@ Test(config_file, nothing_is_a_configuration_too)
     cr_assert_eq(parse("{}\n"), PSD_OK);
 }
 
+/* A file without a byte has no buffer either; libyaml aborted psd over it, also
+ * a running one that was told to reload. */
+Test(config_file, a_file_without_a_byte_is_a_configuration_too)
+{
+    psd_error_clear(err);
+    cr_assert_eq(ps_config_parse(&config, "f.yaml", (ps_bytes_t){0}, err),
+                 PSD_OK, "%s", psd_error_text(err));
+}
+
 Test(config_file, a_section_without_keys_is_taken)
 {
     cr_assert_eq(parse("limits:\n  # credit_requests: 9\nshards: 2\n"), PSD_OK,
