@@ -3,6 +3,7 @@
  * back to the same bits. */
 #include "model/table.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +42,7 @@ read_number(const char *what,
     double value = 0;
     int64_t whole = 0;
 
-    if (!ps_text_f64(text, &value)) {
+    if (!ps_text_f64(text, &value) || !isfinite(value)) {
         return bad_number(what, text, err);
     }
     if (ps_text_i64(text, &whole) &&

@@ -131,6 +131,8 @@ Test(table_text, updaters_are_refused)
                                 "decimal number such as 0.05 or 1e-3");
     refuse_updater("sgd:alpha=0,5", "updater parameter \"5\" is not known; "
                                     "allowed is alpha, l1 or l2");
+    refuse_updater("sgd:alpha=nan", "alpha \"nan\" is not a number; allowed is "
+                                    "a decimal number such as 0.05 or 1e-3");
     refuse_updater("sgd:l1=1x", "l1 \"1x\" is not a number; allowed is a "
                                 "decimal number such as 0.05 or 1e-3");
     refuse_updater("sgd:alpha=0.0000000000000000000000000000000000001",
