@@ -21,9 +21,8 @@ typedef enum ps_effect_kind {
     PS_EFFECT_DONE = 5    /* session: operation `to` ended as `message` says */
 } ps_effect_kind_t;
 
-/* X(NAME, "format of the five numbers a b c d e", level) level as syslog's.
- * Formats see table, partition, then a … e of the note, all %llu, in that
- * order, as "table=%llu partition=%llu …". */
+/* What happened, and what the numbers of ps_note_t then mean; outbox.c has the
+ * words for each. */
 typedef enum ps_note_kind {
     PS_NOTE_REFUSED = 1,        /* a session, b seq, c status */
     PS_NOTE_DUPLICATE = 2,      /* a session, b seq */
