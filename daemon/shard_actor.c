@@ -154,7 +154,7 @@ take_message(actor_t *self)
     ps_event_t event = {.kind = PS_EVENT_MESSAGE, .message = &message};
     bool got = false;
     psd_status_t rc = ps_socket_receive(self->port, &got, &event.conn, &message,
-                                        &event.payload, self->err);
+                                        &event.payload, &event.room, self->err);
 
     if (rc == PSD_LIMIT || rc == PSD_NOMEM) {
         /* Too many unfinished messages of one connection: they go, and it says

@@ -9,6 +9,9 @@
  * Shape    rows    LIST: keys holds n_rows u64, any order; duplicates of one
  *                        row are applied one after the other
  *                  RANGE: first_row, first_row + 1, ... n_rows of them
+ *                  ASKED: in answers: the first n_rows rows of the request
+ *                  CACHED: in requests: keys holds the hash of a list that was
+ *                        sent before; it becomes a LIST before anybody acts
  *          layout  DENSE: n_rows x n_cols values, row by row, over the columns
  *                        that `cols` selects
  *                  SPARSE: index holds u32 counts[n_rows] then u32 column of
@@ -28,7 +31,9 @@
 
 typedef enum ps_rows_kind {
     PS_ROWS_LIST = 0,
-    PS_ROWS_RANGE = 1
+    PS_ROWS_RANGE = 1,
+    PS_ROWS_ASKED = 2,
+    PS_ROWS_CACHED = 3
 } ps_rows_kind_t;
 typedef enum ps_layout {
     PS_LAYOUT_DENSE = 0,
@@ -39,6 +44,8 @@ typedef enum ps_cols_kind {
     PS_COLS_RANGE = 1,
     PS_COLS_LIST = 2
 } ps_cols_kind_t;
+
+#define PS_KEYS_HASH_SIZE 16 /* bytes that name a CACHED list */
 
 /* The value type of a table; the numbers travel on the wire. */
 typedef enum ps_type {
@@ -65,14 +72,25 @@ typedef struct ps_slice {
  * in several spans (a message that came in chunks); each span holds a whole
  * number of values, and no other number is split. */
 typedef struct ps_payload {
-    ps_bytes_t keys;              /* LIST: n_rows x u64; else empty */
-    ps_bytes_t index;             /* see Shape; else empty */
-    ps_bytes_t *spans;            /* owned array; values in order */
-    size_t n_spans;               /* 0 when there are no values */
-    void *owner;                  /* what `release` frees; may be NULL */
+    ps_bytes_t keys;   /* LIST: n_rows x u64; CACHED: 16 bytes; else empty */
+    ps_bytes_t index;  /* see Shape; else empty */
+    ps_bytes_t *spans; /* owned array; values in order */
+    size_t n_spans;    /* 0 when there are no values */
+    void *owner;       /* what `release` frees; may be NULL */
     void (*release)(void *owner); /* frees the bytes; NULL: nobody owns them */
     atomic_uint n_holders;        /* the last ps_payload_destroy frees it */
+    bool shared; /* another process may change the values while they are read;
+                    keys and index never: who keeps it copies it first */
+    bool finite; /* every value was seen to be finite when it arrived */
 } ps_payload_t;
+
+/* Memory that an answer's values may be written to, of whoever asked; size 0:
+ * there is none. Aligned to 64. What lies in it can be changed by the one who
+ * asked at any time, so nobody reads it back. */
+typedef struct ps_room {
+    uint8_t *data;
+    size_t size;
+} ps_room_t;
 
 /* A payload that borrows keys, index and one span of values (when its size is
  * not 0) from `owner`, which release frees; the caller gives `owner` away on

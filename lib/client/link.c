@@ -125,13 +125,14 @@ ps_links_receive(psd_client_t *self, uint64_t link)
     for (;;) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
         ps_message_t message;
+        ps_room_t room = {NULL, 0};
         uint64_t conn = 0;
         bool got = false;
         psd_status_t rc = PSD_OK;
 
         psd_error_clear(self->scratch);
         rc = ps_socket_receive(self->links[link].socket, &got, &conn, &message,
-                               &payload, self->scratch);
+                               &payload, &room, self->scratch);
         if (rc == PSD_PROTO || rc == PSD_VERSION || rc == PSD_LIMIT) {
             /* As good as lost; it is said to the one who waits for it. Pieces
              * of answers that nobody wants any more may fill the room of the

@@ -146,6 +146,21 @@ is_request(ps_kind_t kind)
            kind == PS_KIND_MARK || kind == PS_KIND_PROBE;
 }
 
+/* Nothing in it that was not offered. */
+static bool
+is_plain(const ps_message_t *message)
+{
+    if ((message->flags & PS_FLAG_CODED) != 0) {
+        return false;
+    }
+    if (message->kind == PS_KIND_PUSH) {
+        return message->push.op == 0 && message->push.rows <= PS_ROWS_RANGE;
+    }
+    return message->kind != PS_KIND_PULL ||
+           (message->pull.op == 0 && message->pull.since == 0 &&
+            message->pull.rows <= PS_ROWS_RANGE);
+}
+
 static psd_status_t
 step_message(ps_shard_t *self, const ps_event_t *event)
 {
@@ -170,6 +185,11 @@ step_message(ps_shard_t *self, const ps_event_t *event)
     if (peer == NULL) {
         ps_answer_refused_conn(self, event->conn, PSD_NO_SESSION,
                                "say HELLO first");
+        return PSD_OK;
+    }
+    if (!is_plain(event->message)) {
+        ps_answer_refused_conn(self, event->conn, PSD_PROTO,
+                               "filters and ops are not offered here");
         return PSD_OK;
     }
     peer->used_ms = self->now_ms;

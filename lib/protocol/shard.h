@@ -54,6 +54,8 @@ typedef struct ps_event {
     const ps_message_t *message; /* MESSAGE */
     ps_payload_t *payload;       /* MESSAGE; may be NULL; the step keeps it
                                     (ps_payload_keep) where it needs it */
+    ps_room_t room;              /* MESSAGE: of the answer's values; borrowed
+                                    until GONE says that conn is gone */
     uint32_t table;              /* TABLE, DROP: the registry's number */
     const ps_table_spec_t *spec; /* TABLE; copied */
     const ps_route_t *routes;    /* TABLE: all partitions, in order; copied */

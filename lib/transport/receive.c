@@ -151,7 +151,7 @@ release_lease(void *owner)
 /* Moves the frames of a message in several frames into a payload. A tiny frame
  * holds its bytes itself, so they are looked up again behind the move. */
 static ps_payload_t *
-lease_frames(arrival_t *arrival, bool is_chunk)
+lease_frames(arrival_t *arrival, bool is_one_part)
 {
     lease_t *lease = ps_alloc(1, sizeof *lease);
     ps_bytes_t parts[PS_FRAMES_MAX] = {{NULL, 0}};
@@ -166,7 +166,7 @@ lease_frames(arrival_t *arrival, bool is_chunk)
         parts[i] = frame_bytes(&lease->frames[i]);
     }
     lease->n_frames = arrival->n_frames;
-    if (is_chunk) {
+    if (is_one_part) {
         parts[3] = parts[1];
         parts[1] = (ps_bytes_t){NULL, 0};
     }
@@ -188,6 +188,8 @@ take_body(arrival_t *arrival,
           ps_payload_t **ret_payload,
           psd_error_t *err)
 {
+    bool is_one_part =
+        message->kind == PS_KIND_CHUNK || (message->flags & PS_FLAG_CODED) != 0;
     ps_payload_t *payload = NULL;
 
     if (body->keys.size + body->index.size + body->values.size == 0) {
@@ -195,7 +197,7 @@ take_body(arrival_t *arrival,
     }
     payload = arrival->n_frames == 1
                   ? ps_payload_copy(body->keys, body->index, body->values)
-                  : lease_frames(arrival, message->kind == PS_KIND_CHUNK);
+                  : lease_frames(arrival, is_one_part);
     if (payload == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a message");
     }
@@ -310,11 +312,13 @@ ps_socket_receive(ps_socket_t *self,
                   uint64_t *ret_conn,
                   ps_message_t *ret_message,
                   ps_payload_t **ret_payload,
+                  ps_room_t *ret_room,
                   psd_error_t *err)
 {
     bool whole = false;
 
     *ret_got = false;
+    *ret_room = (ps_room_t){NULL, 0};
     for (int i = 0; i < PIECES_AT_ONCE && !whole; i++) {
         PSD_AUTO(arrival_done) arrival_t arrival = {.conn = 0};
         PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;

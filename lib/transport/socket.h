@@ -94,6 +94,8 @@ PSD_MUST_CHECK psd_status_t ps_socket_send(ps_socket_t *self,
  * Takes the next whole data message, without waiting.
  * ret_got      out  false: none is there now (pieces may have been taken in)
  * ret_payload  out  NULL when there is no body; the caller destroys it
+ * ret_room     out  where the answer's values may be written; borrowed until
+ *                   the connection is said to be gone; size 0: nowhere
  * Errors: PSD_PROTO, PSD_VERSION, PSD_LIMIT: conn sent something that is no
  * message (ret_conn is set; it is gone from the queue); PSD_NOMEM.
  */
@@ -102,6 +104,7 @@ PSD_MUST_CHECK psd_status_t ps_socket_receive(ps_socket_t *self,
                                               uint64_t *ret_conn,
                                               ps_message_t *ret_message,
                                               ps_payload_t **ret_payload,
+                                              ps_room_t *ret_room,
                                               psd_error_t *err);
 /* Drops what is held for a connection that is gone. */
 void ps_socket_forget(ps_socket_t *self, uint64_t conn);

@@ -28,8 +28,27 @@
     4 /* frames of one message: header, keys, index, values \
        */
 
+typedef enum ps_change_op {
+    PS_CHANGE_UPDATE = 0, /* what the table's updater does with the deltas */
+    PS_CHANGE_SCALE = 1,  /* value *= operand */
+    PS_CHANGE_FILL = 2,   /* value = operand */
+    PS_CHANGE_AXPY = 3    /* value += operand * other's value */
+} ps_change_op_t;
+
+typedef enum ps_read_op {
+    PS_READ_VALUES = 0,
+    PS_READ_SUM = 1,      /* one f64 */
+    PS_READ_SQUARES = 2,  /* the sum of squares, one f64 */
+    PS_READ_NONZEROS = 3, /* how many, one i64 */
+    PS_READ_DOT = 4,      /* with `other`, one f64 */
+    PS_READ_TOP = 5       /* the `operand` largest values, SPARSE */
+} ps_read_op_t;
+
 /* flags of the head */
 #define PS_FLAG_MORE 0x01 /* values go on in CHUNK messages of this request */
+#define PS_FLAG_CODED                                     \
+    0x02 /* the body is one part, in the place of values, \
+            that a filter wrote: keys, index and values */
 
 /* Field types: u8 u16 u32 u64 as they are; id: ps_id_t, 16 bytes.
  * SLICE(X) are the fields of a ps_slice_t (member `slice`). */
@@ -45,24 +64,27 @@
     X(u64, n_values)
 
 /* Says who the client is. session is what the registry gave it. */
-#define PS_HELLO_FIELDS(X)                              \
-    X(u16, version_min)                                 \
-    X(u16, version_max)                                 \
-    X(id, cluster)                                      \
-    X(id, client)                                       \
-    X(u64, incarnation) /* of the node that is meant */ \
-    X(u64, session)
+#define PS_HELLO_FIELDS(X)                                   \
+    X(u16, version_min)                                      \
+    X(u16, version_max)                                      \
+    X(id, cluster)                                           \
+    X(id, client)                                            \
+    X(u64, incarnation) /* of the node that is meant */      \
+    X(u64, session)                                          \
+    X(u32, filters) /* that the client speaks, a bit each */ \
+    X(u8, bulk)     /* 1: a second connection, for large bodies */
 
 /* Grants credits: what the client may have in flight on this connection. */
-#define PS_WELCOME_FIELDS(X)                                         \
-    X(u16, version)                                                  \
-    X(id, cluster)                                                   \
-    X(u64, incarnation)                                              \
-    X(u32, shard)                                                    \
-    X(u32, credit_requests)                                          \
-    X(u64, credit_bytes)                                             \
-    X(u32, chunk_bytes) /* largest piece of values in one message */ \
-    X(u64, slice_bytes) /* largest body of one push or answer to a pull */
+#define PS_WELCOME_FIELDS(X)                                               \
+    X(u16, version)                                                        \
+    X(id, cluster)                                                         \
+    X(u64, incarnation)                                                    \
+    X(u32, shard)                                                          \
+    X(u32, credit_requests)                                                \
+    X(u64, credit_bytes)                                                   \
+    X(u32, chunk_bytes) /* largest piece of values in one message */       \
+    X(u64, slice_bytes) /* largest body of one push or answer to a pull */ \
+    X(u32, filters)     /* those of HELLO that the shard speaks too */
 
 /* Where a request goes. request names it on this connection, for its answers;
  * a resend keeps it. */
@@ -81,6 +103,14 @@
     X(u32, joins)  /* which life of the rank this is; from the registry */ \
     X(u64, clock)
 
+/* What is done on the server with the rows of the slice, beside pushing and
+ * pulling. operand: the bits of an f64, or for TOP the number wanted. other:
+ * the second table of DOT and AXPY, of the same shape and partitions. */
+#define PS_OP_FIELDS(X) \
+    X(u8, op)           \
+    X(u32, other)       \
+    X(u64, operand)
+
 #define PS_PUSH_FIELDS(X)                                                  \
     PS_ADDRESS_FIELDS(X)                                                   \
     X(u64, seq)                                                            \
@@ -88,13 +118,16 @@
     X(u32, timeout_ms) /* when to say PARKED if it still waits; 0 never */ \
     X(u8, ack)         /* ps_ack_t of model/table.h */                     \
     X(u8, pull)        /* 1: answer with the rows' values (pushpull) */    \
+    PS_OP_FIELDS(X)    /* ps_change_op_t; 0: the table's updater */        \
     PS_SLICE_FIELDS(X)
 
-#define PS_PULL_FIELDS(X)                                               \
-    PS_ADDRESS_FIELDS(X)                                                \
-    X(u64, after) /* serve behind this seq of the client; 0: at once */ \
-    PS_WORKER_FIELDS(X)                                                 \
-    X(u32, timeout_ms) /* when to answer DEADLINE if it still waits */  \
+#define PS_PULL_FIELDS(X)                                                  \
+    PS_ADDRESS_FIELDS(X)                                                   \
+    X(u64, after) /* serve behind this seq of the client; 0: at once */    \
+    PS_WORKER_FIELDS(X)                                                    \
+    X(u32, timeout_ms) /* when to answer DEADLINE if it still waits */     \
+    PS_OP_FIELDS(X)    /* ps_read_op_t; 0: the values themselves */        \
+    X(u64, since)      /* only rows changed behind this version; 0: all */ \
     PS_SLICE_FIELDS(X)
 
 /* The flush marker: the worker has finished `clock` clocks. */
@@ -120,6 +153,7 @@
     X(u8, level) /* reached by that push; 0 for a pull */                  \
     X(u64,                                                                 \
       n_done) /* rows of the request dealt with; ask again for the rest */ \
+    X(u64, version) /* of the partition, for `since` of a later pull */    \
     PS_SLICE_FIELDS(X)
 
 /* status: a number of PSD_STATUS_MAP. detail: GAP the expected seq, else 0. */
@@ -221,7 +255,7 @@ size_t ps_message_encode(const ps_message_t *self,
  *
  * frames   in   1 .. PS_FRAMES_MAX; one frame: header with the body behind it;
  *               more: header, then keys, index, values (CHUNK and MOVED:
- *               header, keys)
+ *               header, keys; with PS_FLAG_CODED: header, values)
  * ret_message   the fields
  * ret_body      keys, index and values, borrowed from frames; values is the
  *               first piece when PS_FLAG_MORE is set, or CHUNK's piece

@@ -48,6 +48,9 @@ ps_slice_sizes(const ps_slice_t *slice,
             return false;
         }
     }
+    if (slice->rows == PS_ROWS_CACHED) {
+        need.keys = PS_KEYS_HASH_SIZE;
+    }
     if ((slice->rows == PS_ROWS_LIST &&
          __builtin_mul_overflow(slice->n_rows, sizeof(uint64_t), &need.keys)) ||
         __builtin_mul_overflow(n_index, sizeof(uint32_t), &need.index) ||
@@ -93,7 +96,8 @@ check_frames(const ps_message_t *self,
              psd_error_t *err)
 {
     const char *kind = ps_kind_name(self->kind);
-    size_t most = most_frames(self->kind);
+    bool coded = (self->flags & PS_FLAG_CODED) != 0;
+    size_t most = coded ? 2 : most_frames(self->kind);
 
     if (n_frames > most) {
         return psd_error_set(err, PSD_PROTO, "%s has %zu frames; allowed: 1%s",
@@ -212,9 +216,14 @@ check_parts(const ps_message_t *self,
 
     if (body->keys.size != need->keys && need->keys == 0) {
         return psd_error_set(err, PSD_PROTO,
-                             "%s keys are %zu bytes; allowed: 0 as rows is "
-                             "RANGE",
-                             kind, body->keys.size);
+                             "%s keys are %zu bytes; allowed: 0 as rows is %s",
+                             kind, body->keys.size,
+                             slice->rows == PS_ROWS_ASKED ? "ASKED" : "RANGE");
+    }
+    if (body->keys.size != need->keys && slice->rows == PS_ROWS_CACHED) {
+        return psd_error_set(err, PSD_PROTO,
+                             "%s keys are %zu bytes; a hash of them has %d",
+                             kind, body->keys.size, PS_KEYS_HASH_SIZE);
     }
     if (body->keys.size != need->keys) {
         return psd_error_set(err, PSD_PROTO,
@@ -267,7 +276,7 @@ pull_sizes(const ps_slice_t *slice, need_t *ret_need)
 {
     ps_slice_t asked = *slice;
 
-    if (asked.rows == PS_ROWS_RANGE) {
+    if (asked.rows == PS_ROWS_RANGE || asked.rows == PS_ROWS_CACHED) {
         asked.n_rows = 1;
     }
     if (asked.layout == PS_LAYOUT_SPARSE) {
@@ -329,6 +338,8 @@ ps_message_body(const ps_message_t *self,
     } else if (self->kind == PS_KIND_CHUNK) {
         body.values = single_part(frames, n_frames, rest);
         rc = chunk_body(self, body.values, err);
+    } else if ((self->flags & PS_FLAG_CODED) != 0) {
+        body.values = single_part(frames, n_frames, rest);
     } else if (most_frames(self->kind) == PS_FRAMES_MAX) {
         rc = slice_body(self, frames, n_frames, rest, &body, err);
     }

@@ -53,8 +53,14 @@ check_slice_shape(ps_kind_t kind, const ps_slice_t *slice, psd_error_t *err)
                             : UINT64_MAX;
     uint64_t cols_max =
         cols_range ? UINT64_C(0x100000000) - slice->first_col : UINT32_MAX;
+    bool answers = kind == PS_KIND_VALUES;
     const rule_t rules[] = {
-        {"rows", slice->rows, 0, PS_ROWS_RANGE, NULL},
+        {"rows", slice->rows, 0, answers ? PS_ROWS_ASKED : PS_ROWS_CACHED,
+         NULL},
+        {"rows", slice->rows, 0,
+         !answers && slice->rows == PS_ROWS_ASKED ? PS_ROWS_RANGE
+                                                  : PS_ROWS_CACHED,
+         "it asks"},
         {"layout", slice->layout, 0, PS_LAYOUT_SPARSE, NULL},
         {"cols", slice->cols, 0, PS_COLS_LIST, NULL},
         {"cols", slice->cols, 0, sparse ? 0 : PS_COLS_LIST, "layout is SPARSE"},
@@ -63,7 +69,7 @@ check_slice_shape(ps_kind_t kind, const ps_slice_t *slice, psd_error_t *err)
          NULL},
         {"n_rows", slice->n_rows, 0, rows_max, "first_row is no smaller"},
         {"first_row", slice->first_row, 0, range ? UINT64_MAX : 0,
-         "rows is LIST"},
+         "rows is not RANGE"},
         {"first_col", slice->first_col, 0, cols_range ? UINT32_MAX : 0,
          "cols is not RANGE"},
         {"n_cols", slice->n_cols, 0, sparse ? 0 : UINT32_MAX,
@@ -88,7 +94,8 @@ check_slice(const ps_message_t *self, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (self->kind == PS_KIND_PULL) {
+    if (self->kind == PS_KIND_PULL ||
+        (self->kind == PS_KIND_PUSH && self->push.op != 0)) {
         const rule_t rule = {"n_values", slice.n_values, 0, 0, NULL};
 
         return check_rules(self->kind, &rule, 1, err);
@@ -120,7 +127,29 @@ check_push(const ps_message_t *self, psd_error_t *err)
     const rule_t rules[] = {
         {"seq", self->push.seq, 1, UINT64_MAX, NULL},
         {"ack", self->push.ack, 0, LEVEL_MAX, NULL},
-        {"pull", self->push.pull, 0, 1, NULL},
+        {"pull", self->push.pull, 0, self->push.op == 0 ? 1 : 0, NULL},
+        {"op", self->push.op, 0, PS_CHANGE_AXPY, NULL},
+        {"other", self->push.other, 0,
+         self->push.op == PS_CHANGE_AXPY ? UINT32_MAX : 0, "op is not AXPY"},
+        {"operand", self->push.operand, 0, self->push.op != 0 ? UINT64_MAX : 0,
+         "op is UPDATE"},
+    };
+    psd_status_t rc = check_rules(self->kind, rules, LENGTH(rules), err);
+
+    return rc == PSD_OK ? check_slice(self, err) : rc;
+}
+
+static psd_status_t
+check_pull(const ps_message_t *self, psd_error_t *err)
+{
+    const rule_t rules[] = {
+        {"op", self->pull.op, 0, PS_READ_TOP, NULL},
+        {"other", self->pull.other, 0,
+         self->pull.op == PS_READ_DOT ? UINT32_MAX : 0, "op is not DOT"},
+        {"operand", self->pull.operand, 0,
+         self->pull.op == PS_READ_TOP ? UINT64_MAX : 0, "op is not TOP"},
+        {"since", self->pull.since, 0, self->pull.op == 0 ? UINT64_MAX : 0,
+         "op is not VALUES"},
     };
     psd_status_t rc = check_rules(self->kind, rules, LENGTH(rules), err);
 
@@ -148,6 +177,14 @@ static psd_status_t
 check_ack(const ps_message_t *self, psd_error_t *err)
 {
     const rule_t rule = {"level", self->ack.level, 1, LEVEL_MAX, NULL};
+
+    return check_rules(self->kind, &rule, 1, err);
+}
+
+static psd_status_t
+check_hello(const ps_message_t *self, psd_error_t *err)
+{
+    const rule_t rule = {"bulk", self->hello.bulk, 0, 1, NULL};
 
     return check_rules(self->kind, &rule, 1, err);
 }
@@ -191,8 +228,11 @@ static psd_status_t
 check_flags(const ps_message_t *self, psd_error_t *err)
 {
     bool values = self->kind == PS_KIND_PUSH || self->kind == PS_KIND_VALUES;
-    const rule_t rule = {"flags", self->flags, 0, values ? PS_FLAG_MORE : 0,
-                         NULL};
+    bool coded = values || self->kind == PS_KIND_PULL;
+    uint8_t allowed = self->flags == PS_FLAG_CODED
+                          ? (coded ? PS_FLAG_CODED : 0)
+                          : (values ? PS_FLAG_MORE : 0);
+    const rule_t rule = {"flags", self->flags, 0, allowed, NULL};
 
     return check_rules(self->kind, &rule, 1, err);
 }
@@ -209,7 +249,9 @@ ps_message_check(const ps_message_t *self, psd_error_t *err)
     case PS_KIND_PUSH:
         return check_push(self, err);
     case PS_KIND_PULL:
-        return check_slice(self, err);
+        return check_pull(self, err);
+    case PS_KIND_HELLO:
+        return check_hello(self, err);
     case PS_KIND_MARK:
         return check_mark(self, err);
     case PS_KIND_ACK:
@@ -220,7 +262,6 @@ ps_message_check(const ps_message_t *self, psd_error_t *err)
         return check_refused(self, err);
     case PS_KIND_CHUNK:
         return check_chunk(self, err);
-    case PS_KIND_HELLO:
     case PS_KIND_WELCOME:
     case PS_KIND_PROBE:
     case PS_KIND_PARKED:

@@ -65,11 +65,17 @@ sample_pull(ps_message_t *ret, ps_body_t *ret_body)
     SAMPLE_BYTES(keys, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16);
     SAMPLE_BYTES(index, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0x80);
 
-    ret->pull = (ps_msg_pull_t){SAMPLE_ADDRESS,       .after = 40,
-                                SAMPLE_WORKER,        .timeout_ms = 42,
-                                .rows = PS_ROWS_LIST, .layout = PS_LAYOUT_DENSE,
-                                .cols = PS_COLS_LIST, .type = PS_TYPE_I64,
-                                .n_rows = 2,          .n_cols = 3};
+    ret->pull = (ps_msg_pull_t){SAMPLE_ADDRESS,
+                                .after = 40,
+                                SAMPLE_WORKER,
+                                .timeout_ms = 42,
+                                .since = 54,
+                                .rows = PS_ROWS_LIST,
+                                .layout = PS_LAYOUT_DENSE,
+                                .cols = PS_COLS_LIST,
+                                .type = PS_TYPE_I64,
+                                .n_rows = 2,
+                                .n_cols = 3};
     ret_body->keys = SAMPLE_PART(keys);
     ret_body->index = SAMPLE_PART(index);
 }
@@ -87,6 +93,7 @@ sample_values(ps_message_t *ret, ps_body_t *ret_body)
                                     .seq = 41,
                                     .level = 3,
                                     .n_done = 44,
+                                    .version = 51,
                                     .rows = PS_ROWS_RANGE,
                                     .layout = PS_LAYOUT_SPARSE,
                                     .cols = PS_COLS_ALL,
@@ -129,7 +136,9 @@ sample_header(ps_message_t *ret)
                                       .cluster = SAMPLE_ID(0xA0),
                                       .client = SAMPLE_ID(0xB0),
                                       .incarnation = 47,
-                                      .session = 48};
+                                      .session = 48,
+                                      .filters = 52,
+                                      .bulk = 1};
     } else if (ret->kind == PS_KIND_WELCOME) {
         ret->welcome = (ps_msg_welcome_t){.version = 1,
                                           .cluster = SAMPLE_ID(0xA0),
@@ -138,7 +147,8 @@ sample_header(ps_message_t *ret)
                                           .credit_requests = 64,
                                           .credit_bytes = 65536,
                                           .chunk_bytes = 4096,
-                                          .slice_bytes = 32768};
+                                          .slice_bytes = 32768,
+                                          .filters = 53};
     } else if (ret->kind == PS_KIND_MARK) {
         ret->mark = (ps_msg_mark_t){SAMPLE_ADDRESS, .seq = 41, SAMPLE_WORKER,
                                     .timeout_ms = 42};

@@ -75,7 +75,10 @@ receive(ps_socket_t *socket,
             ps_socket_wait(&socket, 1, until_ms - ps_now_ms(), &ready, err);
 
         if (rc == PSD_OK && ready) {
-            rc = ps_socket_receive(socket, &got, conn, message, payload, err);
+            ps_room_t room = {NULL, 0};
+
+            rc = ps_socket_receive(socket, &got, conn, message, payload, &room,
+                                   err);
         }
         if (rc != PSD_OK || got) {
             return rc;
@@ -300,8 +303,9 @@ bad_peers_are_named(ends_t *ends)
     CHECK(zmq_send(named, header, size, 0) == (int)size);
     while (ps_socket_n_refused(ends->port) == 0) {
         bool got_one = false;
+        ps_room_t room = {NULL, 0};
         psd_status_t rc = ps_socket_receive(ends->port, &got_one, &conn, &got,
-                                            &payload, ends->err);
+                                            &payload, &room, ends->err);
 
         CHECK(rc == PSD_OK && !got_one);
     }

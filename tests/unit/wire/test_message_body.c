@@ -57,6 +57,33 @@ Test(message_body, bytes_behind_a_header_without_body_are_refused)
                 "BYE header is 19 bytes; its fields need 16");
 }
 
+/* Decodes the message with `part` behind its header and in a frame beside it.
+ */
+static void
+assert_one_part(const ps_message_t *message, ps_bytes_t part)
+{
+    for (int n_frames = 1; n_frames <= 2; n_frames++) {
+        PSD_AUTO(parcel_done) parcel_t parcel = {0};
+        uint8_t header[PS_HEADER_MAX];
+        size_t size = ps_message_encode(message, header);
+        ps_message_t got;
+        ps_body_t body = {0};
+
+        if (n_frames == 1) {
+            parcel_add2(&parcel, (ps_bytes_t){header, size}, part);
+        } else {
+            parcel_add(&parcel, (ps_bytes_t){header, size});
+            parcel_add(&parcel, part);
+        }
+        cr_assert_eq(ps_message_decode(parcel.frames, (size_t)n_frames, &got,
+                                       &body, NULL),
+                     PSD_OK);
+        cr_assert_eq(body.keys.size + body.index.size, 0);
+        cr_assert_eq(body.values.size, part.size);
+        cr_assert_arr_eq(body.values.data, part.data, part.size);
+    }
+}
+
 Test(message_body, single_part_has_one_frame)
 {
     ps_message_t message;
@@ -65,6 +92,20 @@ Test(message_body, single_part_has_one_frame)
     message_sample(PS_KIND_MOVED, &message, &body);
     assert_says(&message, &body, 3, PSD_PROTO,
                 "MOVED has 3 frames; allowed: 1..2");
+}
+
+/* What a filter wrote is one part of any length. */
+Test(message_body, coded_body_is_one_part)
+{
+    static const uint8_t bytes[5] = {1, 2, 3, 4, 5};
+    ps_message_t message;
+    ps_body_t body = {0};
+
+    message_sample(PS_KIND_PUSH, &message, &body);
+    message.flags = PS_FLAG_CODED;
+    assert_says(&message, &body, 3, PSD_PROTO,
+                "PUSH has 3 frames; allowed: 1..2");
+    assert_one_part(&message, (ps_bytes_t){bytes, sizeof bytes});
 }
 
 /* The header says where the body starts, so it cannot be in both places. */
@@ -87,7 +128,7 @@ Test(message_body, body_is_in_one_place)
     cr_assert_eq(ps_message_decode(parcel.frames, 4, &message, &body, err),
                  PSD_PROTO);
     cr_assert_str_eq(psd_error_text(err),
-                     "PUSH header is 107 bytes; its fields need 106");
+                     "PUSH header is 120 bytes; its fields need 119");
 }
 
 Test(message_body, frames_that_would_be_empty_may_be_left_out)

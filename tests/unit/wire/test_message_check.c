@@ -71,8 +71,8 @@ Test(message_check, unknown_flags_are_refused)
 {
     trial_t trial = sample(PS_KIND_PUSH);
 
-    trial.message.flags = 2;
-    assert_says(&trial, PSD_PROTO, "PUSH.flags is 2; allowed: 0..1");
+    trial.message.flags = 3;
+    assert_says(&trial, PSD_PROTO, "PUSH.flags is 3; allowed: 0..1");
     trial.message.flags = 0x81;
     assert_says(&trial, PSD_PROTO, "PUSH.flags is 129; allowed: 0..1");
 }
@@ -86,6 +86,21 @@ Test(message_check, push)
     ACCEPTED(PUSH, push, ack, 0);
     ACCEPTED(PUSH, push, ack, 3);
     ACCEPTED(PUSH, push, pull, 0);
+}
+
+Test(message_check, ops)
+{
+    trial_t trial = sample(PS_KIND_PUSH);
+
+    trial.message.push.pull = 0;
+    trial.message.push.op = 4;
+    assert_says(&trial, PSD_PROTO, "PUSH.op is 4; allowed: 0..3");
+    REFUSED(PUSH, push, other, 1, "1; allowed: 0 as op is not AXPY");
+    REFUSED(PUSH, push, operand, 1, "1; allowed: 0 as op is UPDATE");
+    REFUSED(PULL, pull, op, 6, "6; allowed: 0..5");
+    REFUSED(PULL, pull, other, 1, "1; allowed: 0 as op is not DOT");
+    REFUSED(PULL, pull, operand, 1, "1; allowed: 0 as op is not TOP");
+    REFUSED(HELLO, hello, bulk, 2, "2; allowed: 0..1");
 }
 
 Test(message_check, mark_and_ack)
@@ -124,12 +139,14 @@ Test(message_check, chunk_is_behind_the_first_piece)
 
 Test(message_check, numbers_of_the_slice_are_known)
 {
-    REFUSED(PUSH, push, rows, 2, "2; allowed: 0..1");
+    REFUSED(PUSH, push, rows, 2, "2; allowed: 0..1 as it asks");
+    REFUSED(PUSH, push, rows, 4, "4; allowed: 0..3");
+    REFUSED(VALUES, values, rows, 3, "3; allowed: 0..2");
     REFUSED(PUSH, push, layout, 7, "7; allowed: 0..1");
     REFUSED(PUSH, push, cols, 3, "3; allowed: 0..2");
     REFUSED(PUSH, push, type, 0, "0; allowed: 1..4");
     REFUSED(PUSH, push, type, 5, "5; allowed: 1..4");
-    REFUSED(PULL, pull, rows, 255, "255; allowed: 0..1");
+    REFUSED(PULL, pull, rows, 255, "255; allowed: 0..3");
     REFUSED(VALUES, values, layout, 2, "2; allowed: 0..1");
 }
 
@@ -187,7 +204,7 @@ Test(message_check, columns_end_with_the_last_number)
 
 Test(message_check, what_does_not_count_is_zero)
 {
-    REFUSED(PUSH, push, first_row, 1, "1; allowed: 0 as rows is LIST");
+    REFUSED(PUSH, push, first_row, 1, "1; allowed: 0 as rows is not RANGE");
     REFUSED(PULL, pull, first_col, 1, "1; allowed: 0 as cols is not RANGE");
     REFUSED(VALUES, values, n_cols, 1, "1; allowed: 0 as layout is SPARSE");
     REFUSED(VALUES, values, cols, 1, "1; allowed: 0 as layout is SPARSE");
