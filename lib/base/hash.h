@@ -7,6 +7,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
+
+/* XXH3-128 of the bytes: what names a list of keys. Low half first, both halves
+ * little-endian. Not made to withstand somebody who looks for collisions. */
+void ps_hash_id(const void *data, size_t size, ps_id_t *ret_id);
+
 /* XXH3-64 of the bytes. */
 uint64_t ps_hash_bytes(const void *data, size_t size, uint64_t seed);
 

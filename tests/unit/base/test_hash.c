@@ -13,6 +13,22 @@ Test(hash, bytes_are_xxh3)
     cr_assert_neq(ps_hash_bytes("psd", 3, 0), ps_hash_bytes("psc", 3, 0));
 }
 
+Test(hash, id_is_xxh3_of_128_bits)
+{
+    /* The published XXH3-128 of the empty input with seed 0. */
+    static const ps_id_t of_nothing = {{0x7F, 0x49, 0x8D, 0x46, 0x24, 0xC3,
+                                        0x01, 0x60, 0xD8, 0x98, 0x47, 0x01,
+                                        0xD3, 0x06, 0xAA, 0x99}};
+    ps_id_t one = {{0}};
+    ps_id_t other = {{0}};
+
+    ps_hash_id(NULL, 0, &one);
+    cr_assert(ps_id_equal(&one, &of_nothing));
+    ps_hash_id("psd", 3, &one);
+    ps_hash_id("psc", 3, &other);
+    cr_assert(!ps_id_equal(&one, &other));
+}
+
 Test(hash, u64_is_the_finaliser_of_murmur3)
 {
     cr_assert_eq(ps_hash_u64(0), 0);
