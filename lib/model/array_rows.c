@@ -98,10 +98,15 @@ fill_block(ps_array_rows_t *self, uint64_t block)
         uint64_t row = at / shape->width;
         uint32_t col = (uint32_t)(at % shape->width);
         uint64_t n = shape->width - col;
+        uint8_t *values = self->values.data + at * shape->value_size;
+        uint8_t *state = self->state.data == NULL
+                             ? NULL
+                             : self->state.data + at * shape->value_size;
 
         n = n < end - at ? n : end - at;
         ps_init_fill(shape->spec, self->first_row + row, shape->first_col + col,
-                     (uint32_t)n, self->values.data + at * shape->value_size);
+                     (uint32_t)n, values);
+        ps_updater_begin(shape->updater, values, state, self->state_stride, n);
         at += n;
     }
 }

@@ -2,8 +2,6 @@
 /* Runs of neighbouring columns: the longer they are, the faster. */
 #include "model/dense_row.h"
 
-#include "model/updater.h"
-
 void
 ps_dense_row_apply(const ps_dense_row_t *self,
                    const ps_row_shape_t *shape,
@@ -13,7 +11,7 @@ ps_dense_row_apply(const ps_dense_row_t *self,
 {
     size_t offset = (size_t)(col - shape->first_col) * shape->value_size;
 
-    ps_updater_apply(&shape->spec->updater, shape->type, self->values + offset,
+    ps_updater_apply(shape->updater, *shape->worker, self->values + offset,
                      self->state == NULL ? NULL : self->state + offset,
                      self->state_stride, deltas, n);
 }

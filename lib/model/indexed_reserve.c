@@ -184,6 +184,10 @@ make_dense(ps_indexed_rows_t *self, uint64_t key, uint8_t **ret_values)
     values = ps_slab_at(&self->dense, number);
     ps_init_fill(shape->spec, key, shape->first_col, shape->width, values);
     memset(values + size, 0, size * shape->n_states);
+    if (!ps_init_is_zero(&shape->spec->init)) {
+        ps_updater_begin(shape->updater, values, values + size, shape->width,
+                         shape->width);
+    }
     *ret_values = values;
     return true;
 }

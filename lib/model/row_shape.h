@@ -6,9 +6,12 @@
 
 #include "base/cursor.h"
 #include "model/partition.h"
+#include "model/updater.h"
 
 typedef struct ps_row_shape {
     const ps_table_spec_t *spec; /* borrowed from the store */
+    const ps_updater_t *updater; /* borrowed from the store */
+    const uint32_t *worker;      /* whose deltas come now; the store's */
     ps_type_t type;              /* of values and state */
     uint32_t value_size;         /* bytes of one value: 4 or 8 */
     uint32_t n_states;           /* state arrays beside the values */
@@ -24,7 +27,7 @@ typedef struct ps_dense_row {
 } ps_dense_row_t;
 
 /* Bytes of a dense row with its state. It fits a size_t: columns are at most
- * 2^31, arrays 3, values 8 bytes. */
+ * 2^31, arrays 257, values 8 bytes. */
 static inline size_t
 ps_row_shape_bytes(const ps_row_shape_t *self)
 {

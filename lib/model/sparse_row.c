@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "model/updater.h"
 
 /* Where array k of the row lies in its data: 0 the values, then the states,
  * then the columns. */
@@ -233,7 +232,7 @@ apply_run(ps_sparse_row_t *self,
     if (self->n_zeros > 0) {
         self->n_zeros -= count_zeros(self, shape, at, n);
     }
-    ps_updater_apply(&shape->spec->updater, shape->type,
+    ps_updater_apply(shape->updater, *shape->worker,
                      self->data + offset_of(self, shape, 0) + offset,
                      self->data + offset_of(self, shape, 1) + offset,
                      self->capacity, deltas, n);

@@ -8,7 +8,6 @@
 #include "model/dense_row.h"
 #include "model/init.h"
 #include "model/store_impl.h"
-#include "model/updater.h"
 
 #define AHEAD 8 /* rows whose memory is asked for before it is used */
 #define COUNT_MAX (UINT64_C(1) << 24) /* rows worth counting one by one */
@@ -44,12 +43,19 @@ ps_store_new(const ps_table_spec_t *spec,
     if (rc != PSD_OK) {
         return rc;
     }
+    rc = ps_updater_new(&spec->updater, spec->type, &self->updater, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->worker = PS_UPDATER_NO_WORKER;
     self->extent = ps_extent_of(&self->spec, partition);
     self->shape = (ps_row_shape_t){
         .spec = &self->spec,
+        .updater = self->updater,
+        .worker = &self->worker,
         .type = spec->type,
         .value_size = (uint32_t)ps_type_size(spec->type),
-        .n_states = ps_updater_state_count(spec->updater.kind),
+        .n_states = ps_updater_n_states(self->updater),
         .first_col = self->extent.first_col,
         .width = self->extent.last_col - self->extent.first_col + 1,
     };
@@ -72,6 +78,7 @@ ps_store_destroy(ps_store_t **self_p)
     }
     ps_array_rows_done(&self->array);
     ps_indexed_rows_done(&self->indexed);
+    ps_updater_destroy(&self->updater);
     ps_table_spec_done(&self->spec);
     ps_free(self);
     *self_p = NULL;
@@ -177,6 +184,12 @@ apply_array(ps_store_t *self,
         }
         apply_array_row(self, &deltas);
     }
+}
+
+void
+ps_store_set_worker(ps_store_t *self, uint32_t worker)
+{
+    self->worker = worker;
 }
 
 void

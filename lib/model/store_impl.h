@@ -11,7 +11,9 @@
 struct ps_store {
     ps_table_spec_t spec; /* own copy */
     ps_extent_t extent;
-    ps_row_shape_t shape;      /* points at spec */
+    ps_updater_t *updater;
+    uint32_t worker;           /* whose deltas are applied */
+    ps_row_shape_t shape;      /* points at spec, updater and worker */
     bool is_array;             /* which of the two layouts is in use */
     ps_array_rows_t array;     /* RANGE keys, DENSE rows, no hash */
     ps_indexed_rows_t indexed; /* everything else */

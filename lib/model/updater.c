@@ -7,7 +7,14 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/cursor.h"
+
+struct ps_updater {
+    ps_updater_spec_t spec;
+    ps_type_t type;
+    uint32_t n_states;
+};
 
 #define REAL float
 #define NAME(rule) rule##_f32
@@ -103,8 +110,8 @@ apply_f64(const ps_updater_spec_t *spec,
     }
 }
 
-uint32_t
-ps_updater_state_count(ps_updater_kind_t kind)
+static uint32_t
+state_count(ps_updater_kind_t kind)
 {
     switch (kind) {
     case PS_UPDATER_ADAGRAD:
@@ -119,26 +126,72 @@ ps_updater_state_count(ps_updater_kind_t kind)
     }
 }
 
+psd_status_t
+ps_updater_new(const ps_updater_spec_t *spec,
+               ps_type_t type,
+               ps_updater_t **ret_updater,
+               psd_error_t *err)
+{
+    ps_updater_t *self = ps_alloc(1, sizeof *self);
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for an updater");
+    }
+    *self = (ps_updater_t){
+        .spec = *spec, .type = type, .n_states = state_count(spec->kind)};
+    *ret_updater = self;
+    return PSD_OK;
+}
+
 void
-ps_updater_apply(const ps_updater_spec_t *spec,
-                 ps_type_t type,
+ps_updater_destroy(ps_updater_t **self_p)
+{
+    ps_free(*self_p);
+    *self_p = NULL;
+}
+
+uint32_t
+ps_updater_n_states(const ps_updater_t *self)
+{
+    return self->n_states;
+}
+
+void
+ps_updater_begin(const ps_updater_t *self,
+                 const uint8_t *values,
+                 uint8_t *state,
+                 size_t state_stride,
+                 size_t n)
+{
+    (void)self; /* the state of every rule begins at zero */
+    (void)values;
+    (void)state;
+    (void)state_stride;
+    (void)n;
+}
+
+void
+ps_updater_apply(const ps_updater_t *self,
+                 uint32_t worker,
                  uint8_t *values,
                  uint8_t *state,
                  size_t state_stride,
                  const uint8_t *deltas,
                  size_t n)
 {
+    const ps_updater_spec_t *spec = &self->spec;
     void *w = values; /* by way of void: rows are aligned to the type */
     void *s = state;
 
+    (void)worker; /* no rule tells workers apart */
     if (spec->kind == PS_UPDATER_ADD) {
-        add(type, w, deltas, n);
+        add(self->type, w, deltas, n);
     } else if (spec->kind == PS_UPDATER_ASSIGN) {
-        memcpy(w, deltas, n * ps_type_size(type));
-    } else if (type == PS_TYPE_F32) {
+        memcpy(w, deltas, n * ps_type_size(self->type));
+    } else if (self->type == PS_TYPE_F32) {
         apply_f32(spec, w, s, state_stride, deltas, n);
     } else {
-        assert(type == PS_TYPE_F64);
+        assert(self->type == PS_TYPE_F64);
         apply_f64(spec, w, s, state_stride, deltas, n);
     }
 }

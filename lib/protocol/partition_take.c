@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "model/updater.h"
 #include "protocol/partition_work.h"
 
 #define EFFECTS_PER_TAKE 4 /* record, answer, two notes */
@@ -246,6 +247,8 @@ apply_push(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
                          NULL) != PSD_OK) {
         return false;
     }
+    ps_store_set_worker(self->store, request->job == 0 ? PS_UPDATER_NO_WORKER
+                                                       : request->worker);
     ps_store_apply(self->store, &request->slice, request->payload);
     self->lsn++;
     note_push(shard, self, request, PS_NOTE_APPLIED);
@@ -382,6 +385,7 @@ ps_partition_close_clocks(ps_shard_t *shard,
             PSD_OK) {
             break;
         }
+        ps_store_set_worker(self->store, push->worker);
         ps_store_apply(self->store, &push->slice, push->payload);
         n++;
     }
