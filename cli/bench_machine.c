@@ -1,138 +1,193 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the machine can do at all: memory and loopback. */
-#include "cli/bench.h"
+/* The process that measures the machine. */
+#include "cli/bench_machine.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <pthread.h>
+#include <poll.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/socket.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
+#include "cli/interrupt.h"
 
-#define COPY_BYTES ((size_t)64 << 20)
-#define STREAM_BYTES ((size_t)128 << 20)
-#define BLOCK_BYTES ((size_t)256 << 10)
+#define SMALL_BYTES 64
+#define MEGABYTE ((size_t)1 << 20)
+#define SPARE_MS 30000 /* for what a limit does beside measuring */
+
+typedef struct question {
+    ps_limit_t limit;
+    uint32_t duration_ms;
+} question_t;
+
+typedef struct answer {
+    int error; /* an errno; 0: measured */
+    double value;
+} answer_t;
+
+static bool
+measure(ps_limit_t limit, uint32_t duration_ms, double *ret)
+{
+    bool ok = false;
+
+    switch (limit) {
+    case PS_LIMIT_MEMCPY_4M:
+        return ps_limit_memcpy(4 * MEGABYTE, duration_ms, ret);
+    case PS_LIMIT_MEMCPY:
+        return ps_limit_memcpy(30 * MEGABYTE, duration_ms, ret);
+    case PS_LIMIT_ADD:
+        return ps_limit_add(duration_ms, ret);
+    case PS_LIMIT_RING:
+        ok = ps_limit_ring(MEGABYTE, duration_ms, ret);
+        *ret *= (double)MEGABYTE;
+        return ok;
+    case PS_LIMIT_RING_SMALL:
+        return ps_limit_ring(SMALL_BYTES, duration_ms, ret);
+    case PS_LIMIT_SPIN:
+        return ps_limit_spin(duration_ms, ret);
+    case PS_LIMIT_TCP:
+        return ps_limit_tcp(duration_ms, ret);
+    case PS_LIMIT_ZMQ:
+        ok = ps_limit_zmq(MEGABYTE, duration_ms, ret);
+        *ret *= (double)MEGABYTE;
+        return ok;
+    case PS_LIMIT_ZMQ_SMALL:
+        return ps_limit_zmq(SMALL_BYTES, duration_ms, ret);
+    case PS_LIMIT_ZMQ_TRIP:
+        return ps_limit_zmq_trip(duration_ms, ret);
+    case PS_LIMIT_COUNT:
+    default:
+        errno = EINVAL;
+        return false;
+    }
+}
+
+/* In a child of its own: measures and writes the answer. */
+static _Noreturn void
+answer_one(const question_t *question, int to)
+{
+    answer_t answer = {0};
+
+    if (!measure(question->limit, question->duration_ms, &answer.value)) {
+        answer.error = errno == 0 ? EIO : errno;
+    }
+    _exit(write(to, &answer, sizeof answer) == sizeof answer ? 0 : 1);
+}
+
+static _Noreturn void
+answer_all(int from, int to)
+{
+    question_t question;
+
+    while (read(from, &question, sizeof question) == sizeof question) {
+        answer_t lost = {.error = EIO};
+        int status = 0;
+        pid_t me = getpid();
+        pid_t child = fork();
+
+        if (child == 0) {
+            (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (getppid() != me) {
+                _exit(1);
+            }
+            answer_one(&question, to);
+        }
+        if ((child < 0 || waitpid(child, &status, 0) != child || status != 0) &&
+            write(to, &lost, sizeof lost) != sizeof lost) {
+            break;
+        }
+    }
+    _exit(0);
+}
 
 psd_status_t
-ps_bench_memcpy(uint32_t repeats, double *ret_bytes_s, psd_error_t *err)
+ps_machine_start(ps_machine_t *ret_machine, psd_error_t *err)
 {
-    PSD_AUTO(ps_free_at) char *from = ps_alloc(COPY_BYTES, 1);
-    PSD_AUTO(ps_free_at) char *to = ps_alloc(COPY_BYTES, 1);
-    double rates[PS_BENCH_REPEATS_MAX];
+    int questions[2] = {-1, -1};
+    int answers[2] = {-1, -1};
+    pid_t parent = getpid();
 
-    if (from == NULL || to == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for memcpy");
-    }
-    for (uint32_t i = 0; i < repeats; i++) {
-        double start = ps_cli_now_s();
+    if (pipe(questions) != 0 || pipe(answers) != 0) {
+        psd_status_t rc =
+            psd_error_set(err, PSD_IO, "no pipe: %s", strerror(errno));
 
-        memcpy(to, from, COPY_BYTES);
-        /* The compiler must think that somebody reads it. */
-        __asm__ volatile("" : : "r"(to) : "memory");
-        rates[i] = (double)COPY_BYTES / (ps_cli_now_s() - start);
-    }
-    *ret_bytes_s = ps_bench_median(rates, repeats);
-    return PSD_OK;
-}
-
-/* Sends STREAM_BYTES over the socket that arg points at. */
-static void *
-send_stream(void *arg)
-{
-    const int *fd = arg;
-    char *block = ps_alloc(BLOCK_BYTES, 1);
-    size_t left = block == NULL ? 0 : STREAM_BYTES;
-
-    while (left > 0) {
-        ssize_t n = send(*fd, block, left < BLOCK_BYTES ? left : BLOCK_BYTES,
-                         MSG_NOSIGNAL);
-
-        if (n <= 0) {
-            break;
+        if (questions[0] >= 0) {
+            (void)close(questions[0]);
+            (void)close(questions[1]);
         }
-        left -= (size_t)n;
+        return rc;
     }
-    (void)shutdown(*fd, SHUT_WR);
-    ps_free(block);
-    return NULL;
-}
-
-/* A pair of connected tcp sockets over loopback. */
-static bool
-connect_pair(int ret_fds[2])
-{
-    struct sockaddr_in address = {.sin_family = AF_INET};
-    socklen_t size = sizeof address;
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    ret_fds[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (listener >= 0 && ret_fds[0] >= 0 &&
-        bind(listener, (struct sockaddr *)&address, sizeof address) == 0 &&
-        listen(listener, 1) == 0 &&
-        getsockname(listener, (struct sockaddr *)&address, &size) == 0 &&
-        connect(ret_fds[0], (struct sockaddr *)&address, size) == 0) {
-        ret_fds[1] = accept(listener, NULL, NULL);
-    }
-    if (listener >= 0) {
-        (void)close(listener);
-    }
-    return ret_fds[1] >= 0;
-}
-
-static psd_status_t
-stream_once(double *ret_bytes_s, psd_error_t *err)
-{
-    PSD_AUTO(ps_free_at) char *block = ps_alloc(BLOCK_BYTES, 1);
-    int fds[2] = {-1, -1};
-    pthread_t sender;
-    size_t got = 0;
-    double start = 0;
-    int failed = 1;
-
-    if (block != NULL && connect_pair(fds)) {
-        start = ps_cli_now_s();
-        failed = pthread_create(&sender, NULL, send_stream, &fds[0]);
-    }
-    while (failed == 0) {
-        ssize_t n = recv(fds[1], block, BLOCK_BYTES, 0);
-
-        if (n <= 0) {
-            break;
+    ret_machine->pid = fork();
+    if (ret_machine->pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        (void)close(questions[1]);
+        (void)close(answers[0]);
+        if (getppid() != parent) {
+            _exit(1);
         }
-        got += (size_t)n;
+        answer_all(questions[0], answers[1]);
     }
-    if (failed == 0) {
-        (void)pthread_join(sender, NULL);
-    }
-    for (size_t i = 0; i < 2; i++) {
-        if (fds[i] >= 0) {
-            (void)close(fds[i]);
-        }
-    }
-    if (failed != 0 || got != STREAM_BYTES) {
-        return psd_error_set(err, PSD_IO, "a tcp stream over loopback: %s",
+    (void)close(questions[0]);
+    (void)close(answers[1]);
+    ret_machine->to = questions[1];
+    ret_machine->from = answers[0];
+    if (ret_machine->pid < 0) {
+        return psd_error_set(err, PSD_IO,
+                             "no process to measure the machine: "
+                             "%s",
                              strerror(errno));
     }
-    *ret_bytes_s = (double)got / (ps_cli_now_s() - start);
     return PSD_OK;
 }
 
 psd_status_t
-ps_bench_loopback(uint32_t repeats, double *ret_bytes_s, psd_error_t *err)
+ps_machine_measure(ps_machine_t *self,
+                   ps_limit_t limit,
+                   uint32_t duration_ms,
+                   double *ret_value,
+                   psd_error_t *err)
 {
-    double rates[PS_BENCH_REPEATS_MAX];
+    question_t question = {.limit = limit, .duration_ms = duration_ms};
+    struct pollfd wait = {.fd = self->from, .events = POLLIN};
+    answer_t answer = {.error = EPIPE};
+    int ready = 0;
 
-    for (uint32_t i = 0; i < repeats; i++) {
-        psd_status_t rc = stream_once(&rates[i], err);
-
-        if (rc != PSD_OK) {
-            return rc;
-        }
+    if (write(self->to, &question, sizeof question) == sizeof question) {
+        do {
+            ready = poll(&wait, 1, (int)(duration_ms * 4 + SPARE_MS));
+        } while (ready < 0 && errno == EINTR && !ps_interrupt_came());
     }
-    *ret_bytes_s = ps_bench_median(rates, repeats);
+    if (ps_interrupt_came()) {
+        return psd_error_set(err, PSD_INTERRUPTED, "interrupted");
+    }
+    if (ready == 0) {
+        return psd_error_set(err, PSD_DEADLINE,
+                             "the limit \"%s\" could not be measured in time",
+                             ps_limit_text(limit));
+    }
+    if (ready < 0 ||
+        read(self->from, &answer, sizeof answer) != sizeof answer ||
+        answer.error != 0) {
+        return psd_error_set(err, PSD_IO,
+                             "the limit \"%s\" could not be measured: %s",
+                             ps_limit_text(limit), strerror(answer.error));
+    }
+    *ret_value = answer.value;
     return PSD_OK;
+}
+
+void
+ps_machine_done(ps_machine_t *self)
+{
+    if (self->pid == 0) {
+        return;
+    }
+    (void)close(self->to);
+    (void)close(self->from);
+    if (self->pid > 0) {
+        (void)kill(self->pid, SIGKILL);
+        (void)waitpid(self->pid, NULL, 0);
+    }
+    self->pid = 0;
 }

@@ -6,250 +6,117 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/rng.h"
-#include "base/text.h"
-#include "cli/bench.h"
-#include "cli/interrupt.h"
-#include "cli/json_text.h"
+#include "cli/bench_figure.h"
+#include "cli/bench_list.h"
+#include "cli/bench_session.h"
+#include "cli/bench_table.h"
 
-#define LIST_MAX 32
-#define TABLE_BYTES (UINT64_C(64) << 20) /* of rows that pushes go round */
+#define TABLE_BYTES (UINT64_C(32) << 20) /* of rows that requests go round */
 #define ROWS_MAX 64
-#define ROWS_PER_KEY                                        \
-    2 /* a table has so many rows for each key of a request \
-       */
-
-static const ps_column_t FIGURES[] = {
-    {"WHAT", "what", PS_UNIT_NONE, false},
-    {"TRANSPORT", "transport", PS_UNIT_NONE, false},
-    {"KEYS", "keys", PS_UNIT_NONE, false},
-    {"FLOATS", "floats", PS_UNIT_NONE, false},
-    {"BYTES", "bytes", PS_UNIT_BYTES, false},
-    {"GOODPUT", "goodput_bytes_s", PS_UNIT_RATE, false},
-    {"KEYS/S", "keys_s", PS_UNIT_NONE, false},
-    {"REQUESTS/S", "requests_s", PS_UNIT_NONE, false},
-    {"LOW", "min_bytes_s", PS_UNIT_RATE, true},
-    {"HIGH", "max_bytes_s", PS_UNIT_RATE, true},
-    {"IN_FLIGHT", "in_flight", PS_UNIT_NONE, true},
-    {"REPEATS", "repeats", PS_UNIT_NONE, true},
-    {NULL, NULL, PS_UNIT_NONE, false}};
+#define SIZE_MAX_BYTES (UINT64_C(1) << 33)
+#define FLOATS_MAX (1 << 20)
+/* A range table has so many rows for each key of a request. */
+#define ROWS_PER_KEY 2
 
 typedef struct bench {
-    ps_cli_t *cli;
+    ps_bench_session_t session;
     ps_bench_shape_t shape;
-    psd_client_t *client; /* owned; of the transport */
-    const char *transport;
-    json_t *figures; /* borrowed */
+    ps_bench_team_t team; /* of the transport */
+    ps_bench_list_t sizes, floats;
+    uint64_t n_keys;
+    uint64_t n_random; /* rows of a hash table to draw keys from; 0: range */
 } bench_t;
 
-/* "4k,64k" or "1,64" to numbers. */
-static psd_status_t
-read_list(const char *text,
-          const char *what,
-          uint64_t max,
-          uint64_t ret_numbers[LIST_MAX],
-          size_t *ret_n,
-          psd_error_t *err)
+static void
+bench_done(bench_t *self)
 {
-    *ret_n = 0;
-    if (strcmp(text, "none") == 0) {
-        return PSD_OK;
-    }
-    for (bool more = true; more;) {
-        size_t length = strcspn(text, ",");
-        char part[32] = "";
-        uint64_t number = 0;
-
-        if (length < sizeof part) {
-            memcpy(part, text, length);
-        }
-        if (*ret_n == LIST_MAX || !ps_text_size(part, &number) || number == 0 ||
-            number > max) {
-            return psd_error_set(err, PSD_USAGE,
-                                 "%s has \"%.*s\"; allowed: up to %d of 1 to "
-                                 "%" PRIu64 ", like 4k,1M",
-                                 what, (int)(length < 40 ? length : 40), text,
-                                 LIST_MAX, max);
-        }
-        ret_numbers[(*ret_n)++] = number;
-        more = text[length] == ',';
-        text += length + 1;
-    }
-    return PSD_OK;
-}
-
-/* Four digits are more than a measurement gives. */
-static json_t *
-rounded(double value)
-{
-    return value < 100 ? json_real((double)(int64_t)(value * 100) / 100)
-                       : json_integer((json_int_t)value);
-}
-
-static psd_status_t
-add_figure(bench_t *self,
-           const char *what,
-           const ps_bench_result_t *result,
-           psd_error_t *err)
-{
-    const ps_bench_shape_t *shape = &self->shape;
-    double bytes = (double)shape->n_keys * (double)shape->n_cols * 4;
-    json_t *figure = json_pack(
-        "{s:s,s:s,s:I,s:I,s:I,s:o,s:o,s:o}", "what", what, "transport",
-        self->transport, "keys", (json_int_t)shape->n_keys, "floats",
-        (json_int_t)shape->n_cols, "bytes", (json_int_t)bytes,
-        "goodput_bytes_s", rounded(result->requests_s * bytes), "keys_s",
-        rounded(result->requests_s * (double)shape->n_keys), "requests_s",
-        rounded(result->requests_s));
-
-    if (figure == NULL ||
-        json_object_set_new(figure, "min_bytes_s",
-                            rounded(result->min_requests_s * bytes)) != 0 ||
-        json_object_set_new(figure, "max_bytes_s",
-                            rounded(result->max_requests_s * bytes)) != 0 ||
-        json_object_set_new(figure, "in_flight",
-                            json_integer(shape->in_flight)) != 0 ||
-        json_object_set_new(figure, "repeats", json_integer(shape->repeats)) !=
-            0 ||
-        json_array_append_new(self->figures, figure) != 0) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a figure");
-    }
-    return PSD_OK;
+    ps_bench_team_close(&self->team);
+    ps_bench_session_done(&self->session);
 }
 
 /* One line of the result: table, measurement, table gone. */
 static psd_status_t
 measure(bench_t *self, psd_error_t *err)
 {
-    const char *what = self->cli->args.cmd->verb;
-    psd_table_t *table = NULL;
-    ps_bench_result_t result;
-    psd_status_t rc = ps_bench_table(self->client, self->shape.n_rows,
-                                     self->shape.n_cols, &table, err);
+    const ps_cli_t *cli = self->session.run.cli;
+    psd_client_t *client = self->team.members[0].client;
+    ps_bench_case_t one = {
+        .section = "bench", .shape = self->shape, .team = &self->team};
+    char name[PS_BENCH_NAME_SIZE];
+    psd_status_t rc =
+        ps_bench_table_make(client, &self->shape, cli->timeout_ms, name, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_say(&self->cli->out, "%s over %s: %zu keys of %" PRIu64 " floats ...",
-           what, self->transport, self->shape.n_keys, self->shape.n_cols);
-    rc = ps_bench_throughput(self->cli, self->client, table, &self->shape,
-                             &result, err);
-    ps_bench_drop(self->client, &table);
-    return rc != PSD_OK ? rc : add_figure(self, what, &result, err);
+    ps_say(&cli->out, "%s over %s: %zu keys of %" PRIu64 " floats ...",
+           cli->args.cmd->verb, self->team.transport, self->shape.n_keys,
+           self->shape.n_cols);
+    ps_bench_case_limit(&one, self->team.transport);
+    rc = ps_bench_team_use(&self->team, name, err);
+    if (rc == PSD_OK) {
+        rc = ps_bench_run_cases(&self->session.run, &one, 1, err);
+    }
+    ps_bench_case_done(&one);
+    ps_bench_table_drop(client, name);
+    return rc;
 }
 
 static psd_status_t
 measure_sizes(bench_t *self, psd_error_t *err)
 {
-    uint64_t sizes[LIST_MAX];
-    size_t n = 0;
-    psd_status_t rc = read_list(ps_args_text(&self->cli->args, "sizes"),
-                                "--sizes", UINT64_C(1) << 33, sizes, &n, err);
+    psd_status_t rc = PSD_OK;
 
-    for (size_t i = 0; rc == PSD_OK && i < n; i++) {
-        uint64_t rows = TABLE_BYTES / sizes[i];
+    for (size_t i = 0; rc == PSD_OK && i < self->sizes.n; i++) {
+        uint64_t bytes = self->sizes.numbers[i];
+        uint64_t rows = TABLE_BYTES / bytes;
 
-        self->shape.n_cols = sizes[i] < 4 ? 1 : sizes[i] / 4;
+        self->shape.n_cols = bytes < 4 ? 1 : bytes / 4;
         self->shape.n_rows = rows == 0 ? 1 : rows < ROWS_MAX ? rows : ROWS_MAX;
-        self->shape.keys = NULL;
+        self->shape.hash = false;
         self->shape.n_keys = 1;
         rc = measure(self, err);
     }
     return rc;
 }
 
-/* Ascending keys, one of every ROWS_PER_KEY rows at random. */
-static void
-fill_keys(uint64_t *keys, uint64_t n)
-{
-    ps_rng_t rng = {.state = 1};
-
-    for (uint64_t i = 0; i < n; i++) {
-        keys[i] = i * ROWS_PER_KEY + ps_rng_below(&rng, ROWS_PER_KEY);
-    }
-}
-
 static psd_status_t
 measure_keys(bench_t *self, psd_error_t *err)
 {
-    uint64_t n_keys = ps_args_u64(&self->cli->args, "keys");
-    PSD_AUTO(ps_free_at) uint64_t *keys = ps_alloc(n_keys + 1, sizeof *keys);
-    uint64_t floats[LIST_MAX];
-    size_t n = 0;
-    psd_status_t rc = read_list(ps_args_text(&self->cli->args, "floats"),
-                                "--floats", 1 << 20, floats, &n, err);
+    psd_status_t rc = PSD_OK;
 
-    if (keys == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for keys");
-    }
-    fill_keys(keys, n_keys);
-    for (size_t i = 0; rc == PSD_OK && n_keys > 0 && i < n; i++) {
-        self->shape.n_rows = n_keys * ROWS_PER_KEY;
-        self->shape.n_cols = floats[i];
-        self->shape.keys = keys;
-        self->shape.n_keys = (size_t)n_keys;
+    self->shape.hash = self->n_random > 0;
+    self->shape.n_keys = (size_t)self->n_keys;
+    self->shape.n_rows =
+        self->n_random > 0 ? self->n_random : self->n_keys * ROWS_PER_KEY;
+    for (size_t i = 0; rc == PSD_OK && self->n_keys > 0 && i < self->floats.n;
+         i++) {
+        self->shape.n_cols = self->floats.numbers[i];
         rc = measure(self, err);
     }
     return rc;
 }
 
 static psd_status_t
-measure_transport(bench_t *self, const char *transport, psd_error_t *err)
+measure_transports(bench_t *self, psd_error_t *err)
 {
-    const char *wanted = ps_args_text(&self->cli->args, "transport");
+    const ps_args_t *args = &self->session.run.cli->args;
+    uint32_t n_workers = (uint32_t)ps_args_u64(args, "workers");
     psd_status_t rc = PSD_OK;
+    bool more = true;
 
-    if (strcmp(wanted, "all") != 0 && strcmp(wanted, transport) != 0) {
-        return PSD_OK;
-    }
-    self->transport = transport;
-    rc = ps_cli_connect_by(self->cli, transport, self->cli->timeout_ms,
-                           &self->client, err);
-    if (rc == PSD_OK) {
-        rc = measure_sizes(self, err);
-    }
-    if (rc == PSD_OK) {
-        rc = measure_keys(self, err);
-    }
-    psd_close(&self->client);
-    return rc;
-}
-
-static psd_status_t
-add_machine(const bench_t *self, json_t *doc, psd_error_t *err)
-{
-    double memory = 0;
-    double loopback = 0;
-    psd_status_t rc = ps_bench_memcpy(self->shape.repeats, &memory, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_bench_loopback(self->shape.repeats, &loopback, err);
-    }
-    if (rc == PSD_OK) {
-        json_t *machine =
-            json_pack("{s:o,s:o}", "memcpy_bytes_s", rounded(memory),
-                      "tcp_loopback_bytes_s", rounded(loopback));
-
-        (void)json_object_set_new(doc, "machine", machine);
+    for (size_t i = 0; rc == PSD_OK && more; i++) {
+        rc = ps_bench_session_team(&self->session, i, n_workers, &self->team,
+                                   &more, err);
+        if (rc == PSD_OK && self->team.members != NULL) {
+            rc = measure_sizes(self, err);
+        }
+        if (rc == PSD_OK && self->team.members != NULL) {
+            rc = measure_keys(self, err);
+        }
+        ps_bench_team_close(&self->team);
     }
     return rc;
-}
-
-static void
-show(const ps_cli_t *cli, const json_t *doc)
-{
-    char text[PS_NUMBER_SIZE];
-
-    ps_out_list(&cli->out, doc, "figures", FIGURES);
-    if (cli->out.format == PS_FORMAT_TABLE ||
-        cli->out.format == PS_FORMAT_WIDE) {
-        ps_rate_format((double)ps_json_u64(doc, "machine.memcpy_bytes_s"),
-                       text);
-        ps_print(cli->out.out, "\nmachine  memcpy %s", text);
-        ps_rate_format((double)ps_json_u64(doc, "machine.tcp_loopback_bytes_s"),
-                       text);
-        ps_print(cli->out.out, ", one tcp stream over loopback %s\n", text);
-    }
 }
 
 static ps_bench_kind_t
@@ -260,40 +127,49 @@ kind_of(const char *verb)
                                        : PS_BENCH_PUSHPULL;
 }
 
+static psd_status_t
+read_args(bench_t *self, const ps_args_t *args, psd_error_t *err)
+{
+    psd_status_t rc =
+        ps_bench_list_read(ps_args_text(args, "floats"), "--floats", FLOATS_MAX,
+                           &self->floats, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_bench_list_read(ps_args_text(args, "sizes"), "--sizes",
+                                SIZE_MAX_BYTES, &self->sizes, err);
+    }
+    self->n_keys = ps_args_u64(args, "keys");
+    self->n_random = ps_args_u64(args, "random");
+    if (rc == PSD_OK && self->n_random > 0 && self->n_random < self->n_keys) {
+        rc = psd_error_set(err, PSD_USAGE,
+                           "--random %" PRIu64 " rows cannot give --keys "
+                           "%" PRIu64 " different ones",
+                           self->n_random, self->n_keys);
+    }
+    self->shape.kind = kind_of(args->cmd->verb);
+    self->shape.in_flight = (uint32_t)ps_args_u64(args, "in-flight");
+    return rc;
+}
+
 psd_status_t
 ps_cmd_bench(ps_cli_t *cli, psd_error_t *err)
 {
-    PSD_AUTO(ps_json_unref) json_t *doc = json_pack("{s:[]}", "figures");
-    uint64_t numbers[LIST_MAX];
-    size_t n = 0;
-    bench_t self = {
-        .cli = cli,
-        .shape = {.kind = kind_of(cli->args.cmd->verb),
-                  .in_flight = (uint32_t)ps_args_u64(&cli->args, "in-flight"),
-                  .repeats = (uint32_t)ps_args_u64(&cli->args, "repeats"),
-                  .duration_ms = ps_args_ms(&cli->args, "duration")},
-        .figures = json_object_get(doc, "figures")};
-    /* Lists are read where they are used; here only so that a wrong one costs
-     * no measurement. */
-    psd_status_t rc = read_list(ps_args_text(&cli->args, "floats"), "--floats",
-                                1 << 20, numbers, &n, err);
+    PSD_AUTO(bench_done) bench_t self = {.n_keys = 0};
+    psd_status_t rc = read_args(&self, &cli->args, err);
 
     if (rc == PSD_OK) {
-        rc = read_list(ps_args_text(&cli->args, "sizes"), "--sizes",
-                       UINT64_C(1) << 33, numbers, &n, err);
-    }
-    ps_interrupt_hold();
-    if (rc == PSD_OK) {
-        rc = measure_transport(&self, "tcp", err);
+        rc = ps_bench_session_init(&self.session, cli,
+                                   ps_args_ms(&cli->args, "duration"), err);
     }
     if (rc == PSD_OK) {
-        rc = measure_transport(&self, "ipc", err);
+        rc = measure_transports(&self, err);
     }
     if (rc == PSD_OK) {
-        rc = add_machine(&self, doc, err);
+        rc = ps_bench_run_finish(&self.session.run, self.session.doc, err);
     }
     if (rc == PSD_OK) {
-        show(cli, doc);
+        ps_bench_figure_show(cli, self.session.doc, ps_bench_columns_rate,
+                             self.session.run.limits);
     }
     return rc;
 }

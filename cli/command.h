@@ -78,6 +78,7 @@ extern const ps_opt_t ps_opts_global[];
 extern const ps_cmd_t ps_cmds_cluster[];
 extern const ps_cmd_t ps_cmds_table[];
 extern const ps_cmd_t ps_cmds_tool[];
+extern const ps_cmd_t ps_cmds_bench[];
 
 /* All of them, in the order of help; NULL behind the last. */
 const ps_cmd_t *ps_cmd_at(size_t i);

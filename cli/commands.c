@@ -69,7 +69,7 @@ static const ps_noun_t NOUNS[] = {
 };
 
 static const ps_cmd_t *const LISTS[] = {ps_cmds_cluster, ps_cmds_table,
-                                        ps_cmds_tool};
+                                        ps_cmds_tool, ps_cmds_bench};
 
 const ps_cmd_t *
 ps_cmd_at(size_t i)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The commands that start, measure and explain. */
+/* The commands that start and explain. */
 #include "cli/command.h"
 
 #include "cli/cli.h"
@@ -7,7 +7,6 @@
 #define MANY ((size_t)-1)
 
 static const char *const LAUNCHERS[] = {"local", "ssh", "mpi", "slurm", NULL};
-static const char *const TRANSPORTS[] = {"tcp", "ipc", "all", NULL};
 
 static const ps_example_t RUN_EXAMPLES[] = {
     {"pscli run -n 4 -- ./train data.libsvm", "four workers, one a process"},
@@ -55,94 +54,6 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .help = "the private psd; default: beside pscli, else from PATH"},
     {.name = NULL}};
 
-static const ps_opt_t BENCH_OPTIONS[] = {
-    {.name = "transport",
-     .kind = PS_OPT_CHOICE,
-     .value = "TRANSPORT",
-     .words = TRANSPORTS,
-     .fallback = "all",
-     .help = "how to talk to the shards"},
-    {.name = "sizes",
-     .kind = PS_OPT_TEXT,
-     .value = "SIZES",
-     .fallback = "4k,64k,1M,16M,64M",
-     .help = "bytes of one dense row, with commas between; none: skip"},
-    {.name = "keys",
-     .kind = PS_OPT_U64,
-     .value = "N",
-     .min = 0,
-     .max = 10000000,
-     .fallback = "100000",
-     .help = "keys of one request with many keys; 0: skip"},
-    {.name = "floats",
-     .kind = PS_OPT_TEXT,
-     .value = "LIST",
-     .fallback = "1,64",
-     .help = "floats per key of the requests with many keys"},
-    {.name = "in-flight",
-     .kind = PS_OPT_U64,
-     .value = "N",
-     .min = 1,
-     .max = 256,
-     .fallback = "4",
-     .help = "requests that are started before the first is waited for"},
-    {.name = "repeats",
-     .kind = PS_OPT_U64,
-     .value = "N",
-     .min = 1,
-     .max = 1000,
-     .fallback = "5",
-     .help = "measurements of which the median is shown"},
-    {.name = "duration",
-     .kind = PS_OPT_DURATION,
-     .value = "DURATION",
-     .min = 1,
-     .max = 600000,
-     .fallback = "300ms",
-     .help = "least length of one measurement (and of the warm-up)"},
-    {.name = NULL}};
-static const ps_opt_t LATENCY_OPTIONS[] = {
-    {.name = "transport",
-     .kind = PS_OPT_CHOICE,
-     .value = "TRANSPORT",
-     .words = TRANSPORTS,
-     .fallback = "all",
-     .help = "how to talk to the shards"},
-    {.name = "requests",
-     .kind = PS_OPT_U64,
-     .value = "N",
-     .min = 10,
-     .max = 1000000,
-     .fallback = "2000",
-     .help = "requests of one measurement"},
-    {.name = "repeats",
-     .kind = PS_OPT_U64,
-     .value = "N",
-     .min = 1,
-     .max = 1000,
-     .fallback = "5",
-     .help = "measurements of which the median is shown"},
-    {.name = NULL}};
-static const ps_example_t BENCH_PUSH_EXAMPLES[] = {
-    {"pscli bench push", "rows of 4 KiB to 64 MiB, 100000 keys; tcp and ipc"},
-    {"pscli bench push --sizes 1M --keys 0 --transport ipc --in-flight 8",
-     "one figure"},
-    {NULL, NULL}};
-static const ps_example_t BENCH_PULL_EXAMPLES[] = {
-    {"pscli bench pull", "rows of 4 KiB to 64 MiB, 100000 keys; tcp and ipc"},
-    {"pscli bench pull -o csv > pull.csv", "for a spreadsheet"},
-    {NULL, NULL}};
-static const ps_example_t BENCH_PUSHPULL_EXAMPLES[] = {
-    {"pscli bench pushpull", "both ways in one request"}, {NULL, NULL}};
-static const ps_example_t BENCH_LATENCY_EXAMPLES[] = {
-    {"pscli bench latency", "p50 and p99 of one small push and pull"},
-    {"pscli bench latency --requests 100000", "a longer tail"},
-    {NULL, NULL}};
-#define BENCH_DETAILS                                                         \
-    "Makes tables of its own and drops them at the end. Beside the figures "  \
-    "stand the machine's limits: memcpy bandwidth and a raw tcp stream over " \
-    "loopback. Goodput counts values only; a pushpull's values count once."
-
 static const ps_example_t EXPLAIN_EXAMPLES[] = {
     {"pscli explain E2003", "what the code means and what to do"},
     {"pscli explain", "every code"},
@@ -182,39 +93,6 @@ const ps_cmd_t ps_cmds_tool[] = {
      .options = RUN_OPTIONS,
      .flags = PS_CMD_REST | PS_CMD_DRY_RUN,
      .run = ps_cmd_run},
-    {.noun = "bench",
-     .verb = "push",
-     .arguments = "",
-     .summary = "goodput of pushes",
-     .details = BENCH_DETAILS,
-     .examples = BENCH_PUSH_EXAMPLES,
-     .options = BENCH_OPTIONS,
-     .run = ps_cmd_bench},
-    {.noun = "bench",
-     .verb = "pull",
-     .arguments = "",
-     .summary = "goodput of pulls",
-     .details = BENCH_DETAILS,
-     .examples = BENCH_PULL_EXAMPLES,
-     .options = BENCH_OPTIONS,
-     .run = ps_cmd_bench},
-    {.noun = "bench",
-     .verb = "pushpull",
-     .arguments = "",
-     .summary = "goodput of pushes that pull the same rows back",
-     .details = BENCH_DETAILS,
-     .examples = BENCH_PUSHPULL_EXAMPLES,
-     .options = BENCH_OPTIONS,
-     .run = ps_cmd_bench},
-    {.noun = "bench",
-     .verb = "latency",
-     .arguments = "",
-     .summary = "p50 and p99 of one small request",
-     .details = "One row of one float, one request at a time. Makes a table "
-                "of its own and drops it at the end.",
-     .examples = BENCH_LATENCY_EXAMPLES,
-     .options = LATENCY_OPTIONS,
-     .run = ps_cmd_bench_latency},
     {.noun = "explain",
      .arguments = "[CODE]",
      .max_args = 1,

@@ -128,30 +128,6 @@ _pscli() {
     --launcher) words="local ssh mpi slurm"; value=1 ;;
         esac
         ;;
-    "bench push")
-        flags+=" --transport --sizes --keys --floats --in-flight --repeats --duration"
-        case $previous in
-    --transport) words="tcp ipc all"; value=1 ;;
-        esac
-        ;;
-    "bench pull")
-        flags+=" --transport --sizes --keys --floats --in-flight --repeats --duration"
-        case $previous in
-    --transport) words="tcp ipc all"; value=1 ;;
-        esac
-        ;;
-    "bench pushpull")
-        flags+=" --transport --sizes --keys --floats --in-flight --repeats --duration"
-        case $previous in
-    --transport) words="tcp ipc all"; value=1 ;;
-        esac
-        ;;
-    "bench latency")
-        flags+=" --transport --requests --repeats"
-        case $previous in
-    --transport) words="tcp ipc all"; value=1 ;;
-        esac
-        ;;
     "explain")
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli explain -o name 2>/dev/null)
@@ -165,6 +141,30 @@ _pscli() {
         case $previous in
         esac
         words=" cluster node table push pull job worker clock why run bench explain completion help"
+        ;;
+    "bench push")
+        flags+=" --transport --sizes --keys --floats --random --in-flight --workers --repeats --duration"
+        case $previous in
+    --transport) words="tcp ipc lane all"; value=1 ;;
+        esac
+        ;;
+    "bench pull")
+        flags+=" --transport --sizes --keys --floats --random --in-flight --workers --repeats --duration"
+        case $previous in
+    --transport) words="tcp ipc lane all"; value=1 ;;
+        esac
+        ;;
+    "bench pushpull")
+        flags+=" --transport --sizes --keys --floats --random --in-flight --workers --repeats --duration"
+        case $previous in
+    --transport) words="tcp ipc lane all"; value=1 ;;
+        esac
+        ;;
+    "bench latency")
+        flags+=" --transport --floats --requests --repeats"
+        case $previous in
+    --transport) words="tcp ipc lane all"; value=1 ;;
+        esac
         ;;
     esac
     case $previous in

@@ -48,13 +48,13 @@ _pscli() {
     'push') flags+=( --from); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'pull') flags+=( --cols); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'run') flags+=( --workers --servers --launcher --job --max-delay --psd) ;;
-    'bench push') flags+=( --transport --sizes --keys --floats --in-flight --repeats --duration) ;;
-    'bench pull') flags+=( --transport --sizes --keys --floats --in-flight --repeats --duration) ;;
-    'bench pushpull') flags+=( --transport --sizes --keys --floats --in-flight --repeats --duration) ;;
-    'bench latency') flags+=( --transport --requests --repeats) ;;
     'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;
     'completion') flags+=(); ask='printf "%s\n" bash zsh fish' ;;
     'help') flags+=( --man) ;;
+    'bench push') flags+=( --transport --sizes --keys --floats --random --in-flight --workers --repeats --duration) ;;
+    'bench pull') flags+=( --transport --sizes --keys --floats --random --in-flight --workers --repeats --duration) ;;
+    'bench pushpull') flags+=( --transport --sizes --keys --floats --random --in-flight --workers --repeats --duration) ;;
+    'bench latency') flags+=( --transport --floats --requests --repeats) ;;
     esac
     if [[ $PREFIX == -* ]]; then compadd -- $flags; return; fi
     [[ -n $ask ]] && words_=($(eval $ask))

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/writer_delta.h: what must be added; cli/bench.h: medians. */
+/* cli/writer_delta.h: what must be added. */
 #include "cli/writer_delta.h"
 
 #include <criterion/criterion.h>
 #include <stdint.h>
-
-#include "cli/bench.h"
 
 Test(writer_delta, integers_wrap_and_are_certain)
 {
@@ -35,21 +33,4 @@ Test(writer_delta, floats_are_certain_only_from_zero)
     cr_assert_eq(deltas[1], -2.0F);
     cr_assert_not(ps_writer_delta(PS_TYPE_F64, wide_wanted, wide_current, 1,
                                   wide_deltas));
-}
-
-Test(bench, medians_and_quantiles)
-{
-    double odd[] = {3, 1, 2};
-    double even[] = {4, 1, 3, 2};
-    double sorted[100];
-
-    cr_assert_eq(ps_bench_median(odd, 3), 2);
-    cr_assert_eq(ps_bench_median(even, 4), 2.5);
-    cr_assert_eq(even[3], 4);
-    for (int i = 0; i < 100; i++) {
-        sorted[i] = i;
-    }
-    cr_assert_eq(ps_bench_quantile(sorted, 100, 0.99), 99);
-    cr_assert_eq(ps_bench_quantile(sorted, 100, 0.5), 50);
-    cr_assert_eq(ps_bench_quantile(sorted, 100, 1.0), 99);
 }

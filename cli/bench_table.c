@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tables to measure with. */
+#include "cli/bench_table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "cli/bench_keys.h"
+#include "cli/bench_limit.h"
+#include "cli/interrupt.h"
+
+#define FILL_KEYS ((size_t)100000) /* of one push that makes rows */
+#define FILL_FLOATS ((size_t)1 << 20)
+
+static psd_status_t
+set_number(psd_spec_t *spec, const char *key, uint64_t value, psd_error_t *err)
+{
+    char text[24];
+
+    (void)snprintf(text, sizeof text, "%" PRIu64, value);
+    return psd_spec_set(spec, key, text, err);
+}
+
+static psd_status_t
+create(psd_client_t *client,
+       const ps_bench_shape_t *shape,
+       const char *name,
+       psd_table_t **ret_table,
+       psd_error_t *err)
+{
+    PSD_AUTO(psd_spec_destroy) psd_spec_t *spec = psd_spec_new();
+    psd_status_t rc = PSD_OK;
+
+    if (spec == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a spec");
+    }
+    rc = set_number(spec, "cols", shape->n_cols, err);
+    if (rc == PSD_OK) {
+        rc = shape->hash ? psd_spec_set(spec, "keys", "hash", err)
+                         : set_number(spec, "rows", shape->n_rows, err);
+    }
+    return rc != PSD_OK ? rc
+                        : psd_table_create(client, name, spec, ret_table, err);
+}
+
+/* What makes rows: keys and zeros of one push. */
+typedef struct filler {
+    uint64_t *keys;  /* owned */
+    uint64_t *spare; /* owned */
+    float *zeros;    /* owned */
+    size_t step;     /* rows of one push */
+} filler_t;
+
+static void
+filler_done(filler_t *self)
+{
+    ps_free(self->keys);
+    ps_free(self->spare);
+    ps_free(self->zeros);
+}
+
+static psd_status_t
+filler_init(filler_t *self, size_t n_cols, psd_error_t *err)
+{
+    self->step = FILL_FLOATS / n_cols;
+    self->step = self->step > FILL_KEYS ? FILL_KEYS
+                 : self->step == 0      ? 1
+                                        : self->step;
+    self->keys = ps_alloc(self->step, sizeof *self->keys);
+    self->spare = ps_alloc(self->step, sizeof *self->spare);
+    self->zeros = ps_alloc(self->step * n_cols, sizeof *self->zeros);
+    if (self->keys == NULL || self->spare == NULL || self->zeros == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %zu rows",
+                             self->step);
+    }
+    return PSD_OK;
+}
+
+/* Pushes zeros to all rows, by sorted keys. */
+static psd_status_t
+fill(psd_table_t *table, const ps_bench_shape_t *shape, psd_error_t *err)
+{
+    PSD_AUTO(filler_done) filler_t filler = {0};
+    size_t n_cols = (size_t)shape->n_cols;
+    psd_status_t rc = filler_init(&filler, n_cols, err);
+
+    for (uint64_t at = 0; rc == PSD_OK && at < shape->n_rows;) {
+        size_t n = filler.step;
+
+        n = shape->n_rows - at < n ? (size_t)(shape->n_rows - at) : n;
+        for (size_t i = 0; i < n; i++) {
+            filler.keys[i] = ps_bench_key(at + i);
+        }
+        ps_bench_sort_keys(filler.keys, filler.spare, n);
+        rc = ps_interrupt_came()
+                 ? psd_error_set(err, PSD_INTERRUPTED, "interrupted")
+                 : psd_push(table, filler.keys, n, filler.zeros, n * n_cols,
+                            err);
+        at += n;
+    }
+    return rc;
+}
+
+psd_status_t
+ps_bench_table_make(psd_client_t *client,
+                    const ps_bench_shape_t *shape,
+                    uint32_t timeout_ms,
+                    char ret_name[PS_BENCH_NAME_SIZE],
+                    psd_error_t *err)
+{
+    psd_table_t *table = NULL;
+    psd_status_t rc = PSD_OK;
+
+    (void)snprintf(ret_name, PS_BENCH_NAME_SIZE, "bench-%d-%" PRIu64,
+                   (int)getpid(), ps_bench_now_ns() / 1000);
+    rc = create(client, shape, ret_name, &table, err);
+    if (rc == PSD_OK && shape->hash) {
+        rc = fill(table, shape, err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_flush(client, timeout_ms, err);
+    }
+    if (rc != PSD_OK && table != NULL) {
+        ps_bench_table_drop(client, ret_name);
+    }
+    psd_table_close(&table);
+    return rc;
+}
+
+void
+ps_bench_table_drop(psd_client_t *client, const char *name)
+{
+    psd_status_t rc = psd_table_drop(client, name, NULL);
+
+    (void)rc; /* Nothing is left to be done about it. */
+}

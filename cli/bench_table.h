@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_bench_table - a table of the bench's own, with every row there */
+#ifndef PS_CLI_BENCH_TABLE_H
+#define PS_CLI_BENCH_TABLE_H
+
+#include "cli/bench_load.h"
+
+#define PS_BENCH_NAME_SIZE 64
+
+/* Makes a table as the shape wants it, with a free name, and pushes every row
+ * of a hash table once. Errors: as psd_table_create and psd_push. */
+PSD_MUST_CHECK psd_status_t
+ps_bench_table_make(psd_client_t *client,
+                    const ps_bench_shape_t *shape,
+                    uint32_t timeout_ms,
+                    char ret_name[PS_BENCH_NAME_SIZE],
+                    psd_error_t *err);
+/* Drops it. Best effort: the measurement counts more. */
+void ps_bench_table_drop(psd_client_t *client, const char *name);
+#endif
