@@ -7,6 +7,17 @@
 
 #include "base/alloc.h"
 
+static void
+set_up(ps_payload_t *self, ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values)
+{
+    *self = (ps_payload_t){.keys = keys, .index = index, .span = values};
+    if (values.size > 0) {
+        self->spans = &self->span;
+        self->n_spans = 1;
+    }
+    atomic_init(&self->n_holders, 1);
+}
+
 ps_payload_t *
 ps_payload_new(ps_bytes_t keys,
                ps_bytes_t index,
@@ -14,64 +25,64 @@ ps_payload_new(ps_bytes_t keys,
                void *owner,
                void (*release)(void *owner))
 {
-    ps_payload_t *self = ps_alloc(1, sizeof *self);
+    ps_payload_t *self = ps_alloc_raw(1, sizeof *self);
 
+    if (self != NULL) {
+        set_up(self, keys, index, values);
+        self->owner = owner;
+        self->release = release;
+    }
+    return self;
+}
+
+ps_payload_t *
+ps_payload_room(size_t keys_size,
+                size_t index_size,
+                size_t values_size,
+                uint8_t **ret_bytes)
+{
+    size_t size = sizeof(ps_payload_t);
+    ps_payload_t *self = NULL;
+    uint8_t *bytes = NULL;
+
+    if (__builtin_add_overflow(size, keys_size, &size) ||
+        __builtin_add_overflow(size, index_size, &size) ||
+        __builtin_add_overflow(size, values_size, &size)) {
+        return NULL;
+    }
+    self = ps_alloc_raw(size, 1);
     if (self == NULL) {
         return NULL;
     }
-    self->keys = keys;
-    self->index = index;
-    if (values.size > 0) {
-        self->spans = ps_alloc(1, sizeof *self->spans);
-        if (self->spans == NULL) {
-            ps_free(self);
-            return NULL;
-        }
-        self->spans[0] = values;
-        self->n_spans = 1;
-    }
-    self->owner = owner;
-    self->release = release;
-    atomic_init(&self->n_holders, 1);
+    bytes = (uint8_t *)(self + 1);
+    set_up(self, (ps_bytes_t){bytes, keys_size},
+           (ps_bytes_t){bytes + keys_size, index_size},
+           (ps_bytes_t){bytes + keys_size + index_size, values_size});
+    *ret_bytes = bytes;
     return self;
 }
 
 /* Copies part to *at and moves *at behind it. */
-static ps_bytes_t
+static void
 copy_part(uint8_t **at, ps_bytes_t part)
 {
-    ps_bytes_t copy = {.data = *at, .size = part.size};
-
     if (part.size > 0) {
         memcpy(*at, part.data, part.size);
         *at += part.size;
     }
-    return copy;
 }
 
 ps_payload_t *
 ps_payload_copy(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values)
 {
-    ps_payload_t *self = NULL;
-    size_t size = 0;
-    uint8_t *block = NULL;
     uint8_t *at = NULL;
+    ps_payload_t *self =
+        ps_payload_room(keys.size, index.size, values.size, &at);
 
-    if (__builtin_add_overflow(keys.size, index.size, &size) ||
-        __builtin_add_overflow(size, values.size, &size)) {
-        return NULL;
-    }
-    block = ps_alloc_raw(size, 1);
-    if (block == NULL) {
-        return NULL;
-    }
-    at = block;
-    keys = copy_part(&at, keys);
-    index = copy_part(&at, index);
-    values = copy_part(&at, values);
-    self = ps_payload_new(keys, index, values, block, ps_free);
-    if (self == NULL) {
-        ps_free(block);
+    if (self != NULL) {
+        copy_part(&at, keys);
+        copy_part(&at, index);
+        copy_part(&at, values);
     }
     return self;
 }
@@ -106,7 +117,9 @@ ps_payload_destroy(ps_payload_t **self_p)
     if (self->release != NULL) {
         self->release(self->owner);
     }
-    ps_free(self->spans);
+    if (self->spans != &self->span) {
+        ps_free(self->spans);
+    }
     ps_free(self);
 }
 

@@ -74,8 +74,9 @@ typedef struct ps_slice {
 typedef struct ps_payload {
     ps_bytes_t keys;   /* LIST: n_rows x u64; CACHED: 16 bytes; else empty */
     ps_bytes_t index;  /* see Shape; else empty */
-    ps_bytes_t *spans; /* owned array; values in order */
+    ps_bytes_t *spans; /* values in order: &span, or an owned array */
     size_t n_spans;    /* 0 when there are no values */
+    ps_bytes_t span;   /* the only one of most payloads */
     void *owner;       /* what `release` frees; may be NULL */
     void (*release)(void *owner); /* frees the bytes; NULL: nobody owns them */
     atomic_uint n_holders;        /* the last ps_payload_destroy frees it */
@@ -100,8 +101,15 @@ PSD_MUST_CHECK ps_payload_t *ps_payload_new(ps_bytes_t keys,
                                             ps_bytes_t values,
                                             void *owner,
                                             void (*release)(void *owner));
-/* A payload that owns one block holding copies of the three parts. NULL when
- * there is no memory. */
+/* A payload in one block with room for the three parts, which lie one behind
+ * the other from *ret_bytes on and are to be filled before anybody else sees
+ * it. NULL when there is no memory. */
+PSD_MUST_CHECK ps_payload_t *ps_payload_room(size_t keys_size,
+                                             size_t index_size,
+                                             size_t values_size,
+                                             uint8_t **ret_bytes);
+/* A payload in one block that holds copies of the three parts. NULL when there
+ * is no memory. */
 PSD_MUST_CHECK ps_payload_t *
 ps_payload_copy(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values);
 /* One more holder; returns self. */

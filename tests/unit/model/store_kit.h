@@ -143,8 +143,7 @@ kit_cut(ps_payload_t *payload, size_t value_size, ps_rng_t *rng)
     }
     all = payload->spans[0];
     left = all.size / value_size;
-    payload->spans =
-        ps_alloc_resize(payload->spans, n_spans, sizeof *payload->spans);
+    payload->spans = ps_alloc(n_spans, sizeof *payload->spans);
     cr_assert_not_null(payload->spans);
     for (size_t i = 0; i < n_spans; i++) {
         size_t n = i + 1 == n_spans ? left : ps_rng_below(rng, left + 1);
