@@ -54,6 +54,20 @@ lr_job_rank(uint32_t *ret_worker, uint32_t *ret_n_workers, psd_error_t *err)
     return rc;
 }
 
+/* What psd_join makes of max_delay; it has refused what is no number. */
+static int32_t
+delay_of(const lr_options_t *options)
+{
+    const char *text = getenv("PSD_MAX_DELAY");
+    int64_t delay = options->max_delay;
+
+    if (options->max_delay == PSD_DELAY_ENV &&
+        (text == NULL || !lr_number_i64(text, &delay))) {
+        delay = 0;
+    }
+    return (int32_t)delay;
+}
+
 psd_status_t
 lr_job_open(lr_job_t *self, const lr_options_t *options, psd_error_t *err)
 {
@@ -79,6 +93,7 @@ lr_job_open(lr_job_t *self, const lr_options_t *options, psd_error_t *err)
     if (rc != PSD_OK) {
         lr_job_close(self);
     }
+    self->max_delay = delay_of(options);
     return rc;
 }
 

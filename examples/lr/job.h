@@ -24,6 +24,7 @@ typedef struct lr_job {
     psd_client_t *client;
     uint32_t worker;    /* rank */
     uint32_t n_workers; /* of the job */
+    int32_t max_delay;  /* of the job: 0 BSP, > 0 SSP, < 0 ASP */
     psd_table_t *weights;
     psd_table_t *counts; /* NULL without an objective */
     psd_table_t *sums;

@@ -14,6 +14,7 @@
 #include "libsvm.h"
 #include "model.h"
 #include "options.h"
+#include "progress.h"
 #include "psd.h"
 #include "report.h"
 #include "train.h"
@@ -67,9 +68,9 @@ load(const lr_options_t *options, data_t *ret_data, psd_error_t *err)
     return rc;
 }
 
-/* What worker 0 does with the trained model. */
+/* What worker 0 does with the model, which was trained in so many seconds. */
 static psd_status_t
-finish(lr_job_t *job, data_t *data, psd_error_t *err)
+finish(lr_job_t *job, data_t *data, double seconds, psd_error_t *err)
 {
     const lr_options_t *options = job->options;
     lr_quality_t sums = {0};
@@ -80,7 +81,7 @@ finish(lr_job_t *job, data_t *data, psd_error_t *err)
         rc = lr_job_pull_model(job, &model, err);
     }
     if (rc == PSD_OK) {
-        lr_report_train(options, &sums, &model);
+        lr_report_train(options, &sums, &model, seconds);
     }
     if (rc == PSD_OK && options->test != NULL) {
         rc = lr_report_test(options, &data->test, &model, err);
@@ -97,6 +98,7 @@ train(const lr_options_t *options, data_t *data, psd_error_t *err)
 {
     lr_job_t job = {0};
     uint32_t greatest = 0;
+    double start_s = 0;
     psd_status_t rc = load(options, data, err);
 
     if (rc == PSD_OK) {
@@ -107,11 +109,12 @@ train(const lr_options_t *options, data_t *data, psd_error_t *err)
     }
     greatest = options->features > 0 ? options->features : data->train.greatest;
     rc = lr_job_open_tables(&job, greatest, err);
+    start_s = lr_now_s();
     if (rc == PSD_OK) {
         rc = lr_train(&job, &data->train, &data->features, err);
     }
     if (rc == PSD_OK && job.worker == 0) {
-        rc = finish(&job, data, err);
+        rc = finish(&job, data, lr_now_s() - start_s, err);
     }
     if (rc == PSD_OK) {
         return lr_job_leave(&job, err);

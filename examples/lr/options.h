@@ -14,6 +14,9 @@
 
 #include "psd.h"
 
+#define LR_AHEAD_MAX 16
+#define LR_AHEAD_AUTO UINT32_MAX
+
 typedef enum lr_updater { LR_SGD, LR_ADAGRAD, LR_FTRL } lr_updater_t;
 
 typedef struct lr_options {
@@ -37,6 +40,7 @@ typedef struct lr_options {
     uint32_t minibatch;   /* examples of one worker, 1 .. 1000000000 */
     uint32_t clock_every; /* minibatches of a clock */
     uint32_t meet_every;  /* epochs between barriers; 0: only at the end */
+    uint32_t ahead;       /* pulls in advance; LR_AHEAD_AUTO: by max_delay */
     int32_t max_delay;    /* PSD_DELAY_ENV: as the environment says */
     uint64_t seed;
     double report_s;     /* seconds between lines; 0: one for each epoch */

@@ -21,7 +21,8 @@ print_quality(const char *what, const lr_quality_t *quality)
 void
 lr_report_train(const lr_options_t *options,
                 const lr_quality_t *sums,
-                const lr_model_t *model)
+                const lr_model_t *model,
+                double seconds)
 {
     print_quality("train", sums);
     (void)printf("  nonzeros %zu", model->n);
@@ -29,7 +30,7 @@ lr_report_train(const lr_options_t *options,
         (void)printf("  F %.4f", options->objective_c * sums->loss +
                                      lr_model_norm2(model) / 2);
     }
-    (void)printf("\n");
+    (void)printf("  %.3f s\n", seconds);
 }
 
 /* The margin of every sample. */

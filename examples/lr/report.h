@@ -11,11 +11,12 @@
 #include "psd.h"
 #include "samples.h"
 
-/* Prints "train  6513 examples  logloss …", with F when there is an objective.
- */
+/* Prints "train  6513 examples  logloss …", with F when there is an objective,
+ * and in how many seconds it was trained. */
 void lr_report_train(const lr_options_t *options,
                      const lr_quality_t *sums,
-                     const lr_model_t *model);
+                     const lr_model_t *model,
+                     double seconds);
 /* Measures the model with the test file, prints "test …", and writes the
  * probabilities where they are asked for. Errors: those of lr_libsvm_load;
  * PSD_IO; PSD_NOMEM. */

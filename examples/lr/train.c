@@ -5,25 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "block.h"
 #include "progress.h"
 
 typedef struct trainer {
     lr_job_t *job;
     const lr_samples_t *samples;
     const lr_features_t *features;
-    lr_batch_t batch;
+    lr_block_t *blocks; /* n_blocks, a ring: minibatch k is k % n_blocks */
+    size_t n_blocks;    /* pulled ahead, at hand, and one that is only taken */
+    uint32_t ahead;     /* minibatches that are pulled before their time */
     lr_progress_t progress;
-    psd_select_t *select;
     uint32_t *order;    /* of the samples, in this epoch */
-    int64_t *counts;    /* occurrences of each feature in all data; or NULL */
-    float *weights;     /* by place in the minibatch */
-    float *deltas;      /* by place: what is pushed */
-    double *gradients;  /* by place */
+    int64_t *counts;    /* occurrences of each feature in all data */
+    double *gradients;  /* by place in the minibatch */
     uint32_t *occurred; /* by place: in this minibatch */
     size_t n_batches;   /* of an epoch, the same for all workers */
     uint64_t n_done;    /* minibatches, of all epochs */
     uint64_t random;    /* state of the generator */
-    psd_ticket_t push;  /* the one under way; 0: none */
 } trainer_t;
 
 /* splitmix64: Steele, Lea, Flood 2014. */
@@ -58,15 +57,35 @@ divide_up(size_t n, size_t by)
 static void
 trainer_done(trainer_t *self)
 {
-    psd_select_destroy(&self->select);
-    lr_batch_done(&self->batch);
+    for (size_t i = 0; self->blocks != NULL && i < self->n_blocks; i++) {
+        lr_block_done(&self->blocks[i]);
+    }
     lr_progress_done(&self->progress);
+    free(self->blocks);
     free(self->order);
     free(self->counts);
-    free(self->weights);
-    free(self->deltas);
     free(self->gradients);
     free(self->occurred);
+}
+
+static psd_status_t
+init_blocks(trainer_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    self->ahead = self->job->options->ahead;
+    if (self->ahead == LR_AHEAD_AUTO) {
+        self->ahead = self->job->max_delay == 0 ? 0 : 1;
+    }
+    self->n_blocks = self->ahead + 2;
+    self->blocks = calloc(self->n_blocks, sizeof(*self->blocks));
+    if (self->blocks == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "minibatches");
+    }
+    for (size_t i = 0; rc == PSD_OK && i < self->n_blocks; i++) {
+        rc = lr_block_init(&self->blocks[i], self->features, err);
+    }
+    return rc;
 }
 
 static psd_status_t
@@ -86,22 +105,18 @@ trainer_init(trainer_t *self,
     self->features = features;
     self->n_batches = divide_up(share, job->options->minibatch);
     self->random = job->options->seed ^ ((uint64_t)job->worker << 32);
-    self->select = psd_select_new();
     self->order = malloc((samples->n + 1) * sizeof(*self->order));
     self->counts = calloc(n, sizeof(*self->counts));
-    self->weights = calloc(n, sizeof(*self->weights));
-    self->deltas = calloc(n, sizeof(*self->deltas));
     self->gradients = calloc(n, sizeof(*self->gradients));
     self->occurred = calloc(n, sizeof(*self->occurred));
-    if (self->select == NULL || self->order == NULL || self->counts == NULL ||
-        self->weights == NULL || self->deltas == NULL ||
+    if (self->order == NULL || self->counts == NULL ||
         self->gradients == NULL || self->occurred == NULL) {
         return psd_error_set(err, PSD_NOMEM, "training with %zu features", n);
     }
     for (size_t i = 0; i < samples->n; i++) {
         self->order[i] = (uint32_t)i;
     }
-    rc = lr_batch_init(&self->batch, features, err);
+    rc = init_blocks(self, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -136,21 +151,21 @@ exchange_counts(trainer_t *self, psd_error_t *err)
 
 /* Adds the gradient of one example to the minibatch's. */
 static void
-add_example(trainer_t *self, size_t i)
+add_example(trainer_t *self, const lr_block_t *block, size_t i)
 {
     const lr_samples_t *samples = self->samples;
+    const uint32_t *places = block->batch.places;
     int8_t label = samples->labels[i];
     double margin = 0;
     double slope = 0;
 
     for (size_t k = samples->starts[i]; k < samples->starts[i + 1]; k++) {
-        uint32_t place = self->batch.places[samples->features[k]];
-
-        margin += (double)self->weights[place] * (double)samples->values[k];
+        margin += (double)block->weights[places[samples->features[k]]] *
+                  (double)samples->values[k];
     }
     slope = -label * lr_sigmoid(-label * margin);
     for (size_t k = samples->starts[i]; k < samples->starts[i + 1]; k++) {
-        uint32_t place = self->batch.places[samples->features[k]];
+        uint32_t place = places[samples->features[k]];
 
         self->gradients[place] += slope * (double)samples->values[k];
         self->occurred[place]++;
@@ -160,80 +175,87 @@ add_example(trainer_t *self, size_t i)
 
 /* Turns the sums of the minibatch into deltas, and empties them. */
 static void
-make_deltas(trainer_t *self)
+make_deltas(trainer_t *self, lr_block_t *block)
 {
     const lr_options_t *options = self->job->options;
 
-    for (size_t place = 0; place < self->batch.n; place++) {
+    for (size_t place = 0; place < block->batch.n; place++) {
         double gradient = self->gradients[place];
 
         if (options->objective) {
             double share = (double)self->occurred[place] /
-                           (double)self->counts[self->batch.features[place]];
+                           (double)self->counts[block->batch.features[place]];
 
             gradient +=
-                share * (double)self->weights[place] / options->objective_c;
+                share * (double)block->weights[place] / options->objective_c;
         }
-        self->deltas[place] = (float)gradient;
+        block->deltas[place] = (float)gradient;
         self->gradients[place] = 0;
         self->occurred[place] = 0;
     }
 }
 
-/* Waits for the push that is under way. */
-static psd_status_t
-end_push(trainer_t *self, psd_error_t *err)
+static lr_block_t *
+block_of(trainer_t *self, size_t number)
 {
-    psd_ticket_t ticket = self->push;
-
-    self->push = 0;
-    if (ticket == 0) {
-        return PSD_OK;
-    }
-    return psd_wait(self->job->client, ticket, self->job->options->timeout_ms,
-                    err);
+    return &self->blocks[number % self->n_blocks];
 }
 
-/* One minibatch: pull, compute, push. The push goes on while the next minibatch
- * is made ready and its pull is sent. */
+/* Lists the features of a minibatch, if the epoch has so many. */
 static psd_status_t
-step(trainer_t *self, const uint32_t *chosen, size_t n, psd_error_t *err)
+take(trainer_t *self, size_t number, psd_error_t *err)
 {
-    lr_batch_t *batch = &self->batch;
-    psd_status_t rc = PSD_OK;
+    size_t n = self->samples->n;
+    size_t first = n * number / self->n_batches;
+    size_t end = n * (number + 1) / self->n_batches;
 
-    lr_batch_take(batch, self->features, self->samples, chosen, n);
-    if (batch->n > 0) {
-        rc = psd_pull(self->job->weights, batch->rows, batch->n, self->weights,
-                      batch->n, err);
+    if (number >= self->n_batches) {
+        return PSD_OK;
+    }
+    return lr_block_take(block_of(self, number), self->job, self->features,
+                         self->samples, self->order + first, end - first, err);
+}
+
+/* Starts the pull of a minibatch that was taken, if the epoch has so many. */
+static psd_status_t
+pull(trainer_t *self, size_t number, psd_error_t *err)
+{
+    if (number >= self->n_batches) {
+        return PSD_OK;
+    }
+    return lr_block_pull(block_of(self, number), self->job, err);
+}
+
+/* One minibatch. Its weights are under way, or are asked for now; meanwhile the
+ * next one that will be pulled is made ready. Its push goes on behind it. */
+static psd_status_t
+step(trainer_t *self, size_t number, psd_error_t *err)
+{
+    lr_block_t *block = block_of(self, number);
+    psd_status_t rc = pull(self, number + self->ahead, err);
+
+    if (rc == PSD_OK) {
+        rc = take(self, number + self->ahead + 1, err);
     }
     if (rc == PSD_OK) {
-        rc = end_push(self, err);
+        rc = lr_block_wait(block, self->job, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    for (size_t i = 0; i < n; i++) {
-        add_example(self, chosen[i]);
+    for (size_t i = 0; i < block->n_chosen; i++) {
+        add_example(self, block, block->chosen[i]);
     }
-    make_deltas(self);
-    if (batch->n == 0) {
-        return PSD_OK;
-    }
-    psd_select_rows(self->select, batch->rows, batch->n);
-    return psd_push_start(self->job->weights, self->select, self->deltas,
-                          batch->n, NULL, &self->push, err);
+    make_deltas(self, block);
+    return lr_block_push(block, self->job, err);
 }
 
 static psd_status_t
 run_batch(trainer_t *self, uint32_t epoch, size_t number, psd_error_t *err)
 {
     const lr_options_t *options = self->job->options;
-    size_t n = self->samples->n;
-    size_t first = n * number / self->n_batches;
-    size_t end = n * (number + 1) / self->n_batches;
     lr_place_t place = {.epoch = epoch + 1, .epochs = options->epochs};
-    psd_status_t rc = step(self, self->order + first, end - first, err);
+    psd_status_t rc = step(self, number, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -254,15 +276,16 @@ measure(trainer_t *self, psd_error_t *err)
 {
     const lr_samples_t *samples = self->samples;
     const lr_features_t *features = self->features;
+    float *weights = self->blocks[0].weights; /* has room for all features */
     lr_quality_t quality = {0};
     psd_status_t rc = PSD_OK;
 
     if (features->n > 0) {
-        rc = psd_pull(self->job->weights, features->rows, features->n,
-                      self->weights, features->n, err);
+        rc = psd_pull(self->job->weights, features->rows, features->n, weights,
+                      features->n, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < samples->n; i++) {
-        lr_quality_add(&quality, lr_samples_dot(samples, i, self->weights),
+        lr_quality_add(&quality, lr_samples_dot(samples, i, weights),
                        samples->labels[i]);
     }
     if (rc == PSD_OK) {
@@ -271,27 +294,38 @@ measure(trainer_t *self, psd_error_t *err)
     return rc == PSD_OK ? lr_job_meet(self->job, err) : rc;
 }
 
-/* One pass over the examples. An epoch's pushes add up to the gradient only
- * when all workers have made theirs: a worker that ran far ahead would leave
- * the end of the training to the data of the others. */
+/* An epoch's pushes add up to the gradient only when all workers have made
+ * theirs: a worker that ran far ahead would leave the end of the training to
+ * the data of the others. Under BSP none can. */
+static bool
+meets(const trainer_t *self, uint32_t epoch)
+{
+    uint32_t every = self->job->options->meet_every;
+
+    return self->job->n_workers > 1 && self->job->max_delay != 0 &&
+           every != 0 && (epoch + 1) % every == 0;
+}
+
+/* One pass over the examples. */
 static psd_status_t
 run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
 {
-    const lr_options_t *options = self->job->options;
     psd_status_t rc = PSD_OK;
 
     shuffle(self);
+    for (uint32_t i = 0; rc == PSD_OK && i <= self->ahead; i++) {
+        rc = take(self, i, err);
+        if (rc == PSD_OK && i < self->ahead) {
+            rc = pull(self, i, err);
+        }
+    }
     for (size_t i = 0; rc == PSD_OK && i < self->n_batches; i++) {
         rc = run_batch(self, epoch, i, err);
     }
-    if (rc == PSD_OK) {
-        rc = end_push(self, err);
-    }
-    if (rc != PSD_OK || options->meet_every == 0 ||
-        (epoch + 1) % options->meet_every != 0) {
+    if (rc != PSD_OK || !meets(self, epoch)) {
         return rc;
     }
-    return psd_barrier(self->job->client, options->timeout_ms, err);
+    return psd_barrier(self->job->client, self->job->options->timeout_ms, err);
 }
 
 static psd_status_t

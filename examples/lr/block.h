@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lr_block - one minibatch on its way: taken, pulled, trained, pushed
+ *
+ * What     Pulls and pushes are started and waited for later, so that a worker
+ *          can have several blocks under way: while it computes with one, the
+ *          weights of the next come in and the deltas of the last go out. Where
+ *          the rows of a block lie so close together that their keys would be
+ *          more bytes than the rows between them, it pulls the range of them.
+ * Owner    the caller; lr_block_done
+ */
+#ifndef LR_BLOCK_H
+#define LR_BLOCK_H
+
+#include "feature_set.h"
+#include "job.h"
+
+typedef struct lr_block {
+    lr_batch_t batch;
+    const uint32_t *chosen; /* n_chosen samples; borrowed */
+    size_t n_chosen;
+    float *weights; /* by place in the batch */
+    float *deltas;  /* by place */
+    psd_select_t *select;
+    psd_ticket_t pull; /* under way; 0: none */
+    psd_ticket_t push;
+    bool is_range; /* the pull is of all rows from the first to the last */
+} lr_block_t;
+
+/* PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t lr_block_init(lr_block_t *self,
+                                          const lr_features_t *features,
+                                          psd_error_t *err);
+/* Tickets must have been waited for, or the client closed. */
+void lr_block_done(lr_block_t *self);
+/* Makes it the minibatch of these samples, after its last push has ended.
+ * Errors: those of that push. */
+PSD_MUST_CHECK psd_status_t lr_block_take(lr_block_t *self,
+                                          const lr_job_t *job,
+                                          const lr_features_t *features,
+                                          const lr_samples_t *samples,
+                                          const uint32_t *chosen,
+                                          size_t n_chosen,
+                                          psd_error_t *err);
+/* Starts the pull of its weights. */
+PSD_MUST_CHECK psd_status_t lr_block_pull(lr_block_t *self,
+                                          const lr_job_t *job,
+                                          psd_error_t *err);
+/* Waits for them. */
+PSD_MUST_CHECK psd_status_t lr_block_wait(lr_block_t *self,
+                                          const lr_job_t *job,
+                                          psd_error_t *err);
+/* Starts the push of its deltas. */
+PSD_MUST_CHECK psd_status_t lr_block_push(lr_block_t *self,
+                                          const lr_job_t *job,
+                                          psd_error_t *err);
+/* Waits for the push that is under way, if one is. */
+PSD_MUST_CHECK psd_status_t lr_block_end(lr_block_t *self,
+                                         const lr_job_t *job,
+                                         psd_error_t *err);
+#endif

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What lr_reference and lr_cost have in common: the data sets with the settings
+that examples/lr/README.md recommends, and a psd to train against."""
+
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+L2 = ["--objective", "l2:1", "--updater", "adagrad"]
+FTRL = ["--updater", "ftrl"]
+# With the references: F and AUC at the optimum (L2, C = 1), the best AUC of any
+# penalty.
+SETS = {
+    "agaricus": {
+        "file": "agaricus",
+        "l2": "--alpha 0.5 --beta 5 --minibatch 50 --epochs 120",
+        "ftrl": "--alpha 0.1 --minibatch 100 --epochs 5",
+        "optimum": 98.5136, "auc": 1.0, "best": 1.0,
+    },
+    "criteo-10k": {
+        "file": "criteo",
+        "l2": "--alpha 0.2 --beta 1 --minibatch 100 --epochs 60",
+        "ftrl": "--alpha 0.05 --minibatch 100 --epochs 5",
+        "optimum": 1763.345, "auc": 0.7101, "best": 0.7458,
+    },
+    "imdb-bow": {
+        "file": "imdb",
+        "l2": "--alpha 0.2 --beta 5 --minibatch 50 --epochs 100",
+        "ftrl": "--alpha 0.05 --minibatch 200 --epochs 5",
+        "optimum": 1884.287, "auc": 0.9339, "best": 0.9472,
+    },
+}
+
+
+def unpack_set(data, name, directory):
+    """Paths of the unpacked training and test file of a set."""
+    files = []
+    for part in ("train", "test"):
+        plain = f"{SETS[name]['file']}.{part}.libsvm"
+        files.append(os.path.join(directory, plain))
+        with gzip.open(os.path.join(data, name, plain + ".gz"), "rb") as packed:
+            with open(files[-1], "wb") as target:
+                shutil.copyfileobj(packed, target)
+    return files
+
+
+class Daemon:
+    """A psd of our own on a free loopback port."""
+
+    def __init__(self, build, directory, options=()):
+        # Each opens the file for itself; it is read when something is wrong.
+        self.log = os.path.join(directory, "psd.log")
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [os.path.join(build, "daemon", "psd"), "--data-dir", directory,
+                 "--listen", "tcp://127.0.0.1:0", *options],
+                stdout=log, stderr=log)
+        self.endpoint = self.wait(os.path.join(directory, "endpoints.json"))
+
+    def wait(self, path):
+        for _ in range(300):
+            if self.process.poll() is not None:
+                break
+            try:
+                with open(path, encoding="utf-8") as file:
+                    return json.load(file)["control"]
+            except (OSError, ValueError):
+                time.sleep(0.05)
+        self.end()
+        with open(self.log, encoding="utf-8") as log:
+            sys.exit("psd did not get ready:\n" + log.read())
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(30)
