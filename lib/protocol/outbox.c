@@ -65,15 +65,29 @@ ps_outbox_reserve(ps_outbox_t *self, size_t n)
 }
 
 ps_effect_t *
-ps_outbox_add(ps_outbox_t *self, ps_effect_kind_t kind)
+ps_outbox_add_raw(ps_outbox_t *self, ps_effect_kind_t kind)
 {
     ps_effect_t *effect = NULL;
 
-    if (!ps_outbox_reserve(self, 1)) {
+    if (self->n_effects == self->capacity && !ps_outbox_reserve(self, 1)) {
         return NULL;
     }
     effect = &self->effects[self->n_effects++];
-    *effect = (ps_effect_t){.kind = kind};
+    effect->kind = kind;
+    effect->to = 0;
+    effect->owner = NULL;
+    effect->payload = NULL;
+    return effect;
+}
+
+ps_effect_t *
+ps_outbox_add(ps_outbox_t *self, ps_effect_kind_t kind)
+{
+    ps_effect_t *effect = ps_outbox_add_raw(self, kind);
+
+    if (effect != NULL) {
+        *effect = (ps_effect_t){.kind = kind};
+    }
     return effect;
 }
 
@@ -81,7 +95,9 @@ void
 ps_outbox_clear(ps_outbox_t *self)
 {
     for (size_t i = 0; i < self->n_effects; i++) {
-        ps_payload_destroy(&self->effects[i].payload);
+        if (self->effects[i].payload != NULL) {
+            ps_payload_destroy(&self->effects[i].payload);
+        }
     }
     self->n_effects = 0;
 }

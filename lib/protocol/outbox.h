@@ -76,9 +76,10 @@ typedef struct ps_record {
 typedef struct ps_effect {
     ps_effect_kind_t kind;
     uint64_t to;           /* connection, or operation */
-    ps_message_t message;  /* SEND, DONE */
+    void *owner;           /* session: of the operation (ps_op_start_t) */
     ps_payload_t *payload; /* held by the effect; may be NULL */
     union {
+        ps_message_t message; /* SEND, DONE */
         ps_record_t record;
         ps_note_t note;
     };
@@ -93,6 +94,10 @@ typedef struct ps_outbox {
 /* Appends a zeroed effect; borrowed until the next call. NULL: no memory. */
 PSD_MUST_CHECK ps_effect_t *ps_outbox_add(ps_outbox_t *self,
                                           ps_effect_kind_t kind);
+/* The same, but message, record and note hold anything: for who fills in all
+ * that the kind calls for. An effect is large, and there is one a request. */
+PSD_MUST_CHECK ps_effect_t *ps_outbox_add_raw(ps_outbox_t *self,
+                                              ps_effect_kind_t kind);
 /* Makes sure that the next n ps_outbox_add succeed. false: no memory. */
 PSD_MUST_CHECK bool ps_outbox_reserve(ps_outbox_t *self, size_t n);
 /* Drops all effects and what they hold; keeps the array for the next turn. */
