@@ -6,34 +6,35 @@
 #include "base/alloc.h"
 #include "protocol/shard_state.h"
 
-/* An answer to the newest connection of the client; NULL when it has none now
- * (it will ask again) or there is no memory. */
-static ps_message_t *
-answer(ps_shard_t *self, uint64_t session, ps_kind_t kind)
+/* An answer to the newest connection of the client, only its head set; NULL
+ * when it has none now (it will ask again) or there is no memory. */
+static ps_effect_t *
+answer(ps_shard_t *self, const ps_request_t *request, ps_kind_t kind)
 {
-    const ps_peer_t *peer = ps_peers_of(&self->peers, session);
     ps_effect_t *effect = NULL;
 
-    if (peer == NULL || peer->conn == PS_PEER_NO_CONN) {
+    if (request->peer->conn == PS_PEER_NO_CONN) {
         return NULL;
     }
-    effect = ps_outbox_add(self->outbox, PS_EFFECT_SEND);
+    effect = ps_outbox_add_raw(self->outbox, PS_EFFECT_SEND);
     if (effect == NULL) {
         return NULL;
     }
-    effect->to = peer->conn;
+    effect->to = request->peer->conn;
     effect->message.kind = kind;
-    return &effect->message;
+    effect->message.flags = 0;
+    return effect;
 }
 
-#define FILL_ADDRESS(to, from)               \
-    do {                                     \
-        (to)->request = (from)->request;     \
-        (to)->table = (from)->table;         \
-        (to)->partition = (from)->partition; \
-        (to)->epoch = (from)->epoch;         \
-        (to)->seq = (from)->seq;             \
-    } while (0)
+#define ADDRESS_OF(from)                                \
+    .request = (from)->request, .table = (from)->table, \
+    .partition = (from)->partition, .epoch = (from)->epoch, .seq = (from)->seq
+
+static void
+set_text(char (*to)[PS_TEXT_MAX + 1], const char *text)
+{
+    (void)snprintf(*to, sizeof *to, "%.*s", PS_TEXT_MAX, text);
+}
 
 void
 ps_answer_refused(ps_shard_t *self,
@@ -42,36 +43,36 @@ ps_answer_refused(ps_shard_t *self,
                   uint64_t detail,
                   const char *text)
 {
-    ps_message_t *message = NULL;
+    ps_effect_t *effect = NULL;
+    ps_msg_refused_t *refused = NULL;
 
     self->refused++;
-    ps_note_trace(
+    PS_NOTE_TRACE(
         self,
-        &(ps_note_t){.kind = status == PSD_GAP ? PS_NOTE_GAP : PS_NOTE_REFUSED,
-                     .table = request->table,
-                     .partition = request->partition,
-                     .a = request->session,
-                     .b = request->seq,
-                     .c = status == PSD_GAP ? detail : (uint64_t)status});
-    message = answer(self, request->session, PS_KIND_REFUSED);
-    if (message == NULL) {
+        (&(ps_note_t){.kind = status == PSD_GAP ? PS_NOTE_GAP : PS_NOTE_REFUSED,
+                      .table = request->table,
+                      .partition = request->partition,
+                      .a = request->session,
+                      .b = request->seq,
+                      .c = status == PSD_GAP ? detail : (uint64_t)status}));
+    effect = answer(self, request, PS_KIND_REFUSED);
+    if (effect == NULL) {
         return;
     }
-    FILL_ADDRESS(&message->refused, request);
-    message->refused.status = (uint16_t)status;
-    message->refused.detail = detail;
-    (void)snprintf(message->refused.text, sizeof message->refused.text, "%.*s",
-                   PS_TEXT_MAX, text);
+    refused = &effect->message.refused;
+    *refused = (ps_msg_refused_t){ADDRESS_OF(request),
+                                  .status = (uint16_t)status, .detail = detail};
+    set_text(&refused->text, text);
 }
 
 void
 ps_answer_ack(ps_shard_t *self, const ps_request_t *request)
 {
-    ps_message_t *message = answer(self, request->session, PS_KIND_ACK);
+    ps_effect_t *effect = answer(self, request, PS_KIND_ACK);
 
-    if (message != NULL) {
-        FILL_ADDRESS(&message->ack, request);
-        message->ack.level = PS_ACK_MEMORY;
+    if (effect != NULL) {
+        effect->message.ack =
+            (ps_msg_ack_t){ADDRESS_OF(request), .level = PS_ACK_MEMORY};
     }
 }
 
@@ -80,12 +81,11 @@ ps_answer_parked(ps_shard_t *self,
                  const ps_request_t *request,
                  const char *text)
 {
-    ps_message_t *message = answer(self, request->session, PS_KIND_PARKED);
+    ps_effect_t *effect = answer(self, request, PS_KIND_PARKED);
 
-    if (message != NULL) {
-        FILL_ADDRESS(&message->parked, request);
-        (void)snprintf(message->parked.text, sizeof message->parked.text,
-                       "%.*s", PS_TEXT_MAX, text);
+    if (effect != NULL) {
+        effect->message.parked = (ps_msg_parked_t){ADDRESS_OF(request)};
+        set_text(&effect->message.parked.text, text);
     }
 }
 
@@ -98,7 +98,7 @@ ps_answer_values(ps_shard_t *self,
     ps_slice_t want = request->slice;
     ps_slice_t got = {0};
     uint64_t n_done = 0;
-    ps_message_t *message = NULL;
+    ps_effect_t *effect = NULL;
     psd_status_t rc;
 
     want.n_values = 0;
@@ -112,17 +112,16 @@ ps_answer_values(ps_shard_t *self,
         ps_answer_refused(self, request, rc, 0, psd_status_text(rc));
         return 0;
     }
-    message = answer(self, request->session, PS_KIND_VALUES);
-    if (message == NULL) {
+    effect = answer(self, request, PS_KIND_VALUES);
+    if (effect == NULL) {
         return got.n_rows;
     }
-    FILL_ADDRESS(&message->values, request);
-    message->values.level =
-        request->kind == PS_KIND_PUSH ? PS_ACK_MEMORY : PS_ACK_DEFAULT;
-    message->values.n_done = n_done;
-    ps_message_set_slice(message, &got);
-    /* `answer` appended it last */
-    self->outbox->effects[self->outbox->n_effects - 1].payload = payload;
+    effect->message.values = (ps_msg_values_t){
+        ADDRESS_OF(request),
+        .level = request->kind == PS_KIND_PUSH ? PS_ACK_MEMORY : PS_ACK_DEFAULT,
+        .n_done = n_done};
+    ps_message_set_slice(&effect->message, &got);
+    effect->payload = payload;
     payload = NULL;
     return got.n_rows;
 }
@@ -134,7 +133,7 @@ ps_answer_moved(ps_shard_t *self,
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
-    ps_message_t *message = NULL;
+    ps_effect_t *effect = NULL;
 
     for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
         if (!ps_route_encode(&table->routes[i], &bytes)) {
@@ -143,14 +142,13 @@ ps_answer_moved(ps_shard_t *self,
     }
     payload = ps_payload_copy((ps_bytes_t){bytes.data, bytes.size},
                               (ps_bytes_t){0}, (ps_bytes_t){0});
-    message =
-        payload == NULL ? NULL : answer(self, request->session, PS_KIND_MOVED);
-    if (message == NULL) {
+    effect = payload == NULL ? NULL : answer(self, request, PS_KIND_MOVED);
+    if (effect == NULL) {
         return;
     }
-    FILL_ADDRESS(&message->moved, request);
-    message->moved.n_routes = table->spec.n_partitions;
-    self->outbox->effects[self->outbox->n_effects - 1].payload = payload;
+    effect->message.moved = (ps_msg_moved_t){
+        ADDRESS_OF(request), .n_routes = table->spec.n_partitions};
+    effect->payload = payload;
     payload = NULL;
 }
 
@@ -167,9 +165,7 @@ ps_answer_refused_conn(ps_shard_t *self,
         effect->to = conn;
         effect->message.kind = PS_KIND_REFUSED;
         effect->message.refused.status = (uint16_t)status;
-        (void)snprintf(effect->message.refused.text,
-                       sizeof effect->message.refused.text, "%.*s", PS_TEXT_MAX,
-                       text);
+        set_text(&effect->message.refused.text, text);
     }
 }
 
@@ -204,19 +200,12 @@ ps_note(ps_shard_t *self, const ps_note_t *note)
 }
 
 void
-ps_note_trace(ps_shard_t *self, const ps_note_t *note)
-{
-    if (self->args.trace) {
-        ps_note(self, note);
-    }
-}
-
-void
 ps_note_record(ps_shard_t *self,
                const ps_record_t *record,
                ps_payload_t *payload)
 {
-    ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_RECORD);
+    ps_effect_t *effect =
+        self->args.log ? ps_outbox_add(self->outbox, PS_EFFECT_RECORD) : NULL;
 
     if (effect != NULL) {
         effect->record = *record;

@@ -215,7 +215,7 @@ ps_partition_job(ps_shard_t *shard,
                                   .seq = job->version},
                    NULL);
     if (!ps_partition_close_clocks(shard, self, place)) {
-        self->deadline_ms = shard->now_ms;
+        ps_shard_wake(shard, self, shard->now_ms);
     }
     return PSD_OK;
 }
@@ -234,6 +234,26 @@ ps_partition_forget_job(ps_partition_t *self, uint32_t job)
     }
 }
 
+/* A pushpull's values, as they are now. */
+static void
+answer_values_again(ps_shard_t *shard,
+                    ps_partition_t *self,
+                    const ps_request_t *request)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = NULL;
+    psd_status_t rc = ps_store_check_pull(self->store, &request->slice,
+                                          request->payload, NULL);
+
+    if (rc == PSD_OK) {
+        (void)ps_answer_values(shard, self, request);
+        return;
+    }
+    why = psd_error_new();
+    rc = ps_store_check_pull(self->store, &request->slice, request->payload,
+                             why);
+    ps_answer_refused(shard, request, rc, 0, psd_error_text(why));
+}
+
 /* The seq has its end already: the same answer again. */
 static void
 answer_again(ps_shard_t *shard,
@@ -243,11 +263,11 @@ answer_again(ps_shard_t *shard,
 {
     const ps_refusal_t *refusal = ps_window_refusal(window, request->seq);
 
-    ps_note_trace(shard, &(ps_note_t){.kind = PS_NOTE_DUPLICATE,
-                                      .table = self->table,
-                                      .partition = self->number,
-                                      .a = request->session,
-                                      .b = request->seq});
+    PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = PS_NOTE_DUPLICATE,
+                                       .table = self->table,
+                                       .partition = self->number,
+                                       .a = request->session,
+                                       .b = request->seq}));
     if (refusal != NULL) {
         ps_answer_refused(shard, request, refusal->status, 0,
                           refusal->text == NULL
@@ -258,10 +278,7 @@ answer_again(ps_shard_t *shard,
                           "asked too late; whether it was applied is not "
                           "known any more");
     } else if (request->kind == PS_KIND_PUSH && request->pull) {
-        if (ps_store_check_pull(self->store, &request->slice, request->payload,
-                                NULL) == PSD_OK) {
-            (void)ps_answer_values(shard, self, request);
-        }
+        answer_values_again(shard, self, request);
     } else {
         ps_answer_ack(shard, request);
     }
@@ -299,6 +316,8 @@ admit(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
             ps_partition_is_ready(shard, self, request)) {
             if (!ps_partition_take(shard, self, window, request)) {
                 ps_answer_refused(shard, request, PSD_NOMEM, 0, "no memory");
+            } else {
+                ps_partition_follow(shard, self, request);
             }
         } else if (ps_partition_hold(shard, self, request)) {
             ps_window_hold(window);
@@ -323,10 +342,9 @@ probe(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
         answer_again(shard, self, window, request);
         break;
     case PS_ADMIT_QUEUED:
-        for (const ps_held_t *held = self->held.first; held != NULL;
-             held = held->next) {
-            if (held->is.session == request->session &&
-                held->is.seq == request->seq) {
+        for (const ps_held_t *held = ps_held_of(&self->held, request->session);
+             held != NULL; held = held->next_own) {
+            if (held->is.seq == request->seq) {
                 ps_partition_reason(self, &held->is, text, sizeof text);
                 ps_answer_parked(shard, request, text);
                 break;
@@ -348,12 +366,13 @@ pull(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
         ps_partition_serve(shard, self, request);
         return;
     }
-    for (const ps_held_t *held = self->held.first; held != NULL;
-         held = held->next) {
+    for (ps_held_t *held = ps_held_of(&self->held, request->session);
+         held != NULL; held = held->next_own) {
         if (held->is.kind == PS_KIND_PULL &&
-            held->is.session == request->session &&
             held->is.request == request->request) {
-            return; /* asked again while it waits */
+            held->is.conn = request->conn; /* asked again while it waits */
+            held->is.room = request->room;
+            return;
         }
     }
     (void)ps_partition_hold(shard, self, request);
@@ -370,6 +389,5 @@ ps_partition_request(ps_shard_t *shard,
         probe(shard, self, request);
     } else {
         admit(shard, self, request);
-        ps_partition_advance(shard, self);
     }
 }

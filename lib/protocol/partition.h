@@ -71,6 +71,9 @@ void ps_partition_forget_job(ps_partition_t *self, uint32_t job);
 void ps_partition_advance(ps_shard_t *shard, ps_partition_t *self);
 /* Tells held requests whose time has come. */
 void ps_partition_tick(ps_shard_t *shard, ps_partition_t *self);
+/* The connection is gone: answers to what is held are not written to rooms of
+ * it. */
+void ps_partition_forget_rooms(ps_partition_t *self, uint64_t conn);
 /* The gate of a job, or NULL. */
 ps_gate_t *ps_partition_gate(const ps_partition_t *self, uint32_t job);
 /* What a held request waits for, in words. */

@@ -14,7 +14,7 @@ count_held(ps_shard_t *shard,
            const ps_request_t *request,
            bool more)
 {
-    ps_peer_t *peer = ps_peers_of(&shard->peers, request->session);
+    ps_peer_t *peer = request->peer;
     uint64_t bytes = ps_payload_size(request->payload);
 
     if (more) {
@@ -26,11 +26,9 @@ count_held(ps_shard_t *shard,
         shard->n_held--;
         shard->held_bytes -= bytes;
     }
-    if (peer != NULL) {
-        peer->n_held = more ? peer->n_held + 1 : peer->n_held - 1;
-        peer->held_bytes =
-            more ? peer->held_bytes + bytes : peer->held_bytes - bytes;
-    }
+    peer->n_held = more ? peer->n_held + 1 : peer->n_held - 1;
+    peer->held_bytes =
+        more ? peer->held_bytes + bytes : peer->held_bytes - bytes;
 }
 
 static void
@@ -45,26 +43,23 @@ note_held(ps_shard_t *shard,
     if (gate != NULL) {
         (void)ps_gate_slowest(gate, request->clock, &slowest, &finished);
     }
-    ps_note_trace(shard, &(ps_note_t){.kind = PS_NOTE_HELD,
-                                      .table = self->table,
-                                      .partition = self->number,
-                                      .a = request->session,
-                                      .b = request->worker,
-                                      .c = request->clock,
-                                      .d = slowest,
-                                      .e = finished});
+    PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = PS_NOTE_HELD,
+                                       .table = self->table,
+                                       .partition = self->number,
+                                       .a = request->session,
+                                       .b = request->worker,
+                                       .c = request->clock,
+                                       .d = slowest,
+                                       .e = finished}));
 }
 
 /* What stands against one more held request, or NULL. */
 static const char *
 too_much(const ps_shard_t *shard, const ps_request_t *request)
 {
-    const ps_peer_t *peer = ps_peers_of(&shard->peers, request->session);
+    const ps_peer_t *peer = request->peer;
     uint64_t bytes = ps_payload_size(request->payload);
 
-    if (peer == NULL) {
-        return "no session"; /* cannot be: it asked just now */
-    }
     if (peer->n_held >= shard->args.credit_requests) {
         return "more requests in flight than credit_requests grants";
     }
@@ -97,9 +92,7 @@ ps_partition_hold(ps_shard_t *shard,
         return false;
     }
     count_held(shard, self, request, true);
-    if (held->tell_ms < self->deadline_ms) {
-        self->deadline_ms = held->tell_ms;
-    }
+    ps_shard_wake(shard, self, held->tell_ms);
     note_held(shard, self, request);
     return true;
 }
@@ -131,7 +124,7 @@ let_through(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
         return false;
     }
     if (!ps_partition_take(shard, self, window, &held->is)) {
-        self->deadline_ms = shard->now_ms + RETRY_MS;
+        ps_shard_wake(shard, self, shard->now_ms + RETRY_MS);
         return false;
     }
     release(shard, self, held);
@@ -150,6 +143,37 @@ ps_partition_advance(ps_shard_t *shard, ps_partition_t *self)
         for (ps_held_t *held = self->held.first; held != NULL; held = next) {
             next = held->next;
             moved = let_through(shard, self, held) || moved;
+        }
+    }
+}
+
+void
+ps_partition_follow(ps_shard_t *shard,
+                    ps_partition_t *self,
+                    const ps_request_t *request)
+{
+    bool moved = self->n_held > 0;
+
+    if (moved && request->kind == PS_KIND_MARK) {
+        ps_partition_advance(shard, self);
+        return;
+    }
+    while (moved) {
+        ps_held_t *next = NULL;
+
+        moved = false;
+        for (ps_held_t *held = ps_held_of(&self->held, request->session);
+             held != NULL; held = next) {
+            bool is_mark = held->is.kind == PS_KIND_MARK;
+
+            next = held->next_own;
+            if (let_through(shard, self, held)) {
+                moved = true;
+                if (is_mark) {
+                    ps_partition_advance(shard, self);
+                    return;
+                }
+            }
         }
     }
 }
@@ -218,7 +242,7 @@ ps_partition_tick(ps_shard_t *shard, ps_partition_t *self)
     self->deadline_ms = UINT64_MAX;
     for (size_t i = 0; i < self->n_jobs; i++) {
         if (!ps_partition_close_clocks(shard, self, &self->jobs[i])) {
-            self->deadline_ms = shard->now_ms + RETRY_MS;
+            ps_shard_wake(shard, self, shard->now_ms + RETRY_MS);
         }
     }
     ps_partition_advance(shard, self);
@@ -232,6 +256,16 @@ ps_partition_tick(ps_shard_t *shard, ps_partition_t *self)
          held = held->next) {
         if (held->tell_ms < self->deadline_ms) {
             self->deadline_ms = held->tell_ms;
+        }
+    }
+}
+
+void
+ps_partition_forget_rooms(ps_partition_t *self, uint64_t conn)
+{
+    for (ps_held_t *held = self->held.first; held != NULL; held = held->next) {
+        if (held->is.conn == conn) {
+            held->is.room = (ps_room_t){NULL, 0};
         }
     }
 }

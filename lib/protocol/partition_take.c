@@ -90,22 +90,31 @@ check_worker(ps_shard_t *shard,
                          request->member, err);
 }
 
-static ps_record_t
-record_of(const ps_partition_t *self,
-          const ps_request_t *request,
-          ps_record_kind_t kind)
+/* The record of what became of the request; its lsn is the partition's. */
+static void
+record(ps_shard_t *shard,
+       const ps_partition_t *self,
+       const ps_request_t *request,
+       ps_record_kind_t kind,
+       psd_status_t status)
 {
-    return (ps_record_t){.kind = kind,
-                         .table = self->table,
-                         .partition = self->number,
-                         .lsn = self->lsn,
-                         .session = request->session,
-                         .seq = request->seq,
-                         .job = request->job,
-                         .worker = request->worker,
-                         .member = request->member,
-                         .clock = request->clock,
-                         .slice = request->slice};
+    if (!shard->args.log) {
+        return;
+    }
+    ps_note_record(shard,
+                   &(ps_record_t){.kind = kind,
+                                  .table = self->table,
+                                  .partition = self->number,
+                                  .lsn = self->lsn,
+                                  .session = request->session,
+                                  .seq = request->seq,
+                                  .status = status,
+                                  .job = request->job,
+                                  .worker = request->worker,
+                                  .member = request->member,
+                                  .clock = request->clock,
+                                  .slice = request->slice},
+                   kind == PS_RECORD_PUSH ? request->payload : NULL);
 }
 
 /* A clock that is open keeps its pushes; one that would keep too much is
@@ -184,15 +193,12 @@ refuse(ps_shard_t *shard,
 {
     PSD_AUTO(psd_error_destroy)
     psd_error_t *why = words_of(shard, self, request);
-    ps_record_t record;
 
     if (why == NULL || !ps_window_reserve(window)) {
         return false;
     }
     self->lsn++;
-    record = record_of(self, request, PS_RECORD_REFUSAL);
-    record.status = status;
-    ps_note_record(shard, &record, NULL);
+    record(shard, self, request, PS_RECORD_REFUSAL, status);
     ps_window_refuse(window, request->seq, status, psd_error_text(why),
                      shard->args.credit_requests);
     ps_answer_refused(shard, request, status, 0, psd_error_text(why));
@@ -205,14 +211,14 @@ note_push(ps_shard_t *shard,
           const ps_request_t *request,
           ps_note_kind_t kind)
 {
-    ps_note_trace(shard, &(ps_note_t){.kind = kind,
-                                      .table = self->table,
-                                      .partition = self->number,
-                                      .a = request->session,
-                                      .b = request->seq,
-                                      .c = self->lsn,
-                                      .d = request->worker,
-                                      .e = request->clock});
+    PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = kind,
+                                       .table = self->table,
+                                       .partition = self->number,
+                                       .a = request->session,
+                                       .b = request->seq,
+                                       .c = self->lsn,
+                                       .d = request->worker,
+                                       .e = request->clock}));
 }
 
 /* Into the log, to be applied when the clock closes. */
@@ -265,13 +271,11 @@ take_push(ps_shard_t *shard,
     bool bsp = place != NULL && ps_gate_is_bsp(place->gate);
     bool done = bsp ? log_push(shard, self, place, request)
                     : apply_push(shard, self, request);
-    ps_record_t record;
 
     if (!done) {
         return false;
     }
-    record = record_of(self, request, PS_RECORD_PUSH);
-    ps_note_record(shard, &record, request->payload);
+    record(shard, self, request, PS_RECORD_PUSH, PSD_OK);
     ps_window_finish(window, request->seq);
     self->pushes++;
     self->rows_pushed += request->slice.n_rows;
@@ -291,23 +295,20 @@ take_mark(ps_shard_t *shard,
           ps_window_t *window,
           const ps_request_t *request)
 {
-    ps_record_t record;
-
     self->lsn++;
-    record = record_of(self, request, PS_RECORD_MARK);
-    ps_note_record(shard, &record, NULL);
-    ps_note_trace(shard, &(ps_note_t){.kind = PS_NOTE_MARKED,
-                                      .table = self->table,
-                                      .partition = self->number,
-                                      .a = request->job,
-                                      .b = request->worker,
-                                      .c = request->member,
-                                      .d = request->clock});
+    record(shard, self, request, PS_RECORD_MARK, PSD_OK);
+    PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = PS_NOTE_MARKED,
+                                       .table = self->table,
+                                       .partition = self->number,
+                                       .a = request->job,
+                                       .b = request->worker,
+                                       .c = request->member,
+                                       .d = request->clock}));
     ps_window_finish(window, request->seq);
     ps_answer_ack(shard, request);
     ps_gate_mark(place->gate, request->worker, request->member, request->clock);
     if (!ps_partition_close_clocks(shard, self, place)) {
-        self->deadline_ms = shard->now_ms; /* go on with the next tick */
+        ps_shard_wake(shard, self, shard->now_ms); /* go on with a tick */
     }
     return true;
 }
@@ -355,13 +356,13 @@ ps_partition_serve(ps_shard_t *shard,
     n_rows = ps_answer_values(shard, self, request);
     self->pulls++;
     self->rows_pulled += n_rows;
-    ps_note_trace(shard, &(ps_note_t){.kind = PS_NOTE_SERVED,
-                                      .table = self->table,
-                                      .partition = self->number,
-                                      .a = request->session,
-                                      .b = request->worker,
-                                      .c = request->clock,
-                                      .d = n_rows});
+    PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = PS_NOTE_SERVED,
+                                       .table = self->table,
+                                       .partition = self->number,
+                                       .a = request->session,
+                                       .b = request->worker,
+                                       .c = request->clock,
+                                       .d = n_rows}));
 }
 
 bool
@@ -395,12 +396,12 @@ ps_partition_close_clocks(ps_shard_t *shard,
         return false;
     }
     if (place->applied < closed || n > 0) {
-        ps_note_trace(shard, &(ps_note_t){.kind = PS_NOTE_CLOSED,
-                                          .table = self->table,
-                                          .partition = self->number,
-                                          .a = ps_gate_job(place->gate),
-                                          .b = closed,
-                                          .c = n});
+        PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = PS_NOTE_CLOSED,
+                                           .table = self->table,
+                                           .partition = self->number,
+                                           .a = ps_gate_job(place->gate),
+                                           .b = closed,
+                                           .c = n}));
     }
     place->applied = closed;
     return true;

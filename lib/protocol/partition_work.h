@@ -47,6 +47,11 @@ PSD_MUST_CHECK bool ps_partition_close_clocks(ps_shard_t *shard,
 bool ps_partition_hold(ps_shard_t *shard,
                        ps_partition_t *self,
                        const ps_request_t *request);
+/* A PUSH or MARK was taken: takes what waited behind it. Nothing else can go on
+ * by it, so nobody else is looked at. */
+void ps_partition_follow(ps_shard_t *shard,
+                         ps_partition_t *self,
+                         const ps_request_t *request);
 /* The partition is about to go: held requests are answered, without using up
  * their seq: MOVED when `moved` is the table with its new map, else NO_TABLE.
  */

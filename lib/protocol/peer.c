@@ -2,6 +2,7 @@
 /* Connections and sessions, found either way. */
 #include "protocol/peer.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "base/alloc.h"
@@ -9,6 +10,9 @@
 static void
 drop_peer(ps_peers_t *self, ps_peer_t *peer)
 {
+    if (self->latest == peer) {
+        self->latest = NULL;
+    }
     if (peer->conn != PS_PEER_NO_CONN) {
         (void)ps_map_remove(&self->by_conn, peer->conn);
     }
@@ -31,9 +35,15 @@ ps_peers_done(ps_peers_t *self)
 }
 
 ps_peer_t *
-ps_peers_at(const ps_peers_t *self, uint64_t conn)
+ps_peers_at(ps_peers_t *self, uint64_t conn)
 {
-    return ps_map_get(&self->by_conn, conn);
+    if (conn == PS_PEER_NO_CONN) {
+        return NULL;
+    }
+    if (self->latest == NULL || self->latest->conn != conn) {
+        self->latest = ps_map_get(&self->by_conn, conn);
+    }
+    return self->latest;
 }
 
 ps_peer_t *
@@ -120,6 +130,7 @@ ps_peers_hello(ps_peers_t *self,
             return rc;
         }
     }
+    assert(peer != NULL);
     other = ps_peers_at(self, conn);
     if (other != peer) {
         if (!ps_map_put(&self->by_conn, conn, peer)) {

@@ -27,11 +27,12 @@ typedef struct ps_peer {
 typedef struct ps_peers {
     ps_map_t by_conn;    /* conn -> ps_peer_t, borrowed */
     ps_map_t by_session; /* session -> ps_peer_t, owned */
+    ps_peer_t *latest;   /* the one that ps_peers_at found last, or NULL */
 } ps_peers_t;
 
 void ps_peers_done(ps_peers_t *self);
 /* NULL when the connection has not said HELLO. */
-ps_peer_t *ps_peers_at(const ps_peers_t *self, uint64_t conn);
+ps_peer_t *ps_peers_at(ps_peers_t *self, uint64_t conn);
 ps_peer_t *ps_peers_of(const ps_peers_t *self, uint64_t session);
 /* A HELLO: makes the peer or gives it a new connection. When there are `max`
  * already, the one idle longest without held requests goes. Errors: PSD_DENIED

@@ -2,6 +2,8 @@
 /* One shape for all requests, and the list of those that wait. */
 #include "protocol/request.h"
 
+#include <assert.h>
+
 #include "base/alloc.h"
 
 #define READ_ADDRESS(from)                 \
@@ -23,13 +25,9 @@
     } while (0)
 
 void
-ps_request_read(const ps_message_t *message,
-                ps_payload_t *payload,
-                uint64_t session,
-                ps_request_t *ret)
+ps_request_read(const ps_message_t *message, ps_request_t *ret)
 {
-    *ret = (ps_request_t){
-        .kind = message->kind, .payload = payload, .session = session};
+    *ret = (ps_request_t){.kind = message->kind};
     if (message->kind == PS_KIND_PUSH) {
         READ_ADDRESS(message->push);
         READ_WORKER(message->push);
@@ -52,6 +50,45 @@ ps_request_read(const ps_message_t *message,
     }
 }
 
+/* Puts it behind the others of its session. false: no memory. */
+static bool
+append_own(ps_held_list_t *self, ps_held_t *held)
+{
+    ps_held_t *first = ps_held_of(self, held->is.session);
+
+    if (first == NULL) {
+        held->previous_own = held;
+        return ps_map_put(&self->own, held->is.session, held);
+    }
+    held->previous_own = first->previous_own;
+    first->previous_own->next_own = held;
+    first->previous_own = held;
+    return true;
+}
+
+static void
+remove_own(ps_held_list_t *self, ps_held_t *held)
+{
+    ps_held_t *first = ps_held_of(self, held->is.session);
+
+    if (held->next_own != NULL) {
+        held->next_own->previous_own = held->previous_own;
+    } else if (held != first) {
+        first->previous_own = held->previous_own;
+    }
+    if (held != first) {
+        held->previous_own->next_own = held->next_own;
+    } else if (held->next_own == NULL) {
+        (void)ps_map_remove(&self->own, held->is.session);
+    } else {
+        /* the key is there: replacing its value takes no memory */
+        bool put = ps_map_put(&self->own, held->is.session, held->next_own);
+
+        assert(put);
+        (void)put;
+    }
+}
+
 ps_held_t *
 ps_held_append(ps_held_list_t *self,
                const ps_request_t *request,
@@ -63,6 +100,10 @@ ps_held_append(ps_held_list_t *self,
         return NULL;
     }
     held->is = *request;
+    if (!append_own(self, held)) {
+        ps_free(held);
+        return NULL;
+    }
     if (request->payload != NULL) {
         held->is.payload = ps_payload_keep(request->payload);
     }
@@ -79,11 +120,18 @@ ps_held_append(ps_held_list_t *self,
     return held;
 }
 
+ps_held_t *
+ps_held_of(const ps_held_list_t *self, uint64_t session)
+{
+    return ps_map_get(&self->own, session);
+}
+
 void
 ps_held_remove(ps_held_list_t *self, ps_held_t **held_p)
 {
     ps_held_t *held = *held_p;
 
+    remove_own(self, held);
     if (held->previous == NULL) {
         self->first = held->next;
     } else {
@@ -107,4 +155,5 @@ ps_held_clear(ps_held_list_t *self)
 
         ps_held_remove(self, &held);
     }
+    ps_map_done(&self->own);
 }

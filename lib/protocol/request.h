@@ -4,11 +4,14 @@
  *
  * What     The four kinds share most of their fields; this is all of them in
  *          one shape, with who asked. A request that must wait becomes a
- *          ps_held, which lives in its partition's list in order of arrival.
+ *          ps_held, which lives in its partition's list in order of arrival,
+ *          and among those of its session in the same order.
  */
 #ifndef PS_PROTOCOL_REQUEST_H
 #define PS_PROTOCOL_REQUEST_H
 
+#include "base/map.h"
+#include "protocol/peer.h"
 #include "wire/message.h"
 
 typedef struct ps_request {
@@ -30,13 +33,14 @@ typedef struct ps_request {
     ps_slice_t slice;
     ps_payload_t *payload; /* borrowed; held when in a ps_held */
     uint64_t session;      /* of the client */
+    ps_peer_t *peer; /* the client; borrowed: it stays while it has held ones */
+    uint64_t conn;   /* that the request came on */
+    ps_room_t room;  /* of the answer's values; borrowed until conn is gone */
 } ps_request_t;
 
-/* Reads message, which is of one of the four kinds. */
-void ps_request_read(const ps_message_t *message,
-                     ps_payload_t *payload,
-                     uint64_t session,
-                     ps_request_t *ret_request);
+/* Reads message, which is of one of the four kinds; everything else of the
+ * request is empty. */
+void ps_request_read(const ps_message_t *message, ps_request_t *ret_request);
 
 typedef struct ps_held {
     ps_request_t is; /* holds the payload */
@@ -44,18 +48,25 @@ typedef struct ps_held {
     uint64_t tell_ms; /* when to say that it waits; UINT64_MAX never */
     struct ps_held *previous;
     struct ps_held *next;
+    struct ps_held *previous_own; /* of the session; the first one's is the
+                                     last */
+    struct ps_held *next_own;     /* of the session; NULL: none */
 } ps_held_t;
 
 typedef struct ps_held_list {
     ps_held_t *first; /* owned, in order of arrival */
     ps_held_t *last;
+    ps_map_t own; /* session -> its first ps_held_t, borrowed */
 } ps_held_list_t;
 
 /* NULL when there is no memory. */
 ps_held_t *ps_held_append(ps_held_list_t *self,
                           const ps_request_t *request,
                           uint64_t now_ms);
+/* The first of a session's, in order of arrival; NULL: none. */
+ps_held_t *ps_held_of(const ps_held_list_t *self, uint64_t session);
 /* Takes it out and frees it. */
 void ps_held_remove(ps_held_list_t *self, ps_held_t **held_p);
+/* Frees all, and the list's own memory. */
 void ps_held_clear(ps_held_list_t *self);
 #endif

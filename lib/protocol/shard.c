@@ -20,6 +20,7 @@ ps_shard_new(const ps_shard_args_t *args,
         return psd_error_set(err, PSD_NOMEM, "no memory for a shard");
     }
     self->args = *args;
+    self->deadline_ms = UINT64_MAX;
     *ret_shard = self;
     return PSD_OK;
 }
@@ -109,9 +110,9 @@ step_hello(ps_shard_t *self, uint64_t conn, const ps_msg_hello_t *hello)
         return PSD_OK;
     }
     ps_answer_welcome(self, conn);
-    ps_note_trace(
+    PS_NOTE_TRACE(
         self,
-        &(ps_note_t){.kind = PS_NOTE_HELLO, .a = hello->session, .b = conn});
+        (&(ps_note_t){.kind = PS_NOTE_HELLO, .a = hello->session, .b = conn}));
     return PSD_OK;
 }
 
@@ -162,6 +163,33 @@ is_plain(const ps_message_t *message)
 }
 
 static psd_status_t
+visit_forget_rooms(ps_shard_t *self,
+                   ps_partition_t *partition,
+                   const void *arg,
+                   psd_error_t *err)
+{
+    const uint64_t *conn = arg;
+
+    (void)self;
+    (void)err;
+    ps_partition_forget_rooms(partition, *conn);
+    return PSD_OK;
+}
+
+/* Behind this step the memory of its rooms may not be there any more. */
+static void
+step_gone(ps_shard_t *self, uint64_t conn)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (self->n_held > 0) {
+        rc = ps_shard_visit(self, visit_forget_rooms, &conn, NULL);
+    }
+    (void)rc; /* forgetting does not fail */
+    ps_peers_gone(&self->peers, conn);
+}
+
+static psd_status_t
 step_message(ps_shard_t *self, const ps_event_t *event)
 {
     ps_peer_t *peer = ps_peers_at(&self->peers, event->conn);
@@ -171,7 +199,7 @@ step_message(ps_shard_t *self, const ps_event_t *event)
         return step_hello(self, event->conn, &event->message->hello);
     }
     if (event->message->kind == PS_KIND_BYE) {
-        ps_peers_gone(&self->peers, event->conn);
+        step_gone(self, event->conn);
         return PSD_OK;
     }
     if (!is_request(event->message->kind)) {
@@ -193,7 +221,12 @@ step_message(ps_shard_t *self, const ps_event_t *event)
         return PSD_OK;
     }
     peer->used_ms = self->now_ms;
-    ps_request_read(event->message, event->payload, peer->session, &request);
+    ps_request_read(event->message, &request);
+    request.payload = event->payload;
+    request.session = peer->session;
+    request.peer = peer;
+    request.conn = event->conn;
+    request.room = event->room;
     step_request(self, &request);
     return PSD_OK;
 }
@@ -236,7 +269,18 @@ visit_tick(ps_shard_t *self,
     (void)arg;
     (void)err;
     ps_partition_tick(self, partition);
+    ps_shard_wake(self, partition, partition->deadline_ms);
     return PSD_OK;
+}
+
+static psd_status_t
+step_tick(ps_shard_t *self, psd_error_t *err)
+{
+    if (self->deadline_ms > self->now_ms) {
+        return PSD_OK;
+    }
+    self->deadline_ms = UINT64_MAX;
+    return ps_shard_visit(self, visit_tick, NULL, err);
 }
 
 psd_status_t
@@ -254,7 +298,7 @@ ps_shard_step(ps_shard_t *self,
         rc = step_message(self, event);
         break;
     case PS_EVENT_TICK:
-        rc = ps_shard_visit(self, visit_tick, NULL, err);
+        rc = step_tick(self, err);
         break;
     case PS_EVENT_TABLE:
         rc = ps_shard_step_table(self, event, err);
@@ -266,7 +310,7 @@ ps_shard_step(ps_shard_t *self,
         rc = ps_shard_step_job(self, event->job, err);
         break;
     case PS_EVENT_GONE:
-        ps_peers_gone(&self->peers, event->conn);
+        step_gone(self, event->conn);
         break;
     default:
         break;
@@ -278,20 +322,5 @@ ps_shard_step(ps_shard_t *self,
 uint64_t
 ps_shard_deadline(const ps_shard_t *self)
 {
-    uint64_t deadline_ms = UINT64_MAX;
-    size_t at = 0;
-    uint64_t id = 0;
-    void *value = NULL;
-
-    while (ps_map_next(&self->tables, &at, &id, &value)) {
-        const ps_shard_table_t *table = value;
-
-        for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
-            if (table->partitions[i] != NULL &&
-                table->partitions[i]->deadline_ms < deadline_ms) {
-                deadline_ms = table->partitions[i]->deadline_ms;
-            }
-        }
-    }
-    return deadline_ms;
+    return self->deadline_ms;
 }

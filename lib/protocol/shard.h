@@ -36,6 +36,8 @@ typedef struct ps_shard_args {
                                  clocks to close (above it: LIMIT) */
     uint32_t sessions_max;    /* windows kept for each partition */
     bool trace;               /* a note for every push, mark and pull too */
+    bool log;                 /* a record for every change: somebody reads them
+                               */
 } ps_shard_args_t;
 
 typedef enum ps_event_kind {

@@ -28,10 +28,23 @@ struct ps_shard {
     uint64_t logged_bytes; /* kept for open clocks */
     uint64_t n_held;
     uint64_t refused;
+    uint64_t deadline_ms; /* no partition's is earlier */
     /* the step under way */
     uint64_t now_ms;
     ps_outbox_t *outbox;
 };
+
+/* The partition wants a tick at that time, if not before. */
+static inline void
+ps_shard_wake(ps_shard_t *self, ps_partition_t *partition, uint64_t at_ms)
+{
+    if (at_ms < partition->deadline_ms) {
+        partition->deadline_ms = at_ms;
+    }
+    if (at_ms < self->deadline_ms) {
+        self->deadline_ms = at_ms;
+    }
+}
 
 /* Calls every partition that is here, until one call fails. */
 PSD_MUST_CHECK psd_status_t
@@ -80,7 +93,13 @@ void ps_answer_refused_conn(ps_shard_t *self,
 void ps_answer_welcome(ps_shard_t *self, uint64_t conn);
 void ps_note(ps_shard_t *self, const ps_note_t *note);
 /* A note that only args.trace asks for. */
-void ps_note_trace(ps_shard_t *self, const ps_note_t *note);
+#define PS_NOTE_TRACE(self, note)    \
+    do {                             \
+        if ((self)->args.trace) {    \
+            ps_note((self), (note)); \
+        }                            \
+    } while (0)
+/* A record, when args.log says that somebody reads it. */
 void ps_note_record(ps_shard_t *self,
                     const ps_record_t *record,
                     ps_payload_t *payload);

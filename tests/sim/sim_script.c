@@ -88,6 +88,7 @@ sim_plan_make(uint64_t seed, sim_plan_t *ret_plan)
         .held_bytes = between(&rng, 256, 8192),
         .sessions_max = 64,
         .trace = true,
+        .log = true,
     };
     if (plan->max_delay == 0) {
         /* What a clock would keep beyond this is refused for good. */

@@ -167,7 +167,8 @@ world_open(world_t *self, uint32_t n_workers, int32_t max_delay)
                             .slice_bytes = 1 << 20,
                             .held_bytes = 1 << 20,
                             .sessions_max = 16,
-                            .trace = true};
+                            .trace = true,
+                            .log = true};
 
     ps_table_spec_init(&self->spec);
     (void)snprintf(self->spec.name, sizeof self->spec.name, "w");

@@ -119,7 +119,8 @@ open_bench(bench_t *self)
                                   .slice_bytes = 1 << 20,
                                   .held_bytes = 1 << 20,
                                   .sessions_max = 2,
-                                  .trace = true};
+                                  .trace = true,
+                                  .log = true};
     psd_status_t rc;
 
     *self = (bench_t){.now_ms = 100};
