@@ -83,28 +83,33 @@ static psd_status_t
 start(psd_client_t *client, ps_errand_t *self, psd_error_t *err)
 {
     uint64_t now_ms = ps_now_ms();
-    uint32_t timeout_ms = server_timeout(self, now_ms);
-    const ps_lane_t *lane = self->lane;
+    ps_op_start_t wanted = {
+        .table = self->lane->table,
+        .partition = self->lane->partition,
+        .worker = self->worker,
+        .slice = self->slice,
+        .payload = self->payload,
+        .timeout_ms = server_timeout(self, now_ms),
+        .ack = (uint8_t)self->ack,
+        .pull = self->kind == PS_ERRAND_PUSHPULL,
+        .owner = self,
+    };
 
     switch (self->kind) {
     case PS_ERRAND_PUSH:
     case PS_ERRAND_PUSHPULL:
-        return ps_session_push(client->session, now_ms, lane->table,
-                               lane->partition, &self->worker, &self->slice,
-                               self->payload, (uint8_t)self->ack,
-                               self->kind == PS_ERRAND_PUSHPULL, timeout_ms,
-                               &client->outbox, &self->op, err);
+        wanted.kind = PS_KIND_PUSH;
+        break;
     case PS_ERRAND_PULL:
-        return ps_session_pull(client->session, now_ms, lane->table,
-                               lane->partition, &self->worker, &self->slice,
-                               self->payload, timeout_ms, &client->outbox,
-                               &self->op, err);
+        wanted.kind = PS_KIND_PULL;
+        break;
     case PS_ERRAND_MARK:
     default:
-        return ps_session_mark(client->session, now_ms, lane->table,
-                               lane->partition, &self->worker, timeout_ms,
-                               &client->outbox, &self->op, err);
+        wanted.kind = PS_KIND_MARK;
+        break;
     }
+    return ps_session_start(client->session, now_ms, &wanted, &client->outbox,
+                            &self->op, err);
 }
 
 void

@@ -34,6 +34,7 @@ ps_session_new(const ps_session_args_t *args,
     }
     self->wake_ms = UINT64_MAX;
     TAILQ_INIT(&self->unreported);
+    TAILQ_INIT(&self->spare);
     *ret_session = self;
     return PSD_OK;
 }
@@ -53,8 +54,9 @@ ps_session_destroy(ps_session_t **self_p)
     while (ps_map_next(&self->op_of, &at, &key, &op)) {
         ps_op_t *dropped = op;
 
-        ps_op_destroy(&dropped);
+        ps_op_destroy(self, &dropped);
     }
+    ps_ops_drain(self);
     ps_map_done(&self->op_of);
     ps_map_done(&self->table_of);
     for (size_t i = 0; i < self->n_tables; i++) {
@@ -177,7 +179,7 @@ ps_session_forget(ps_session_t *self,
         ps_op_t *op = NULL;
 
         while ((op = TAILQ_FIRST(&known->parts[i].ops)) != NULL) {
-            known->torn = known->torn || op->kind != PS_KIND_PULL;
+            known->torn = known->torn || op->ask.kind != PS_KIND_PULL;
             ps_op_end_locally(self, op, status, text, outbox);
         }
     }
@@ -234,126 +236,59 @@ why_not(const ps_session_t *self,
                          partition, table);
 }
 
-/* Starts what `draft` describes. Everything that needs memory comes first. */
-static psd_status_t
-start(ps_session_t *self,
-      uint64_t now_ms,
-      ps_part_t *part,
-      const ps_op_t *draft,
-      ps_outbox_t *outbox,
-      uint64_t *ret_op,
-      psd_error_t *err)
+/* Counts it, and gives it its seq. */
+static void
+number_op(ps_session_t *self, ps_op_t *op)
 {
-    ps_op_t *op = ps_alloc(1, sizeof *op);
+    if (op->ask.kind == PS_KIND_PULL) {
+        self->n_pulls++;
+        if (op->ask.timeout_ms > 0) {
+            ps_session_wake(self, op->start_ms + op->ask.timeout_ms +
+                                      self->args.resend_ms);
+        }
+    } else {
+        self->n_numbered++;
+        op->part->seq++;
+    }
+    op->seq = op->part->seq;
+}
 
+psd_status_t
+ps_session_start(ps_session_t *self,
+                 uint64_t now_ms,
+                 const ps_op_start_t *start,
+                 ps_outbox_t *outbox,
+                 uint64_t *ret_op,
+                 psd_error_t *err)
+{
+    ps_part_t *part = find_part(self, start->table, start->partition);
+    ps_op_t *op = NULL;
+
+    if (part == NULL) {
+        return why_not(self, start->table, start->partition, err);
+    }
+    op = ps_op_new(self); /* everything that needs memory comes first */
     if (op == NULL || !ps_outbox_reserve(outbox, EFFECTS_OF_START) ||
         !ps_map_put(&self->op_of, self->last_op + 1, op)) {
-        ps_free(op);
+        ps_op_destroy(self, &op);
         return psd_error_set(err, PSD_NOMEM, "no memory for an operation");
     }
-    *op = *draft;
+    op->ask = *start;
     op->id = ++self->last_op;
     op->part = part;
     op->start_ms = now_ms;
     op->heard_ms = now_ms;
-    op->bytes = ps_payload_size(op->payload);
-    if (op->payload != NULL) {
-        (void)ps_payload_keep(op->payload);
+    op->bytes = ps_payload_size(start->payload);
+    if (start->payload != NULL) {
+        (void)ps_payload_keep(start->payload);
     }
-    if (op->kind == PS_KIND_PULL) {
-        self->n_pulls++;
-        if (op->timeout_ms > 0) {
-            ps_session_wake(self,
-                            now_ms + op->timeout_ms + self->args.resend_ms);
-        }
-    } else {
-        self->n_numbered++;
-        part->seq++;
-    }
-    op->seq = part->seq;
+    number_op(self, op);
     ps_op_enqueue(op);
     if (part->pause_ms > now_ms) {
         ps_session_wake(self, part->pause_ms);
     }
+    *ret_op = op->id;
     ps_link_open(self, now_ms, part->link, outbox);
     ps_link_flush(self, now_ms, part->link, outbox);
-    *ret_op = op->id;
     return PSD_OK;
-}
-
-psd_status_t
-ps_session_push(ps_session_t *self,
-                uint64_t now_ms,
-                uint32_t table,
-                uint32_t partition,
-                const ps_op_worker_t *worker,
-                const ps_slice_t *slice,
-                ps_payload_t *payload,
-                uint8_t ack,
-                bool pull,
-                uint32_t timeout_ms,
-                ps_outbox_t *outbox,
-                uint64_t *ret_op,
-                psd_error_t *err)
-{
-    ps_part_t *part = find_part(self, table, partition);
-    ps_op_t draft = {.kind = PS_KIND_PUSH,
-                     .worker = *worker,
-                     .slice = *slice,
-                     .payload = payload,
-                     .ack = ack,
-                     .pull = pull,
-                     .timeout_ms = timeout_ms};
-
-    if (part == NULL) {
-        return why_not(self, table, partition, err);
-    }
-    return start(self, now_ms, part, &draft, outbox, ret_op, err);
-}
-
-psd_status_t
-ps_session_pull(ps_session_t *self,
-                uint64_t now_ms,
-                uint32_t table,
-                uint32_t partition,
-                const ps_op_worker_t *worker,
-                const ps_slice_t *slice,
-                ps_payload_t *payload,
-                uint32_t timeout_ms,
-                ps_outbox_t *outbox,
-                uint64_t *ret_op,
-                psd_error_t *err)
-{
-    ps_part_t *part = find_part(self, table, partition);
-    ps_op_t draft = {.kind = PS_KIND_PULL,
-                     .worker = *worker,
-                     .slice = *slice,
-                     .payload = payload,
-                     .timeout_ms = timeout_ms};
-
-    if (part == NULL) {
-        return why_not(self, table, partition, err);
-    }
-    return start(self, now_ms, part, &draft, outbox, ret_op, err);
-}
-
-psd_status_t
-ps_session_mark(ps_session_t *self,
-                uint64_t now_ms,
-                uint32_t table,
-                uint32_t partition,
-                const ps_op_worker_t *worker,
-                uint32_t timeout_ms,
-                ps_outbox_t *outbox,
-                uint64_t *ret_op,
-                psd_error_t *err)
-{
-    ps_part_t *part = find_part(self, table, partition);
-    ps_op_t draft = {
-        .kind = PS_KIND_MARK, .worker = *worker, .timeout_ms = timeout_ms};
-
-    if (part == NULL) {
-        return why_not(self, table, partition, err);
-    }
-    return start(self, now_ms, part, &draft, outbox, ret_op, err);
 }

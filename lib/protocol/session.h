@@ -59,6 +59,27 @@ void ps_session_forget(ps_session_t *self,
                        psd_status_t status,
                        ps_outbox_t *outbox);
 
+/* One operation: one slice for one partition. What its kind does not have is
+ * 0. */
+typedef struct ps_op_start {
+    ps_kind_t kind; /* PUSH, PULL, MARK */
+    uint32_t table;
+    uint32_t partition;
+    ps_op_worker_t worker;
+    ps_slice_t slice;      /* PUSH, PULL */
+    ps_payload_t *payload; /* kept (ps_payload_keep); NULL: no body */
+    uint32_t timeout_ms;   /* told to the server; a pull ends by it there and,
+                              if the server is silent, here; a push never */
+    uint8_t ack;           /* PUSH: ps_ack_t */
+    bool pull;             /* PUSH: answered by VALUES */
+    uint8_t op;            /* ps_change_op_t or ps_read_op_t */
+    uint32_t other;        /* the table that the op reads too */
+    uint64_t operand;      /* of the op */
+    uint64_t since;        /* PULL: only rows changed behind this version */
+    void *owner;           /* the caller's own, said in the operation's SEND and
+                              DONE effects; never looked at */
+} ps_op_start_t;
+
 /*
  * Starts an operation. It is sent now or when credits allow, which go by the
  * order of starting; a mark is sent when the values of the pulls before it in
@@ -66,46 +87,15 @@ void ps_session_forget(ps_session_t *self,
  * is a PS_EFFECT_DONE whose `to` is the op and whose message is ACK, VALUES
  * (with payload) or REFUSED. Until then the session holds the payload.
  *
- * payload     in  kept (ps_payload_keep); NULL where the slice has no body
- * timeout_ms  in  told to the server; a pull ends by it there and, if the
- *                 server is silent, here; a push never ends by it
- * ret_op      out
  * Errors: PSD_NOMEM; PSD_NO_TABLE when routes are not known; PSD_CLOSED when
  * the session is broken (ps_session_broken says why). Nothing was started then.
  */
-PSD_MUST_CHECK psd_status_t ps_session_push(ps_session_t *self,
-                                            uint64_t now_ms,
-                                            uint32_t table,
-                                            uint32_t partition,
-                                            const ps_op_worker_t *worker,
-                                            const ps_slice_t *slice,
-                                            ps_payload_t *payload,
-                                            uint8_t ack,
-                                            bool pull,
-                                            uint32_t timeout_ms,
-                                            ps_outbox_t *outbox,
-                                            uint64_t *ret_op,
-                                            psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_session_pull(ps_session_t *self,
-                                            uint64_t now_ms,
-                                            uint32_t table,
-                                            uint32_t partition,
-                                            const ps_op_worker_t *worker,
-                                            const ps_slice_t *slice,
-                                            ps_payload_t *payload,
-                                            uint32_t timeout_ms,
-                                            ps_outbox_t *outbox,
-                                            uint64_t *ret_op,
-                                            psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_session_mark(ps_session_t *self,
-                                            uint64_t now_ms,
-                                            uint32_t table,
-                                            uint32_t partition,
-                                            const ps_op_worker_t *worker,
-                                            uint32_t timeout_ms,
-                                            ps_outbox_t *outbox,
-                                            uint64_t *ret_op,
-                                            psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_session_start(ps_session_t *self,
+                                             uint64_t now_ms,
+                                             const ps_op_start_t *start,
+                                             ps_outbox_t *outbox,
+                                             uint64_t *ret_op,
+                                             psd_error_t *err);
 
 /* A message arrived on a link (chunks assembled), time passed, or the link's
  * connection was lost and made anew. Payloads of answers are kept where needed.

@@ -135,7 +135,7 @@ on_gap(ps_session_t *self, const arrival_t *arrival, const ps_op_t *refused)
 
     TAILQ_FOREACH(op, &refused->part->ops, in_list)
     {
-        bool is_pull = op->kind == PS_KIND_PULL;
+        bool is_pull = op->ask.kind == PS_KIND_PULL;
 
         if (!op->sent || op->seq < expected || (is_pull && op != refused)) {
             continue;
@@ -198,16 +198,16 @@ on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 static void
 on_ack(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
-    if (op->kind == PS_KIND_PULL || arrival->seq != op->seq) {
+    if (op->ask.kind == PS_KIND_PULL || arrival->seq != op->seq) {
         break_by(self, arrival, "ACK of seq %" PRIu64 " for a request of %s",
-                 arrival->seq, ps_kind_name(op->kind));
+                 arrival->seq, ps_kind_name(op->ask.kind));
         return;
     }
     if (arrival->epoch < op->part->epoch) {
         return; /* of a place that was not asked any more */
     }
     op->part->pauses = 0;
-    if (op->pull) {
+    if (op->ask.pull) {
         /* A probe's answer: it is applied; the values come when it is sent
          * again. */
         if (op->sent && !op->again) {
@@ -223,12 +223,12 @@ on_ack(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 static void
 on_values(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
-    bool wanted = op->kind == PS_KIND_PULL || op->pull;
-    uint64_t seq = op->kind == PS_KIND_PULL ? 0 : op->seq;
+    bool wanted = op->ask.kind == PS_KIND_PULL || op->ask.pull;
+    uint64_t seq = op->ask.kind == PS_KIND_PULL ? 0 : op->seq;
 
     if (!wanted || arrival->seq != seq) {
         break_by(self, arrival, "VALUES of seq %" PRIu64 " for a %s",
-                 arrival->seq, ps_kind_name(op->kind));
+                 arrival->seq, ps_kind_name(op->ask.kind));
         return;
     }
     if (arrival->epoch < op->part->epoch) {

@@ -5,15 +5,51 @@
 #include "base/alloc.h"
 #include "protocol/session_private.h"
 
-void
-ps_op_destroy(ps_op_t **op_p)
+#define SPARE_MAX 1024 /* operations kept to be used again */
+
+ps_op_t *
+ps_op_new(ps_session_t *self)
 {
-    if (*op_p != NULL) {
-        ps_payload_destroy(&(*op_p)->payload);
-        ps_free((*op_p)->reason);
-        ps_free(*op_p);
-        *op_p = NULL;
+    ps_op_t *op = TAILQ_FIRST(&self->spare);
+
+    if (op == NULL) {
+        return ps_alloc(1, sizeof *op);
     }
+    TAILQ_REMOVE(&self->spare, op, in_list);
+    self->n_spare--;
+    *op = (ps_op_t){.part = NULL};
+    return op;
+}
+
+void
+ps_op_destroy(ps_session_t *self, ps_op_t **op_p)
+{
+    ps_op_t *op = *op_p;
+
+    if (op == NULL) {
+        return;
+    }
+    *op_p = NULL;
+    ps_payload_destroy(&op->ask.payload);
+    ps_free(op->reason);
+    if (self->n_spare >= SPARE_MAX) {
+        ps_free(op);
+        return;
+    }
+    TAILQ_INSERT_HEAD(&self->spare, op, in_list);
+    self->n_spare++;
+}
+
+void
+ps_ops_drain(ps_session_t *self)
+{
+    while (!TAILQ_EMPTY(&self->spare)) {
+        ps_op_t *op = TAILQ_FIRST(&self->spare);
+
+        TAILQ_REMOVE(&self->spare, op, in_list);
+        ps_free(op);
+    }
+    self->n_spare = 0;
 }
 
 /* Drops an operation whose end was said. */
@@ -21,12 +57,29 @@ static void
 forget(ps_session_t *self, ps_op_t *op)
 {
     (void)ps_map_remove(&self->op_of, op->id);
-    if (op->kind == PS_KIND_PULL) {
+    if (op->ask.kind == PS_KIND_PULL) {
         self->n_pulls--;
     } else {
         self->n_numbered--;
     }
-    ps_op_destroy(&op);
+    ps_op_destroy(self, &op);
+}
+
+/* Most answers are a fraction of the largest one, which has a text. */
+static void
+copy_answer(const ps_message_t *from, ps_message_t *to)
+{
+    if (from->kind == PS_KIND_ACK) {
+        to->kind = from->kind;
+        to->flags = from->flags;
+        to->ack = from->ack;
+    } else if (from->kind == PS_KIND_VALUES) {
+        to->kind = from->kind;
+        to->flags = from->flags;
+        to->values = from->values;
+    } else {
+        *to = *from;
+    }
 }
 
 void
@@ -36,13 +89,14 @@ ps_op_end(ps_session_t *self,
           ps_payload_t *payload,
           ps_outbox_t *outbox)
 {
-    ps_effect_t *effect = ps_outbox_add(outbox, PS_EFFECT_DONE);
+    ps_effect_t *effect = ps_outbox_add_raw(outbox, PS_EFFECT_DONE);
 
     if (effect == NULL) {
         return;
     }
     effect->to = op->id;
-    effect->message = *answer;
+    effect->owner = op->ask.owner;
+    copy_answer(answer, &effect->message);
     if (payload != NULL) {
         effect->payload = ps_payload_keep(payload);
     }
@@ -62,13 +116,14 @@ report(ps_session_t *self, ps_op_t *op, const char *text, ps_outbox_t *outbox)
         return false;
     }
     effect->to = op->id;
+    effect->owner = op->ask.owner;
     effect->message.kind = PS_KIND_REFUSED;
     refused = &effect->message.refused;
     refused->request = op->id;
     refused->table = op->part->table;
     refused->partition = op->part->partition;
     refused->epoch = op->part->epoch;
-    refused->seq = op->kind == PS_KIND_PULL ? 0 : op->seq;
+    refused->seq = op->ask.kind == PS_KIND_PULL ? 0 : op->seq;
     refused->status = (uint16_t)op->status;
     memcpy(refused->text, text, length);
     refused->text[length] = '\0';

@@ -182,10 +182,10 @@ ps_session_moved(ps_session_t *self,
 static uint64_t
 end_of(const ps_session_t *self, const ps_op_t *op)
 {
-    if (op->kind != PS_KIND_PULL || op->timeout_ms == 0) {
+    if (op->ask.kind != PS_KIND_PULL || op->ask.timeout_ms == 0) {
         return UINT64_MAX;
     }
-    return op->start_ms + op->timeout_ms + self->args.resend_ms;
+    return op->start_ms + op->ask.timeout_ms + self->args.resend_ms;
 }
 
 static void

@@ -42,16 +42,10 @@ typedef struct ps_op {
     TAILQ_ENTRY(ps_op) in_list;    /* of its partition, or unreported */
     TAILQ_ENTRY(ps_op) in_waiting; /* of its link; without credits only */
     ps_part_t *part;
-    uint64_t id;    /* `request` on the wire */
-    ps_kind_t kind; /* PUSH, PULL, MARK */
-    uint64_t seq;   /* PULL: `after` */
-    ps_op_worker_t worker;
-    ps_slice_t slice;
-    ps_payload_t *payload; /* held; may be NULL */
-    size_t bytes;          /* of the payload */
-    uint32_t timeout_ms;
-    uint8_t ack;
-    bool pull;           /* PUSH: answered by VALUES */
+    ps_op_start_t ask;   /* as it was started; its payload is held */
+    uint64_t id;         /* `request` on the wire */
+    uint64_t seq;        /* PULL: `after` */
+    size_t bytes;        /* of the payload */
     bool credited;       /* counts against the credits of its link */
     bool sent;           /* an answer is awaited; else queued or waiting */
     bool again;          /* when due: send it, do not ask */
@@ -133,6 +127,8 @@ struct ps_session {
     ps_map_t table_of;        /* number -> ps_session_table_t */
     ps_map_t op_of;           /* id -> ps_op_t */
     struct ps_ops unreported; /* ended; no memory to say so yet */
+    struct ps_ops spare;      /* owned; to be used again */
+    size_t n_spare;
     uint64_t last_op;
     size_t n_pulls;
     size_t n_numbered; /* pushes and marks */
@@ -207,8 +203,12 @@ void ps_op_end_locally(ps_session_t *self,
                        ps_outbox_t *outbox);
 /* Says the ends that had no memory to be said. */
 void ps_session_report(ps_session_t *self, ps_outbox_t *outbox);
-/* Frees an operation that is in no list. */
-void ps_op_destroy(ps_op_t **op_p);
+/* Zeroed but for its place in lists. NULL: no memory. */
+ps_op_t *ps_op_new(ps_session_t *self);
+/* Lets go of an operation that is in no list, which may be used again. */
+void ps_op_destroy(ps_session_t *self, ps_op_t **op_p);
+/* Frees those that were kept to be used again. */
+void ps_ops_drain(ps_session_t *self);
 
 /* session_link.c */
 /* The link to that place; made if there is none. Errors: PSD_NOMEM, PSD_LIMIT.

@@ -185,11 +185,12 @@ static uint32_t
 time_left(const ps_op_t *op, uint64_t now_ms)
 {
     uint64_t passed = now_ms - op->start_ms;
+    uint32_t timeout_ms = op->ask.timeout_ms;
 
-    if (op->timeout_ms == 0) {
+    if (timeout_ms == 0) {
         return 0;
     }
-    return passed < op->timeout_ms ? op->timeout_ms - (uint32_t)passed : 1;
+    return passed < timeout_ms ? timeout_ms - (uint32_t)passed : 1;
 }
 
 #define SET_WORKER(to, from)           \
@@ -210,27 +211,38 @@ time_left(const ps_op_t *op, uint64_t now_ms)
         (to)->epoch = (op)->part->epoch;         \
     } while (0)
 
+/* Writes every field of the kind: the message was not zeroed. */
 static void
 fill_request(const ps_op_t *op, uint64_t now_ms, ps_message_t *message)
 {
-    message->kind = op->kind;
-    if (op->kind == PS_KIND_PUSH) {
+    const ps_op_start_t *ask = &op->ask;
+
+    message->kind = ask->kind;
+    message->flags = 0;
+    if (ask->kind == PS_KIND_PUSH) {
         SET_ADDRESS(&message->push, op);
-        SET_WORKER(&message->push, &op->worker);
+        SET_WORKER(&message->push, &ask->worker);
         message->push.seq = op->seq;
         message->push.timeout_ms = time_left(op, now_ms);
-        message->push.ack = op->ack;
-        message->push.pull = op->pull;
-        ps_message_set_slice(message, &op->slice);
-    } else if (op->kind == PS_KIND_PULL) {
+        message->push.ack = ask->ack;
+        message->push.pull = ask->pull;
+        message->push.op = ask->op;
+        message->push.other = ask->other;
+        message->push.operand = ask->operand;
+        ps_message_set_slice(message, &ask->slice);
+    } else if (ask->kind == PS_KIND_PULL) {
         SET_ADDRESS(&message->pull, op);
-        SET_WORKER(&message->pull, &op->worker);
+        SET_WORKER(&message->pull, &ask->worker);
         message->pull.after = op->seq;
         message->pull.timeout_ms = time_left(op, now_ms);
-        ps_message_set_slice(message, &op->slice);
+        message->pull.op = ask->op;
+        message->pull.other = ask->other;
+        message->pull.operand = ask->operand;
+        message->pull.since = ask->since;
+        ps_message_set_slice(message, &ask->slice);
     } else {
         SET_ADDRESS(&message->mark, op);
-        SET_WORKER(&message->mark, &op->worker);
+        SET_WORKER(&message->mark, &ask->worker);
         message->mark.seq = op->seq;
         message->mark.timeout_ms = time_left(op, now_ms);
     }
@@ -243,7 +255,7 @@ send_request(ps_session_t *self,
              ps_op_t *op,
              ps_outbox_t *outbox)
 {
-    ps_effect_t *effect = ps_outbox_add(outbox, PS_EFFECT_SEND);
+    ps_effect_t *effect = ps_outbox_add_raw(outbox, PS_EFFECT_SEND);
 
     op->n_sends++;
     op->sent_ms = now_ms;
@@ -256,8 +268,9 @@ send_request(ps_session_t *self,
     }
     effect->to = op->part->link->number;
     fill_request(op, now_ms, &effect->message);
-    if (op->payload != NULL) {
-        effect->payload = ps_payload_keep(op->payload);
+    effect->owner = op->ask.owner;
+    if (op->ask.payload != NULL) {
+        effect->payload = ps_payload_keep(op->ask.payload);
     }
 }
 
@@ -312,8 +325,8 @@ waits_for_values(const ps_part_t *part, const ps_op_t *op)
 {
     const ps_op_t *before = TAILQ_FIRST(&part->ops);
 
-    while (op->kind == PS_KIND_MARK && before != op) {
-        if (before->kind == PS_KIND_PULL || before->pull) {
+    while (op->ask.kind == PS_KIND_MARK && before != op) {
+        if (before->ask.kind == PS_KIND_PULL || before->ask.pull) {
             return true;
         }
         before = TAILQ_NEXT(before, in_list);
@@ -354,7 +367,7 @@ ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
     ps_effect_t *effect = NULL;
 
     op->tries++;
-    if (op->kind == PS_KIND_PULL) {
+    if (op->ask.kind == PS_KIND_PULL) {
         send_request(self, now_ms, op, outbox);
         return;
     }

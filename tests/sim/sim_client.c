@@ -150,17 +150,17 @@ start_op(sim_t *sim,
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
-    ps_op_worker_t worker = {0};
-    ps_slice_t slice;
+    ps_op_start_t start = {
+        .kind = PS_KIND_MARK, .table = SIM_TABLE, .partition = partition};
     uint64_t number = 0;
     psd_status_t rc;
 
     if (!client->reader) {
-        worker = (ps_op_worker_t){.job = SIM_JOB,
-                                  .worker = client->worker,
-                                  .member = client->member,
-                                  .joins = client->life,
-                                  .clock = client->clock};
+        start.worker = (ps_op_worker_t){.job = SIM_JOB,
+                                        .worker = client->worker,
+                                        .member = client->member,
+                                        .joins = client->life,
+                                        .clock = client->clock};
     }
     sim_need(ps_grow(&client->ops, &client->ops_capacity, client->n_ops + 1,
                      sizeof *client->ops),
@@ -180,20 +180,15 @@ start_op(sim_t *sim,
               : step->kind == SIM_PUSHPULL ? "pushpull"
                                            : "mark",
               partition);
-    if (step->kind == SIM_MARK) {
-        rc = ps_session_mark(client->session, sim->now_ms, SIM_TABLE, partition,
-                             &worker, 0, &outbox, &number, NULL);
-    } else {
-        payload = sim_slice_make(sim, client, step, &slice);
-        rc = step->kind == SIM_PULL
-                 ? ps_session_pull(client->session, sim->now_ms, SIM_TABLE,
-                                   partition, &worker, &slice, payload,
-                                   step->timeout_ms, &outbox, &number, NULL)
-                 : ps_session_push(client->session, sim->now_ms, SIM_TABLE,
-                                   partition, &worker, &slice, payload, 0,
-                                   step->kind == SIM_PUSHPULL, 0, &outbox,
-                                   &number, NULL);
+    if (step->kind != SIM_MARK) {
+        payload = sim_slice_make(sim, client, step, &start.slice);
+        start.payload = payload;
+        start.kind = step->kind == SIM_PULL ? PS_KIND_PULL : PS_KIND_PUSH;
+        start.pull = step->kind == SIM_PUSHPULL;
+        start.timeout_ms = step->kind == SIM_PULL ? step->timeout_ms : 0;
     }
+    rc = ps_session_start(client->session, sim->now_ms, &start, &outbox,
+                          &number, NULL);
     sim_need(rc == PSD_OK && number == client->n_ops,
              "an operation that starts");
     perform(sim, client, &outbox);

@@ -170,7 +170,6 @@ answer(model_t *model,
     payload =
         ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
                        (ps_bytes_t){(uint8_t *)values, n * 8}, NULL, NULL);
-    ps_free(payload->spans);
     payload->spans = ps_alloc(2, sizeof *payload->spans);
     payload->n_spans = 2;
     payload->spans[0] = (ps_bytes_t){(uint8_t *)values, cut_at * 8};

@@ -27,8 +27,6 @@ typedef struct fixture {
     char text[4096];
 } fixture_t;
 
-static const ps_op_worker_t nobody = {0};
-
 static inline void
 fill_routes(ps_route_t routes[N_PARTITIONS], uint64_t epoch)
 {
@@ -158,18 +156,47 @@ a_slice(void)
 }
 
 static inline uint64_t
+start(fixture_t *self, const ps_op_start_t *wanted)
+{
+    uint64_t op = 0;
+
+    cr_assert_eq(ps_session_start(self->session, self->now_ms, wanted,
+                                  &self->outbox, &op, NULL),
+                 PSD_OK);
+    return op;
+}
+
+/* A mark, which is the least there is to start. */
+static inline ps_op_start_t
+a_mark(uint32_t table, uint32_t partition)
+{
+    return (ps_op_start_t){
+        .kind = PS_KIND_MARK, .table = table, .partition = partition};
+}
+
+static inline psd_status_t
+try_start(fixture_t *self,
+          ps_op_start_t wanted,
+          uint64_t *ret_op,
+          psd_error_t *err)
+{
+    return ps_session_start(self->session, self->now_ms, &wanted, &self->outbox,
+                            ret_op, err);
+}
+
+static inline uint64_t
 push_bytes(fixture_t *self, uint32_t partition, size_t size, bool pull)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = bytes_of(size);
-    ps_slice_t slice = a_slice();
-    uint64_t op = 0;
+    ps_op_start_t wanted = {.kind = PS_KIND_PUSH,
+                            .table = 1,
+                            .partition = partition,
+                            .slice = a_slice(),
+                            .payload = payload,
+                            .pull = pull};
 
-    slice.n_values = 1;
-    cr_assert_eq(ps_session_push(self->session, self->now_ms, 1, partition,
-                                 &nobody, &slice, payload, 0, pull, 0,
-                                 &self->outbox, &op, NULL),
-                 PSD_OK);
-    return op;
+    wanted.slice.n_values = 1;
+    return start(self, &wanted);
 }
 
 static inline uint64_t
@@ -181,25 +208,21 @@ push(fixture_t *self, uint32_t partition)
 static inline uint64_t
 pull(fixture_t *self, uint32_t partition, uint32_t timeout_ms)
 {
-    ps_slice_t slice = a_slice();
-    uint64_t op = 0;
+    const ps_op_start_t wanted = {.kind = PS_KIND_PULL,
+                                  .table = 1,
+                                  .partition = partition,
+                                  .slice = a_slice(),
+                                  .timeout_ms = timeout_ms};
 
-    cr_assert_eq(ps_session_pull(self->session, self->now_ms, 1, partition,
-                                 &nobody, &slice, NULL, timeout_ms,
-                                 &self->outbox, &op, NULL),
-                 PSD_OK);
-    return op;
+    return start(self, &wanted);
 }
 
 static inline uint64_t
 mark(fixture_t *self, uint32_t partition)
 {
-    uint64_t op = 0;
+    const ps_op_start_t wanted = a_mark(1, partition);
 
-    cr_assert_eq(ps_session_mark(self->session, self->now_ms, 1, partition,
-                                 &nobody, 0, &self->outbox, &op, NULL),
-                 PSD_OK);
-    return op;
+    return start(self, &wanted);
 }
 
 static inline void

@@ -57,15 +57,14 @@ Test(session, seqs_count_pushes_and_marks_of_each_partition)
 Test(session, worker_and_patience_travel_with_the_request)
 {
     FIXTURE(f);
-    ps_op_worker_t worker = {
-        .job = 3, .worker = 4, .member = 5, .joins = 7, .clock = 6};
+    ps_op_start_t wanted = a_mark(1, 0);
     const ps_msg_mark_t *sent = NULL;
-    uint64_t op = 0;
 
+    wanted.timeout_ms = 250;
+    wanted.worker = (ps_op_worker_t){
+        .job = 3, .worker = 4, .member = 5, .joins = 7, .clock = 6};
     get_ready(f);
-    cr_assert_eq(ps_session_mark(f->session, f->now_ms, 1, 0, &worker, 250,
-                                 &f->outbox, &op, NULL),
-                 PSD_OK);
+    (void)start(f, &wanted);
     cr_assert_eq(f->outbox.n_effects, 1);
     sent = &f->outbox.effects[0].message.mark;
     cr_assert_eq(sent->job, 3);
@@ -74,6 +73,69 @@ Test(session, worker_and_patience_travel_with_the_request)
     cr_assert_eq(sent->joins, 7);
     cr_assert_eq(sent->clock, 6);
     cr_assert_eq(sent->timeout_ms, 250);
+}
+
+/* Effects are not zeroed: what a request does not say must be 0 all the same,
+ * also where another one stood before. */
+Test(session, what_is_done_on_the_server_travels_with_the_request)
+{
+    FIXTURE(f);
+    ps_op_start_t wanted = {.kind = PS_KIND_PULL,
+                            .table = 1,
+                            .slice = a_slice(),
+                            .op = PS_READ_DOT,
+                            .other = 8,
+                            .operand = 9,
+                            .since = 10};
+    const ps_message_t *sent = NULL;
+
+    get_ready(f);
+    (void)start(f, &wanted);
+    sent = &f->outbox.effects[0].message;
+    cr_assert_eq(sent->pull.op, PS_READ_DOT);
+    cr_assert_eq(sent->pull.other, 8);
+    cr_assert_eq(sent->pull.operand, 9);
+    cr_assert_eq(sent->pull.since, 10);
+    ps_outbox_clear(&f->outbox);
+    (void)pull(f, 0, 0);
+    cr_assert_eq(sent->pull.op, PS_READ_VALUES);
+    cr_assert_eq(sent->pull.other, 0);
+    cr_assert_eq(sent->pull.operand, 0);
+    cr_assert_eq(sent->pull.since, 0);
+    ps_outbox_clear(&f->outbox);
+    wanted.kind = PS_KIND_PUSH;
+    wanted.op = PS_CHANGE_AXPY;
+    (void)start(f, &wanted);
+    cr_assert_eq(sent->push.op, PS_CHANGE_AXPY);
+    cr_assert_eq(sent->push.other, 8);
+    cr_assert_eq(sent->push.operand, 9);
+    ps_outbox_clear(&f->outbox);
+    (void)push(f, 0);
+    cr_assert_eq(sent->push.op, PS_CHANGE_UPDATE);
+    cr_assert_eq(sent->push.other, 0);
+    cr_assert_eq(sent->push.operand, 0);
+    cr_assert_eq(sent->flags, 0);
+}
+
+Test(session, effects_name_the_owner_of_their_operation)
+{
+    FIXTURE(f);
+    int mine = 0;
+    ps_op_start_t wanted = a_mark(1, 0);
+
+    get_ready(f);
+    wanted.owner = &mine;
+    (void)start(f, &wanted);
+    (void)start(f, &wanted);
+    cr_assert_eq(f->outbox.effects[0].owner, &mine);
+    ps_outbox_clear(&f->outbox);
+    ack(f, 0, 2, 0, 2);
+    ps_session_forget(f->session, 1, PSD_NO_TABLE, &f->outbox);
+    cr_assert_eq(f->outbox.n_effects, 2);
+    for (size_t i = 0; i < 2; i++) {
+        cr_assert_eq(f->outbox.effects[i].kind, PS_EFFECT_DONE);
+        cr_assert_eq(f->outbox.effects[i].owner, &mine);
+    }
 }
 
 Test(session, what_is_left_of_the_patience_is_told)
@@ -190,12 +252,9 @@ Test(session, operations_without_routes_are_refused)
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     uint64_t op = 99;
 
-    cr_assert_eq(
-        ps_session_mark(f->session, 0, 2, 0, &nobody, 0, &f->outbox, &op, err),
-        PSD_NO_TABLE);
+    cr_assert_eq(try_start(f, a_mark(2, 0), &op, err), PSD_NO_TABLE);
     cr_assert_str_eq(psd_error_text(err), "no route to partition 0 of table 2");
-    cr_assert_eq(ps_session_mark(f->session, 0, 1, N_PARTITIONS, &nobody, 0,
-                                 &f->outbox, &op, NULL),
+    cr_assert_eq(try_start(f, a_mark(1, N_PARTITIONS), &op, NULL),
                  PSD_NO_TABLE);
     cr_assert_eq(op, 99);
     cr_assert_eq(f->outbox.n_effects, 0);
@@ -305,9 +364,7 @@ Test(session, forgotten_table_ends_its_operations)
     fill_routes(routes, EPOCH + 1);
     cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL),
                  PSD_OK);
-    cr_assert_eq(
-        ps_session_mark(f->session, 0, 1, 0, &nobody, 0, &f->outbox, &op, NULL),
-        PSD_NO_TABLE);
+    cr_assert_eq(try_start(f, a_mark(1, 0), &op, NULL), PSD_NO_TABLE);
 }
 
 Test(session, table_forgotten_in_peace_can_be_opened_again)
@@ -342,7 +399,8 @@ static psd_status_t
 start_all(void *fixture)
 {
     PSD_AUTO(fixture_done) fixture_t f = {.now_ms = 1};
-    ps_slice_t slice = a_slice();
+    ps_op_start_t wanted = {
+        .kind = PS_KIND_PULL, .table = 1, .slice = a_slice()};
     uint64_t op = 0;
     psd_status_t rc = fixture_open(&f);
 
@@ -350,8 +408,8 @@ start_all(void *fixture)
     for (uint32_t i = 0; i < 20 && rc == PSD_OK; i++) {
         size_t pending = ps_session_pending(f.session, true);
 
-        rc = ps_session_pull(f.session, 1, 1, i % N_PARTITIONS, &nobody, &slice,
-                             NULL, 0, &f.outbox, &op, NULL);
+        wanted.partition = i % N_PARTITIONS;
+        rc = try_start(&f, wanted, &op, NULL);
         cr_assert_eq(ps_session_pending(f.session, true),
                      pending + (rc == PSD_OK));
         cr_assert_eq(op, i + (rc == PSD_OK)); /* nothing started: same number */

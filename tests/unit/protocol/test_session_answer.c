@@ -32,9 +32,7 @@ assert_broken(fixture_t *f, psd_status_t status, const char *wanted)
 
     cr_assert_eq(ps_session_broken(f->session, &text), status);
     cr_assert_str_eq(text, wanted);
-    cr_assert_eq(ps_session_mark(f->session, f->now_ms, 1, 0, &nobody, 0,
-                                 &f->outbox, &op, err),
-                 PSD_CLOSED);
+    cr_assert_eq(try_start(f, a_mark(1, 0), &op, err), PSD_CLOSED);
     cr_assert(strstr(psd_error_text(err), wanted) != NULL);
     cr_assert_eq(ps_session_pending(f->session, true), 0);
     cr_assert_eq(ps_session_deadline(f->session), UINT64_MAX);

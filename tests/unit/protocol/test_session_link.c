@@ -148,7 +148,8 @@ static psd_status_t
 answer_all(void *fixture)
 {
     PSD_AUTO(fixture_done) fixture_t f = {.now_ms = 1};
-    ps_slice_t slice = a_slice();
+    const ps_op_start_t wanted = {
+        .kind = PS_KIND_PULL, .table = 1, .slice = a_slice(), .timeout_ms = 50};
     ps_message_t message = a_welcome(0);
     uint64_t op = 0;
     size_t n_ended = 0;
@@ -156,8 +157,7 @@ answer_all(void *fixture)
 
     (void)fixture;
     for (int i = 0; i < 4 && rc == PSD_OK; i++) {
-        rc = ps_session_pull(f.session, 1, 1, 0, &nobody, &slice, NULL, 50,
-                             &f.outbox, &op, NULL);
+        rc = try_start(&f, wanted, &op, NULL);
     }
     if (rc != PSD_OK) {
         return rc;
