@@ -17,32 +17,35 @@
 #include "psd/status.h"
 
 /* X(NAME, "name in JSON", unit, "what it is") */
-#define PS_LIMIT_MAP(X)                                                       \
-    X(MEMCPY_4M, "memcpy_4m_bytes_s", RATE,                                   \
-      "memcpy of 4 MB, another 4 MB "                                         \
-      "each time")                                                            \
-    X(MEMCPY, "memcpy_bytes_s", RATE, "memcpy of 30 MB")                      \
-    X(ADD, "add_bytes_s", RATE,                                               \
-      "30 MB of floats added to 30 MB; bytes of "                             \
-      "the source")                                                           \
-    X(RING, "ring_bytes_s", RATE,                                             \
-      "shared-memory ring, 1 MB messages copied "                             \
-      "in and out")                                                           \
-    X(RING_SMALL, "ring_messages_s", NONE,                                    \
-      "shared-memory ring, 64-byte "                                          \
-      "messages")                                                             \
-    X(SPIN, "spin_round_trip_s", SECONDS,                                     \
-      "round trip over shared memory, "                                       \
-      "both sides spinning, p50")                                             \
-    X(TCP, "tcp_loopback_bytes_s", RATE,                                      \
-      "tcp stream over loopback, 1 MB "                                       \
-      "writes")                                                               \
-    X(ZMQ, "zmq_bytes_s", RATE,                                               \
-      "libzmq over tcp, 1 MB messages without "                               \
-      "copies")                                                               \
-    X(ZMQ_SMALL, "zmq_messages_s", NONE, "libzmq over tcp, 64-byte messages") \
-    X(ZMQ_TRIP, "zmq_round_trip_s", SECONDS,                                  \
-      "round trip of 64 bytes over "                                          \
+#define PS_LIMIT_MAP(X)                                                        \
+    X(MEMCPY_4M, "memcpy_4m_bytes_s", RATE,                                    \
+      "memcpy of 4 MB, another 4 MB "                                          \
+      "each time")                                                             \
+    X(MEMCPY, "memcpy_bytes_s", RATE, "memcpy of 30 MB")                       \
+    X(ADD, "add_bytes_s", RATE,                                                \
+      "30 MB of floats added to 30 MB; bytes of "                              \
+      "the source")                                                            \
+    X(LOOKUP, "lookup_keys_s", NONE,                                           \
+      "a float added at random keys of 1 M in a flat table of one's own, one " \
+      "by one")                                                                \
+    X(RING, "ring_bytes_s", RATE,                                              \
+      "shared-memory ring, 1 MB messages copied "                              \
+      "in and out")                                                            \
+    X(RING_SMALL, "ring_messages_s", NONE,                                     \
+      "shared-memory ring, 64-byte "                                           \
+      "messages")                                                              \
+    X(SPIN, "spin_round_trip_s", SECONDS,                                      \
+      "round trip over shared memory, "                                        \
+      "both sides spinning, p50")                                              \
+    X(TCP, "tcp_loopback_bytes_s", RATE,                                       \
+      "tcp stream over loopback, 1 MB "                                        \
+      "writes")                                                                \
+    X(ZMQ, "zmq_bytes_s", RATE,                                                \
+      "libzmq over tcp, 1 MB messages without "                                \
+      "copies")                                                                \
+    X(ZMQ_SMALL, "zmq_messages_s", NONE, "libzmq over tcp, 64-byte messages")  \
+    X(ZMQ_TRIP, "zmq_round_trip_s", SECONDS,                                   \
+      "round trip of 64 bytes over "                                           \
       "libzmq and tcp, p50")
 
 #define PS_LIMIT_ENUM(name, json, unit, what) PS_LIMIT_##name,
@@ -57,6 +60,7 @@ const char *ps_limit_text(ps_limit_t limit);
  * for about duration_ms behind a warm-up. false: with errno set. */
 bool ps_limit_memcpy(size_t bytes, uint32_t duration_ms, double *ret);
 bool ps_limit_add(uint32_t duration_ms, double *ret);
+bool ps_limit_lookup(uint32_t duration_ms, double *ret);
 bool ps_limit_ring(size_t bytes, uint32_t duration_ms, double *ret);
 bool ps_limit_spin(uint32_t duration_ms, double *ret);
 bool ps_limit_tcp(uint32_t duration_ms, double *ret);

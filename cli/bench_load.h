@@ -30,10 +30,11 @@ const char *ps_bench_kind_name(ps_bench_kind_t kind);
 /* What one request is. */
 typedef struct ps_bench_shape {
     ps_bench_kind_t kind;
-    bool hash;       /* random keys of a hash table; else a range table */
-    uint64_t n_rows; /* of the table */
-    uint64_t n_cols; /* floats of a row */
-    size_t n_keys;   /* rows of a request, 1 .. n_rows */
+    bool hash;             /* random keys of a hash table; else a range table */
+    uint64_t n_rows;       /* of the table */
+    uint64_t n_cols;       /* floats of a row */
+    size_t n_keys;         /* rows of a request, 1 .. n_rows */
+    uint32_t n_partitions; /* of the table; 0: as many as psd takes */
     uint32_t in_flight;
 } ps_bench_shape_t;
 

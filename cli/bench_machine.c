@@ -3,6 +3,7 @@
 #include "cli/bench_machine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
@@ -38,6 +39,8 @@ measure(ps_limit_t limit, uint32_t duration_ms, double *ret)
         return ps_limit_memcpy(30 * MEGABYTE, duration_ms, ret);
     case PS_LIMIT_ADD:
         return ps_limit_add(duration_ms, ret);
+    case PS_LIMIT_LOOKUP:
+        return ps_limit_lookup(duration_ms, ret);
     case PS_LIMIT_RING:
         ok = ps_limit_ring(MEGABYTE, duration_ms, ret);
         *ret *= (double)MEGABYTE;
@@ -108,7 +111,7 @@ ps_machine_start(ps_machine_t *ret_machine, psd_error_t *err)
     int answers[2] = {-1, -1};
     pid_t parent = getpid();
 
-    if (pipe(questions) != 0 || pipe(answers) != 0) {
+    if (pipe2(questions, O_CLOEXEC) != 0 || pipe2(answers, O_CLOEXEC) != 0) {
         psd_status_t rc =
             psd_error_set(err, PSD_IO, "no pipe: %s", strerror(errno));
 

@@ -8,6 +8,7 @@
 #include "cli/bench_figure.h"
 
 #define SMALL_BYTES 1024 /* a smaller request costs by its number */
+#define FEW_FLOATS 4     /* a random key costs more than so many of them */
 #define LIMIT_MS 150     /* a limit shows itself in that time */
 
 static psd_status_t
@@ -24,6 +25,9 @@ append(ps_bench_series_t *series, double value, psd_error_t *err)
 ps_bench_measure_t
 ps_bench_measure_of(const ps_bench_shape_t *shape)
 {
+    if (shape->hash && shape->n_keys > 1 && shape->n_cols <= FEW_FLOATS) {
+        return PS_BENCH_BY_KEYS;
+    }
     if (ps_bench_bytes(shape) > SMALL_BYTES || shape->n_keys > 1) {
         return PS_BENCH_BY_BYTES;
     }
@@ -43,6 +47,9 @@ ps_bench_case_limit(ps_bench_case_t *self, const char *transport)
         break;
     case PS_BENCH_BY_COUNT:
         self->limits[0] = lane ? PS_LIMIT_RING_SMALL : PS_LIMIT_ZMQ_SMALL;
+        break;
+    case PS_BENCH_BY_KEYS:
+        self->limits[0] = PS_LIMIT_LOOKUP;
         break;
     case PS_BENCH_BY_BYTES:
     default:
@@ -130,6 +137,9 @@ ratio_of(const ps_bench_case_t *one,
         value = sample->p50_s;
         break;
     case PS_BENCH_BY_COUNT:
+        break;
+    case PS_BENCH_BY_KEYS:
+        value *= (double)one->shape.n_keys;
         break;
     case PS_BENCH_BY_BYTES:
     default:

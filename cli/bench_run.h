@@ -51,12 +51,13 @@ typedef struct ps_bench_case {
 /* What a case's ratio compares. */
 typedef enum ps_bench_measure {
     PS_BENCH_BY_BYTES, /* goodput to bytes a second */
+    PS_BENCH_BY_KEYS,  /* keys to looked-up keys a second */
     PS_BENCH_BY_COUNT, /* requests to messages a second */
     PS_BENCH_BY_TIME   /* p50 of a request to a round trip */
 } ps_bench_measure_t;
 
 /* How a request of that shape is looked at: alone and waited for, many small
- * ones, or by its bytes. */
+ * ones, by the keys that must be found, or by its bytes. */
 ps_bench_measure_t ps_bench_measure_of(const ps_bench_shape_t *shape);
 /* Sets the case's limits from its shape and transport. */
 void ps_bench_case_limit(ps_bench_case_t *self, const char *transport);

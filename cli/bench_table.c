@@ -41,6 +41,9 @@ create(psd_client_t *client,
         rc = shape->hash ? psd_spec_set(spec, "keys", "hash", err)
                          : set_number(spec, "rows", shape->n_rows, err);
     }
+    if (rc == PSD_OK && shape->n_partitions > 0) {
+        rc = set_number(spec, "partitions", shape->n_partitions, err);
+    }
     return rc != PSD_OK ? rc
                         : psd_table_create(client, name, spec, ret_table, err);
 }

@@ -104,6 +104,7 @@ psd_status_t ps_cmd_why(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_run(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_bench(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_bench_latency(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_bench_suite(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_explain(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_completion(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_help(ps_cli_t *cli, psd_error_t *err);

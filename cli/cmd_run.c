@@ -111,7 +111,7 @@ find_psd(const ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
     psd_error_clear(err);
     ps_interrupt_hold(); /* so that its directory does not stay */
     ps_say(&cli->out, "no psd at %s; starting a private one", cli->endpoint);
-    return ps_private_psd_start(own, ps_args_text(&cli->args, "psd"),
+    return ps_private_psd_start(own, ps_args_text(&cli->args, "psd"), 0,
                                 cli->timeout_ms, err);
 }
 

@@ -38,6 +38,13 @@ static const ps_opt_t BENCH_OPTIONS[] = {
      .fallback = "0",
      .help = "draw the keys of each request from ROWS random ones of a hash "
              "table; 0: ascending rows of a range table"},
+    {.name = "partitions",
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 0,
+     .max = 4096,
+     .fallback = "0",
+     .help = "partitions of the tables; 0: as many as psd takes by itself"},
     {.name = "in-flight",
      .kind = PS_OPT_U64,
      .value = "N",
@@ -96,6 +103,54 @@ static const ps_opt_t LATENCY_OPTIONS[] = {
      .fallback = "5",
      .help = "measurements of which the median is shown"},
     {.name = NULL}};
+static const ps_opt_t SUITE_OPTIONS[] = {
+    {.name = "quick",
+     .help = "one worker and one shard: dense, sparse and small requests (the "
+             "default)"},
+    {.name = "full",
+     .help = "also by width of rows, numbers of rows (to 100 M), workers and "
+             "shards"},
+    {.name = "only",
+     .kind = PS_OPT_TEXT,
+     .value = "SECTIONS",
+     .help = "of dense, sparse, small, width, rows, workers, shards; with "
+             "commas between"},
+    {.name = "transport",
+     .kind = PS_OPT_CHOICE,
+     .value = "TRANSPORT",
+     .words = TRANSPORTS,
+     .fallback = "all",
+     .help = "how to talk to the shards"},
+    {.name = "repeats",
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 1,
+     .max = 1000,
+     .fallback = "5",
+     .help = "measurements of which the median is shown"},
+    {.name = "duration",
+     .kind = PS_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1,
+     .max = 600000,
+     .fallback = "200ms",
+     .help = "least length of one measurement"},
+    {.name = "divide",
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 1,
+     .max = 1000000,
+     .fallback = "1",
+     .help = "N times smaller requests and tables, for trying it out"},
+    {.name = "svg",
+     .kind = PS_OPT_TEXT,
+     .value = "FILE",
+     .help = "draw the figures into FILE"},
+    {.name = "psd",
+     .kind = PS_OPT_TEXT,
+     .value = "PROGRAM",
+     .help = "the psd to measure; default: beside pscli, else from PATH"},
+    {.name = NULL}};
 static const ps_example_t BENCH_PUSH_EXAMPLES[] = {
     {"pscli bench push", "rows of 4 KiB to 64 MiB, 100000 keys; tcp and ipc"},
     {"pscli bench push --sizes 1M --keys 0 --transport ipc --in-flight 8",
@@ -110,6 +165,12 @@ static const ps_example_t BENCH_PUSHPULL_EXAMPLES[] = {
 static const ps_example_t BENCH_LATENCY_EXAMPLES[] = {
     {"pscli bench latency", "p50, p99, p99.9 of one small push and pull"},
     {"pscli bench latency --requests 100000 --transport ipc", "a longer tail"},
+    {NULL, NULL}};
+static const ps_example_t BENCH_SUITE_EXAMPLES[] = {
+    {"pscli bench suite", "the figures of docs/performance.md, in minutes"},
+    {"pscli bench suite --full --svg bench.svg -o json > bench.json",
+     "everything, with a picture"},
+    {"pscli bench suite --only small --transport lane", "one section"},
     {NULL, NULL}};
 #define BENCH_DETAILS                                                          \
     "Makes tables of its own and drops them at the end. Every request has "    \
@@ -158,4 +219,17 @@ const ps_cmd_t ps_cmds_bench[] = {
      .examples = BENCH_LATENCY_EXAMPLES,
      .options = LATENCY_OPTIONS,
      .run = ps_cmd_bench_latency},
+    {.noun = "bench",
+     .verb = "suite",
+     .arguments = "",
+     .summary = "all measurements beside the limits of the machine",
+     .details =
+         "Starts a psd of its own (in a temporary directory, with as many "
+         "shards as a line says) and measures line by line. Each repeat "
+         "measures the limits and then each way of asking once, so that a "
+         "machine that changes its speed changes both. What a request is and "
+         "what RATIO means is as in bench push.",
+     .examples = BENCH_SUITE_EXAMPLES,
+     .options = SUITE_OPTIONS,
+     .run = ps_cmd_bench_suite},
     {.noun = NULL}};

@@ -47,20 +47,33 @@ find_program(char ret_path[PATH_MAX])
     memcpy(ret_path, "psd", sizeof "psd"); /* execvp looks in PATH */
 }
 
+/* What the child becomes. */
+typedef struct plan {
+    const char *program;
+    char data[PATH_MAX + 32];
+    char log[PATH_MAX + 32];
+    char shards[16]; /* "": as many as psd takes by itself */
+    pid_t parent;
+} plan_t;
+
 /* In the child; only calls that are safe behind a fork. */
 static _Noreturn void
-become_psd(const char *program, const char *data, const char *log, pid_t parent)
+become_psd(const plan_t *plan)
 {
+    const char *argv[] = {
+        plan->program,       "--data-dir",
+        plan->data,          "--listen",
+        "tcp://127.0.0.1:0", plan->shards[0] == '\0' ? NULL : "--shards",
+        plan->shards,        NULL};
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    int out = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    int out = open(plan->log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 
     /* It shall not outlive pscli, whatever ends that. */
     (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    if (getppid() == parent && in >= 0 && out >= 0 && setpgid(0, 0) == 0 &&
-        dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0 &&
-        dup2(out, STDERR_FILENO) >= 0) {
-        (void)execlp(program, program, "--data-dir", data, "--listen",
-                     "tcp://127.0.0.1:0", (char *)NULL);
+    if (getppid() == plan->parent && in >= 0 && out >= 0 &&
+        setpgid(0, 0) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
+        dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0) {
+        (void)execvp(plan->program, (char *const *)argv);
     }
     _exit(EXIT_NO_PROGRAM);
 }
@@ -146,14 +159,13 @@ wait_until_ready(ps_private_psd_t *self,
 psd_status_t
 ps_private_psd_start(ps_private_psd_t *ret_psd,
                      const char *program,
+                     uint32_t n_shards,
                      uint32_t timeout_ms,
                      psd_error_t *err)
 {
     const char *tmp = getenv("TMPDIR");
     char found[PATH_MAX] = "";
-    char data[PATH_MAX + 32];
-    char log[PATH_MAX + 32];
-    pid_t parent = getpid();
+    plan_t plan = {.parent = getpid()};
 
     find_program(found);
     program = program == NULL ? found : program;
@@ -167,12 +179,16 @@ ps_private_psd_start(ps_private_psd_t *ret_psd,
         ret_psd->directory[0] = '\0';
         return rc;
     }
-    (void)snprintf(data, sizeof data, "%s/data", ret_psd->directory);
-    (void)snprintf(log, sizeof log, "%s/psd.log", ret_psd->directory);
+    plan.program = program;
+    (void)snprintf(plan.data, sizeof plan.data, "%s/data", ret_psd->directory);
+    (void)snprintf(plan.log, sizeof plan.log, "%s/psd.log", ret_psd->directory);
+    if (n_shards > 0) {
+        (void)snprintf(plan.shards, sizeof plan.shards, "%u", n_shards);
+    }
     (void)fflush(NULL);
     ret_psd->pid = fork();
     if (ret_psd->pid == 0) {
-        become_psd(program, data, log, parent);
+        become_psd(&plan);
     }
     if (ret_psd->pid < 0) {
         ret_psd->pid = 0;

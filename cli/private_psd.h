@@ -20,10 +20,12 @@ typedef struct ps_private_psd {
 } ps_private_psd_t;
 
 /* Starts `program` (NULL: psd beside pscli, else from PATH) on a free loopback
- * port and waits until it is ready. Errors: PSD_IO it cannot be started, with
- * the last line of its log; PSD_DEADLINE it is not ready in time. */
+ * port and waits until it is ready. n_shards 0: as many as it takes by itself.
+ * Errors: PSD_IO it cannot be started, with the last line of its log;
+ * PSD_DEADLINE it is not ready in time. */
 PSD_MUST_CHECK psd_status_t ps_private_psd_start(ps_private_psd_t *ret_psd,
                                                  const char *program,
+                                                 uint32_t n_shards,
                                                  uint32_t timeout_ms,
                                                  psd_error_t *err);
 /* Fits PSD_AUTO. */

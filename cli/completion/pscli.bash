@@ -30,7 +30,7 @@ _pscli() {
     clock) [ -z "$verb" ] && words=" list inspect" ;;
     why) rest=$verb; verb="" ;;
     run) rest=$verb; verb="" ;;
-    bench) [ -z "$verb" ] && words=" push pull pushpull latency" ;;
+    bench) [ -z "$verb" ] && words=" push pull pushpull latency suite" ;;
     explain) rest=$verb; verb="" ;;
     completion) rest=$verb; verb="" ;;
     help) rest=$verb; verb="" ;;
@@ -143,25 +143,31 @@ _pscli() {
         words=" cluster node table push pull job worker clock why run bench explain completion help"
         ;;
     "bench push")
-        flags+=" --transport --sizes --keys --floats --random --in-flight --workers --repeats --duration"
+        flags+=" --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration"
         case $previous in
     --transport) words="tcp ipc lane all"; value=1 ;;
         esac
         ;;
     "bench pull")
-        flags+=" --transport --sizes --keys --floats --random --in-flight --workers --repeats --duration"
+        flags+=" --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration"
         case $previous in
     --transport) words="tcp ipc lane all"; value=1 ;;
         esac
         ;;
     "bench pushpull")
-        flags+=" --transport --sizes --keys --floats --random --in-flight --workers --repeats --duration"
+        flags+=" --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration"
         case $previous in
     --transport) words="tcp ipc lane all"; value=1 ;;
         esac
         ;;
     "bench latency")
         flags+=" --transport --floats --requests --repeats"
+        case $previous in
+    --transport) words="tcp ipc lane all"; value=1 ;;
+        esac
+        ;;
+    "bench suite")
+        flags+=" --quick --full --only --transport --repeats --duration --divide --svg --psd"
         case $previous in
     --transport) words="tcp ipc lane all"; value=1 ;;
         esac

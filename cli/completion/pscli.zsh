@@ -22,7 +22,7 @@ _pscli() {
     clock) [[ -z $verb ]] && words_=( list inspect) ;;
     why) verb="" ;;
     run) verb="" ;;
-    bench) [[ -z $verb ]] && words_=( push pull pushpull latency) ;;
+    bench) [[ -z $verb ]] && words_=( push pull pushpull latency suite) ;;
     explain) verb="" ;;
     completion) verb="" ;;
     help) verb="" ;;
@@ -51,10 +51,11 @@ _pscli() {
     'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;
     'completion') flags+=(); ask='printf "%s\n" bash zsh fish' ;;
     'help') flags+=( --man) ;;
-    'bench push') flags+=( --transport --sizes --keys --floats --random --in-flight --workers --repeats --duration) ;;
-    'bench pull') flags+=( --transport --sizes --keys --floats --random --in-flight --workers --repeats --duration) ;;
-    'bench pushpull') flags+=( --transport --sizes --keys --floats --random --in-flight --workers --repeats --duration) ;;
+    'bench push') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;
+    'bench pull') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;
+    'bench pushpull') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;
     'bench latency') flags+=( --transport --floats --requests --repeats) ;;
+    'bench suite') flags+=( --quick --full --only --transport --repeats --duration --divide --svg --psd) ;;
     esac
     if [[ $PREFIX == -* ]]; then compadd -- $flags; return; fi
     [[ -n $ask ]] && words_=($(eval $ask))

@@ -141,6 +141,7 @@ bad 2 bench push --sizes big
 bad 2 bench pull --in-flight 0
 bad 2 bench pushpull --transport udp
 bad 2 bench latency --requests 1
+bad 2 bench suite --only nothing
 bad 2 explain E9999
 bad 2 completion tcsh
 bad 2 help nothing
