@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define LENGTH(array) (sizeof(array) / sizeof(array)[0])
 #define LEVEL_MAX 3 /* ps_ack_t of model/table.h ends with DISK */
 
 /* A field, its value, and what is allowed; `why` says on what that depends. */
@@ -17,26 +16,51 @@ typedef struct rule {
     const char *why; /* NULL: always so */
 } rule_t;
 
-static psd_status_t
-check_rules(ps_kind_t kind, const rule_t *rules, size_t n, psd_error_t *err)
+/* True when value lies within min .. max; else *ret_broken says what does not.
+ * The way on which all is well makes nothing. */
+static inline bool
+lies_in(rule_t *ret_broken,
+        const char *field,
+        uint64_t value,
+        uint64_t min,
+        uint64_t max,
+        const char *why)
 {
-    for (size_t i = 0; i < n; i++) {
-        const rule_t *rule = &rules[i];
-        char most[32] = "";
-
-        if (rule->value >= rule->min && rule->value <= rule->max) {
-            continue;
-        }
-        if (rule->max > rule->min) {
-            (void)snprintf(most, sizeof most, "..%" PRIu64, rule->max);
-        }
-        return psd_error_set(err, PSD_PROTO,
-                             "%s.%s is %" PRIu64 "; allowed: %" PRIu64 "%s%s%s",
-                             ps_kind_name(kind), rule->field, rule->value,
-                             rule->min, most, rule->why != NULL ? " as " : "",
-                             rule->why != NULL ? rule->why : "");
+    if (value >= min && value <= max) {
+        return true;
     }
-    return PSD_OK;
+    *ret_broken = (rule_t){field, value, min, max, why};
+    return false;
+}
+
+static psd_status_t
+refuse(ps_kind_t kind, const rule_t *rule, psd_error_t *err)
+{
+    char most[32] = "";
+
+    if (rule->max > rule->min) {
+        (void)snprintf(most, sizeof most, "..%" PRIu64, rule->max);
+    }
+    return psd_error_set(
+        err, PSD_PROTO, "%s.%s is %" PRIu64 "; allowed: %" PRIu64 "%s%s%s",
+        ps_kind_name(kind), rule->field, rule->value, rule->min, most,
+        rule->why != NULL ? " as " : "", rule->why != NULL ? rule->why : "");
+}
+
+static psd_status_t
+check_one(ps_kind_t kind,
+          const char *field,
+          uint64_t value,
+          uint64_t min,
+          uint64_t max,
+          const char *why,
+          psd_error_t *err)
+{
+    rule_t broken;
+
+    return lies_in(&broken, field, value, min, max, why)
+               ? PSD_OK
+               : refuse(kind, &broken, err);
 }
 
 /* How the slice names rows and columns. Without columns a dense row has no
@@ -54,32 +78,38 @@ check_slice_shape(ps_kind_t kind, const ps_slice_t *slice, psd_error_t *err)
     uint64_t cols_max =
         cols_range ? UINT64_C(0x100000000) - slice->first_col : UINT32_MAX;
     bool answers = kind == PS_KIND_VALUES;
-    const rule_t rules[] = {
-        {"rows", slice->rows, 0, answers ? PS_ROWS_ASKED : PS_ROWS_CACHED,
-         NULL},
-        {"rows", slice->rows, 0,
-         !answers && slice->rows == PS_ROWS_ASKED ? PS_ROWS_RANGE
-                                                  : PS_ROWS_CACHED,
-         "it asks"},
-        {"layout", slice->layout, 0, PS_LAYOUT_SPARSE, NULL},
-        {"cols", slice->cols, 0, PS_COLS_LIST, NULL},
-        {"cols", slice->cols, 0, sparse ? 0 : PS_COLS_LIST, "layout is SPARSE"},
-        {"type", slice->type, PS_TYPE_I32, PS_TYPE_F64, NULL},
-        {"n_rows", slice->n_rows, kind == PS_KIND_VALUES ? 0 : 1, UINT64_MAX,
-         NULL},
-        {"n_rows", slice->n_rows, 0, rows_max, "first_row is no smaller"},
-        {"first_row", slice->first_row, 0, range ? UINT64_MAX : 0,
-         "rows is not RANGE"},
-        {"first_col", slice->first_col, 0, cols_range ? UINT32_MAX : 0,
-         "cols is not RANGE"},
-        {"n_cols", slice->n_cols, 0, sparse ? 0 : UINT32_MAX,
-         "layout is SPARSE"},
-        {"n_cols", slice->n_cols, sparse || slice->n_rows == 0 ? 0 : 1,
-         UINT32_MAX, "layout is DENSE"},
-        {"n_cols", slice->n_cols, 0, cols_max, "first_col is no smaller"},
-    };
+    rule_t broken;
 
-    return check_rules(kind, rules, LENGTH(rules), err);
+    return (lies_in(&broken, "rows", slice->rows, 0,
+                    answers ? PS_ROWS_ASKED : PS_ROWS_CACHED, NULL) &&
+            lies_in(&broken, "rows", slice->rows, 0,
+                    !answers && slice->rows == PS_ROWS_ASKED ? PS_ROWS_RANGE
+                                                             : PS_ROWS_CACHED,
+                    "it asks") &&
+            lies_in(&broken, "layout", slice->layout, 0, PS_LAYOUT_SPARSE,
+                    NULL) &&
+            lies_in(&broken, "cols", slice->cols, 0, PS_COLS_LIST, NULL) &&
+            lies_in(&broken, "cols", slice->cols, 0, sparse ? 0 : PS_COLS_LIST,
+                    "layout is SPARSE") &&
+            lies_in(&broken, "type", slice->type, PS_TYPE_I32, PS_TYPE_F64,
+                    NULL) &&
+            lies_in(&broken, "n_rows", slice->n_rows,
+                    kind == PS_KIND_VALUES ? 0 : 1, UINT64_MAX, NULL) &&
+            lies_in(&broken, "n_rows", slice->n_rows, 0, rows_max,
+                    "first_row is no smaller") &&
+            lies_in(&broken, "first_row", slice->first_row, 0,
+                    range ? UINT64_MAX : 0, "rows is not RANGE") &&
+            lies_in(&broken, "first_col", slice->first_col, 0,
+                    cols_range ? UINT32_MAX : 0, "cols is not RANGE") &&
+            lies_in(&broken, "n_cols", slice->n_cols, 0,
+                    sparse ? 0 : UINT32_MAX, "layout is SPARSE") &&
+            lies_in(&broken, "n_cols", slice->n_cols,
+                    sparse || slice->n_rows == 0 ? 0 : 1, UINT32_MAX,
+                    "layout is DENSE") &&
+            lies_in(&broken, "n_cols", slice->n_cols, 0, cols_max,
+                    "first_col is no smaller"))
+               ? PSD_OK
+               : refuse(kind, &broken, err);
 }
 
 static psd_status_t
@@ -96,9 +126,8 @@ check_slice(const ps_message_t *self, psd_error_t *err)
     }
     if (self->kind == PS_KIND_PULL ||
         (self->kind == PS_KIND_PUSH && self->push.op != 0)) {
-        const rule_t rule = {"n_values", slice.n_values, 0, 0, NULL};
-
-        return check_rules(self->kind, &rule, 1, err);
+        return check_one(self->kind, "n_values", slice.n_values, 0, 0, NULL,
+                         err);
     }
     if (slice.layout == PS_LAYOUT_SPARSE) {
         return PSD_OK; /* the counts say whether n_values is right */
@@ -124,17 +153,20 @@ check_slice(const ps_message_t *self, psd_error_t *err)
 static psd_status_t
 check_push(const ps_message_t *self, psd_error_t *err)
 {
-    const rule_t rules[] = {
-        {"seq", self->push.seq, 1, UINT64_MAX, NULL},
-        {"ack", self->push.ack, 0, LEVEL_MAX, NULL},
-        {"pull", self->push.pull, 0, self->push.op == 0 ? 1 : 0, NULL},
-        {"op", self->push.op, 0, PS_CHANGE_AXPY, NULL},
-        {"other", self->push.other, 0,
-         self->push.op == PS_CHANGE_AXPY ? UINT32_MAX : 0, "op is not AXPY"},
-        {"operand", self->push.operand, 0, self->push.op != 0 ? UINT64_MAX : 0,
-         "op is UPDATE"},
-    };
-    psd_status_t rc = check_rules(self->kind, rules, LENGTH(rules), err);
+    rule_t broken;
+    psd_status_t rc =
+        (lies_in(&broken, "seq", self->push.seq, 1, UINT64_MAX, NULL) &&
+         lies_in(&broken, "ack", self->push.ack, 0, LEVEL_MAX, NULL) &&
+         lies_in(&broken, "pull", self->push.pull, 0,
+                 self->push.op == 0 ? 1 : 0, NULL) &&
+         lies_in(&broken, "op", self->push.op, 0, PS_CHANGE_AXPY, NULL) &&
+         lies_in(&broken, "other", self->push.other, 0,
+                 self->push.op == PS_CHANGE_AXPY ? UINT32_MAX : 0,
+                 "op is not AXPY") &&
+         lies_in(&broken, "operand", self->push.operand, 0,
+                 self->push.op != 0 ? UINT64_MAX : 0, "op is UPDATE"))
+            ? PSD_OK
+            : refuse(self->kind, &broken, err);
 
     return rc == PSD_OK ? check_slice(self, err) : rc;
 }
@@ -142,16 +174,19 @@ check_push(const ps_message_t *self, psd_error_t *err)
 static psd_status_t
 check_pull(const ps_message_t *self, psd_error_t *err)
 {
-    const rule_t rules[] = {
-        {"op", self->pull.op, 0, PS_READ_TOP, NULL},
-        {"other", self->pull.other, 0,
-         self->pull.op == PS_READ_DOT ? UINT32_MAX : 0, "op is not DOT"},
-        {"operand", self->pull.operand, 0,
-         self->pull.op == PS_READ_TOP ? UINT64_MAX : 0, "op is not TOP"},
-        {"since", self->pull.since, 0, self->pull.op == 0 ? UINT64_MAX : 0,
-         "op is not VALUES"},
-    };
-    psd_status_t rc = check_rules(self->kind, rules, LENGTH(rules), err);
+    rule_t broken;
+    psd_status_t rc =
+        (lies_in(&broken, "op", self->pull.op, 0, PS_READ_TOP, NULL) &&
+         lies_in(&broken, "other", self->pull.other, 0,
+                 self->pull.op == PS_READ_DOT ? UINT32_MAX : 0,
+                 "op is not DOT") &&
+         lies_in(&broken, "operand", self->pull.operand, 0,
+                 self->pull.op == PS_READ_TOP ? UINT64_MAX : 0,
+                 "op is not TOP") &&
+         lies_in(&broken, "since", self->pull.since, 0,
+                 self->pull.op == 0 ? UINT64_MAX : 0, "op is not VALUES"))
+            ? PSD_OK
+            : refuse(self->kind, &broken, err);
 
     return rc == PSD_OK ? check_slice(self, err) : rc;
 }
@@ -159,8 +194,8 @@ check_pull(const ps_message_t *self, psd_error_t *err)
 static psd_status_t
 check_values(const ps_message_t *self, psd_error_t *err)
 {
-    const rule_t rule = {"level", self->values.level, 0, LEVEL_MAX, NULL};
-    psd_status_t rc = check_rules(self->kind, &rule, 1, err);
+    psd_status_t rc = check_one(self->kind, "level", self->values.level, 0,
+                                LEVEL_MAX, NULL, err);
 
     return rc == PSD_OK ? check_slice(self, err) : rc;
 }
@@ -168,34 +203,29 @@ check_values(const ps_message_t *self, psd_error_t *err)
 static psd_status_t
 check_mark(const ps_message_t *self, psd_error_t *err)
 {
-    const rule_t rule = {"seq", self->mark.seq, 1, UINT64_MAX, NULL};
-
-    return check_rules(self->kind, &rule, 1, err);
+    return check_one(self->kind, "seq", self->mark.seq, 1, UINT64_MAX, NULL,
+                     err);
 }
 
 static psd_status_t
 check_ack(const ps_message_t *self, psd_error_t *err)
 {
-    const rule_t rule = {"level", self->ack.level, 1, LEVEL_MAX, NULL};
-
-    return check_rules(self->kind, &rule, 1, err);
+    return check_one(self->kind, "level", self->ack.level, 1, LEVEL_MAX, NULL,
+                     err);
 }
 
 static psd_status_t
 check_hello(const ps_message_t *self, psd_error_t *err)
 {
-    const rule_t rule = {"bulk", self->hello.bulk, 0, 1, NULL};
-
-    return check_rules(self->kind, &rule, 1, err);
+    return check_one(self->kind, "bulk", self->hello.bulk, 0, 1, NULL, err);
 }
 
 /* The first piece is never a CHUNK, and no type is narrower than 4 bytes. */
 static psd_status_t
 check_chunk(const ps_message_t *self, psd_error_t *err)
 {
-    const rule_t rule = {"offset", self->chunk.offset, 4, UINT64_MAX, NULL};
-
-    return check_rules(self->kind, &rule, 1, err);
+    return check_one(self->kind, "offset", self->chunk.offset, 4, UINT64_MAX,
+                     NULL, err);
 }
 
 static bool
@@ -232,9 +262,7 @@ check_flags(const ps_message_t *self, psd_error_t *err)
     uint8_t allowed = self->flags == PS_FLAG_CODED
                           ? (coded ? PS_FLAG_CODED : 0)
                           : (values ? PS_FLAG_MORE : 0);
-    const rule_t rule = {"flags", self->flags, 0, allowed, NULL};
-
-    return check_rules(self->kind, &rule, 1, err);
+    return check_one(self->kind, "flags", self->flags, 0, allowed, NULL, err);
 }
 
 psd_status_t
