@@ -223,15 +223,15 @@ draw_panel(FILE *file,
            const panel_t *panel,
            const extent_t *extent,
            const json_t *figures,
-           double y)
+           double top)
 {
     const json_t *before = NULL;
     const json_t *figure = NULL;
+    double y = top + HEAD_HEIGHT;
     size_t i = 0;
 
-    ps_svg_line(file, MARGIN, y + 8, WIDTH - MARGIN, y + 8, PS_SVG_RULE);
-    ps_svg_text(file, MARGIN, y + 28, PS_SVG_HEAD, PS_SVG_START, panel->head);
-    y += HEAD_HEIGHT;
+    ps_svg_line(file, MARGIN, top + 8, WIDTH - MARGIN, top + 8, PS_SVG_RULE);
+    ps_svg_text(file, MARGIN, top + 28, PS_SVG_HEAD, PS_SVG_START, panel->head);
     json_array_foreach(figures, i, figure)
     {
         char count[32];

@@ -133,7 +133,7 @@ Test(bench_plan, sections_by_name)
     cr_assert_not(ps_bench_plan_names("", "dense"));
     cr_assert_eq(ps_bench_plan_check("small,dense", NULL), PSD_OK);
     cr_assert_eq(ps_bench_plan_check("small,", NULL), PSD_USAGE);
-    cr_assert_eq(ps_bench_plan_check("smal", NULL), PSD_USAGE);
+    cr_assert_eq(ps_bench_plan_check("large", NULL), PSD_USAGE);
 }
 
 Test(bench_figure, numbers_have_as_many_digits_as_they_deserve)
