@@ -258,6 +258,12 @@ ps_socket_send(ps_socket_t *self,
                ps_payload_t *payload,
                psd_error_t *err)
 {
+    if (self->lane != NULL || conn >= PS_LANE_CONN) {
+        ps_lane_t *lane = ps_socket_lane_of(self, conn);
+
+        return lane == NULL ? psd_error_set(err, PSD_BUSY, "send: peer is gone")
+                            : ps_lane_send(lane, message, payload, err);
+    }
     if (ps_payload_size(payload) <= PS_INLINE_MAX) {
         return send_inline(self, conn, message, payload, err);
     }
@@ -278,6 +284,10 @@ ps_socket_send_text(ps_socket_t *self,
     parcel_t parcel = {.n_frames = 0};
     uint8_t *at = NULL;
 
+    if (self->handle == NULL) {
+        return psd_error_set(err, PSD_UNSUPPORTED,
+                             "control text over a lane; use tcp or ipc");
+    }
     if (text.size == 0 || text.size > PS_DOC_BYTES_MAX) {
         return psd_error_set(err, PSD_PROTO,
                              "control text is %zu bytes; allowed: 1..%" PRIu32,

@@ -25,6 +25,12 @@ typedef struct option {
     int value;
 } option_t;
 
+static bool
+is_lane(const char *endpoint)
+{
+    return strncmp(endpoint, PS_LANE_PREFIX, strlen(PS_LANE_PREFIX)) == 0;
+}
+
 static psd_status_t
 set_options(void *handle, const option_t *options, size_t n, psd_error_t *err)
 {
@@ -70,6 +76,7 @@ set_up(ps_socket_t *self, const ps_socket_args_t *args, psd_error_t *err)
 
 static psd_status_t
 new_socket(bool is_port,
+           bool is_lane,
            const ps_socket_args_t *args,
            ps_socket_t **ret_socket,
            psd_error_t *err)
@@ -85,6 +92,16 @@ new_socket(bool is_port,
     self->chunk_bytes = args->chunk_bytes;
     self->assembly_bytes = args->assembly_bytes;
     self->piece_wait_ms = args->piece_wait_ms;
+    self->linger_ms = args->linger_ms < 0 ? 0 : (uint32_t)args->linger_ms;
+    self->lane_options = args->lane;
+    self->lane_args = (ps_lane_args_t){.high_water = (uint32_t)args->high_water,
+                                       .assembly_bytes = args->assembly_bytes};
+    ps_spin_init(&self->spin, args->lane.spin_us);
+    if (is_lane) {
+        *ret_socket = self;
+        self = NULL;
+        return PSD_OK;
+    }
     self->context = args->context;
     if (self->context == NULL) {
         rc = ps_context_new(1, &self->own_context, err);
@@ -115,7 +132,7 @@ check_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
         strncmp(endpoint, "tcp://", 6) != 0) {
         return psd_error_set(err, PSD_INVALID,
                              "endpoint is \"%.300s\"; allowed: "
-                             "tcp://HOST:PORT or ipc://PATH",
+                             "tcp://HOST:PORT, ipc://PATH or lane://PATH",
                              endpoint);
     }
     if (strncmp(endpoint, "tcp://[", 7) == 0) {
@@ -137,9 +154,10 @@ endpoint_error(const char *doing, const char *endpoint, psd_error_t *err)
                          zmq_strerror(code));
 }
 
-/* Keeps a copy of endpoint as the next one. */
-static psd_status_t
-keep_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
+psd_status_t
+ps_socket_keep_endpoint(ps_socket_t *self,
+                        const char *endpoint,
+                        psd_error_t *err)
 {
     char *copy = ps_strdup(endpoint);
 
@@ -160,7 +178,7 @@ ps_socket_bind(const char *const *endpoints,
                psd_error_t *err)
 {
     PSD_AUTO(ps_socket_close) ps_socket_t *self = NULL;
-    psd_status_t rc = new_socket(true, args, &self, err);
+    psd_status_t rc = new_socket(true, false, args, &self, err);
 
     for (size_t i = 0; rc == PSD_OK && i < n_endpoints; i++) {
         rc = ps_socket_bind_more(self, endpoints[i], err);
@@ -177,8 +195,12 @@ ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
     char bound[PATH_MAX] = "";
     size_t size = sizeof bound;
-    psd_status_t rc = check_endpoint(self, endpoint, err);
+    psd_status_t rc = PSD_OK;
 
+    if (is_lane(endpoint)) {
+        return ps_socket_bind_lane(self, endpoint, err);
+    }
+    rc = check_endpoint(self, endpoint, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -189,7 +211,7 @@ ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
     if (zmq_getsockopt(self->handle, ZMQ_LAST_ENDPOINT, bound, &size) != 0) {
         return endpoint_error("ask what was bound for", endpoint, err);
     }
-    return keep_endpoint(self, bound, err);
+    return ps_socket_keep_endpoint(self, bound, err);
 }
 
 const char *
@@ -206,20 +228,18 @@ ps_socket_connect(const char *endpoint,
                   psd_error_t *err)
 {
     PSD_AUTO(ps_socket_close) ps_socket_t *self = NULL;
-    psd_status_t rc = new_socket(false, args, &self, err);
+    psd_status_t rc = new_socket(false, is_lane(endpoint), args, &self, err);
 
-    if (rc == PSD_OK) {
+    if (rc == PSD_OK && is_lane(endpoint)) {
+        rc = ps_socket_connect_lane(self, endpoint, err);
+    } else if (rc == PSD_OK) {
         rc = check_endpoint(self, endpoint, err);
-    }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    assert(self != NULL);
-    if (zmq_connect(self->handle, endpoint) != 0) {
-        rc = endpoint_error("connect", endpoint, err);
+        if (rc == PSD_OK && zmq_connect(self->handle, endpoint) != 0) {
+            rc = endpoint_error("connect", endpoint, err);
+        }
     }
     if (rc == PSD_OK) {
-        rc = keep_endpoint(self, endpoint, err);
+        rc = ps_socket_keep_endpoint(self, endpoint, err);
     }
     if (rc == PSD_OK) {
         *ret_socket = self;
@@ -253,6 +273,7 @@ ps_socket_close(ps_socket_t **self_p)
         return;
     }
     *self_p = NULL;
+    ps_socket_close_lanes(self, self->linger_ms);
     drop_unfinished(self);
     if (self->handle != NULL) {
         ps_context_close(self->context, self->handle);
@@ -271,6 +292,9 @@ ps_socket_drop(ps_socket_t **self_p)
     const option_t at_once = {ZMQ_LINGER, 0};
 
     if (*self_p != NULL) {
+        (*self_p)->linger_ms = 0;
+    }
+    if (*self_p != NULL && (*self_p)->handle != NULL) {
         (void)set_options((*self_p)->handle, &at_once, 1, NULL);
     }
     ps_socket_close(self_p);
@@ -285,13 +309,15 @@ ps_socket_handle(ps_socket_t *self)
 uint64_t
 ps_socket_n_refused(const ps_socket_t *self)
 {
-    return self->n_refused;
+    return self->n_refused +
+           (self->lanes == NULL ? 0 : ps_lane_port_n_refused(self->lanes));
 }
 
 size_t
 ps_socket_n_unfinished(const ps_socket_t *self)
 {
-    return self->unfinished.count;
+    return self->unfinished.count +
+           (self->lanes == NULL ? 0 : ps_lane_port_n_unfinished(self->lanes));
 }
 
 void
@@ -305,7 +331,11 @@ void
 ps_socket_forget(ps_socket_t *self, uint64_t conn)
 {
     ps_unfinished_t *unfinished = ps_map_remove(&self->unfinished, conn);
+    ps_lane_t *lane = ps_socket_lane_of(self, conn);
 
+    if (lane != NULL) {
+        ps_assembly_done(&lane->assembly);
+    }
     if (unfinished != NULL) {
         ps_assembly_done(&unfinished->assembly);
         ps_free(unfinished);

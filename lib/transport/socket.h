@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_socket - ZeroMQ sockets that speak in messages and payloads
+ * ps_socket - sockets that speak in messages and payloads
  *
  * What     A port (ROUTER) at the node or a link (DEALER) at the client, over
- *          tcp or ipc. Data messages go out from the payload's own memory and
- *          come in as payloads that borrow the received frames; large values
- *          are cut and put together (protocol/assembly.h). Control messages
- *          are one frame of text.
- * Shape    conn: names a port's peer; 0 on a link. A peer that chose its own
- *          routing id is dropped and counted.
- * Owner    The caller; ps_socket_close sends what is queued for linger_ms.
- * Threads  Confined to one thread; payloads sent are released on ZeroMQ's.
+ *          tcp or ipc; or, on one host, a lane through shared memory, which a
+ *          port may have beside them (lane.h says how it works). Data messages
+ * go out from the payload's own memory and come in as payloads that borrow the
+ * received frames; large values are cut and put together (protocol/assembly.h).
+ * Control messages are one frame of text. Shape    conn: names a port's peer; 0
+ * on a link. A peer that chose its own routing id is dropped and counted.
+ * ZeroMQ's conns are below 2^40, lanes' above. Owner    The caller;
+ * ps_socket_close sends what is queued for linger_ms. Threads  Confined to one
+ * thread; payloads sent are released on ZeroMQ's, and what came over a lane on
+ * the socket's.
  */
 #ifndef PS_TRANSPORT_SOCKET_H
 #define PS_TRANSPORT_SOCKET_H
@@ -34,6 +36,23 @@ void ps_context_stop(ps_context_t *self);
  * nulls *self_p. */
 void ps_context_destroy(ps_context_t **self_p);
 
+/* What concerns lanes only. */
+typedef struct ps_lane_options {
+    uint32_t most;        /* a port: at a time; 0: PS_LANE_MOST */
+    uint64_t arena_bytes; /* a port: of each, for bulk; taken when touched;
+                             0: PS_LANE_ARENA_BYTES */
+    bool any_peer;        /* a port: whoever may open the socket's file; else
+                             who runs as we do, and root */
+    uint32_t spin_us;     /* looks again for so long before it sleeps; 0: not */
+    uint32_t wait_ms;     /* a link: for the server to take it in;
+                             0: PS_LANE_WAIT_MS */
+} ps_lane_options_t;
+
+#define PS_LANE_MOST 64
+#define PS_LANE_ARENA_BYTES (UINT64_C(128) << 20)
+#define PS_LANE_SPIN_US 50
+#define PS_LANE_WAIT_MS 1000
+
 typedef struct ps_socket_args {
     ps_context_t *context;   /* borrowed, outlives the socket; NULL: one of its
                                 own with one I/O thread */
@@ -45,11 +64,13 @@ typedef struct ps_socket_args {
                                 are gone; 0: never */
     uint32_t chunk_bytes;    /* pieces that are sent; ps_socket_set_chunk */
     int linger_ms;           /* for what is queued at close */
+    ps_lane_options_t lane;
 } ps_socket_args_t;
 
 /* A port: binds each of the n endpoints ("tcp://127.0.0.1:*" or port 0 lets the
- * kernel choose). Errors: PSD_INVALID endpoint; PSD_IO with the reason and the
- * endpoint ("address in use"). */
+ * kernel choose; "lane://PATH": a unix socket, for clients of this host).
+ * Errors: PSD_INVALID endpoint; PSD_IO with the reason and the endpoint
+ * ("address in use"). */
 PSD_MUST_CHECK psd_status_t ps_socket_bind(const char *const *endpoints,
                                            size_t n_endpoints,
                                            const ps_socket_args_t *args,
@@ -62,8 +83,11 @@ PSD_MUST_CHECK psd_status_t ps_socket_bind_more(ps_socket_t *self,
 /* The endpoint as bound (with the port that was chosen), i-th in order of
  * binding. Borrowed. */
 const char *ps_socket_endpoint(const ps_socket_t *self, size_t i);
-/* A link. ZeroMQ connects, and connects again, by itself; nothing waits here.
- * Errors: PSD_INVALID endpoint, PSD_NOMEM, PSD_IO. */
+/* A link. ZeroMQ connects, and connects again, by itself; nothing waits here. A
+ * lane is there when this returns, and is not made again when it breaks.
+ * Errors: PSD_INVALID endpoint, PSD_NOMEM, PSD_IO; for a lane also PSD_CONNECT,
+ * PSD_DENIED, PSD_BUSY (no more lanes), PSD_PROTO, PSD_VERSION: there is none,
+ * and the caller takes another way. */
 PSD_MUST_CHECK psd_status_t ps_socket_connect(const char *endpoint,
                                               const ps_socket_args_t *args,
                                               ps_socket_t **ret_socket,
@@ -72,7 +96,8 @@ PSD_MUST_CHECK psd_status_t ps_socket_connect(const char *endpoint,
 void ps_socket_close(ps_socket_t **self_p);
 /* Closes without sending what is queued. */
 void ps_socket_drop(ps_socket_t **self_p);
-/* The ZeroMQ socket, for zmq_poll and zloop_poller; borrowed. */
+/* The ZeroMQ socket, for zmq_poll and zloop_poller; borrowed. It says nothing
+ * of lanes; NULL for a link that is one. */
 void *ps_socket_handle(ps_socket_t *self);
 /* Messages dropped because their peer chose its own routing id. */
 uint64_t ps_socket_n_refused(const ps_socket_t *self);
@@ -108,6 +133,32 @@ PSD_MUST_CHECK psd_status_t ps_socket_receive(ps_socket_t *self,
                                               psd_error_t *err);
 /* Drops what is held for a connection that is gone. */
 void ps_socket_forget(ps_socket_t *self, uint64_t conn);
+/* What was sent over lanes since the last time is told to peers that sleep: one
+ * wake-up for a batch. Waiting and closing do it too. */
+void ps_socket_flush(ps_socket_t *self);
+/* A port: the next lane whose peer is gone, in turn with receiving; room that
+ * it offered may be written to until the call behind. false: none. */
+PSD_MUST_CHECK bool ps_socket_next_gone(ps_socket_t *self, uint64_t *ret_conn);
+/* A link: it was a lane, and its peer is gone. Nothing comes any more, and
+ * sending is PSD_BUSY; it is always ready. The caller closes it. */
+bool ps_socket_is_gone(const ps_socket_t *self);
+/* A link that is a lane. */
+bool ps_socket_is_lane(const ps_socket_t *self);
+
+/* Memory that a push over this link needs not be copied from: values that lie
+ * in it are read there. */
+typedef struct ps_block {
+    uint8_t *data; /* aligned to 64 */
+    size_t size;
+    struct ps_lane_share *share; /* held; outlives the socket */
+} ps_block_t;
+/* false: the link is no lane, or has none left (callers may have a quarter of
+ * it); *ret_block is then unchanged. */
+PSD_MUST_CHECK bool
+ps_socket_take_block(ps_socket_t *self, size_t size, ps_block_t *ret_block);
+/* Gives it back and zeroes it, before or behind the socket's end; pushes of
+ * what lies in it have been answered. Ignores a zeroed one. */
+void ps_block_done(ps_block_t *self);
 
 /* One frame of text each way, for control. As above; text of more than
  * PS_DOC_BYTES_MAX or in several frames is PSD_PROTO. */
@@ -123,12 +174,20 @@ PSD_MUST_CHECK psd_status_t ps_socket_receive_text(ps_socket_t *self,
 
 /* Waits until one of the sockets has something to receive, at most timeout_ms
  * (UINT64_MAX: for ever). ret_ready[i] says which. A signal ends the wait early
- * with nothing ready. Errors: PSD_IO. */
+ * with nothing ready. Sockets with lanes are flushed, and looked at for a while
+ * before the thread sleeps. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_socket_wait(ps_socket_t *const *sockets,
                                            size_t n_sockets,
                                            uint64_t timeout_ms,
                                            bool *ret_ready,
                                            psd_error_t *err);
+/* The same for one port (or link) and a ZeroMQ socket of the caller. */
+PSD_MUST_CHECK psd_status_t ps_socket_wait_beside(ps_socket_t *self,
+                                                  void *zmq_socket,
+                                                  uint64_t timeout_ms,
+                                                  bool *ret_ready,
+                                                  bool *ret_beside,
+                                                  psd_error_t *err);
 
 /* The clock of everything: CLOCK_BOOTTIME in milliseconds. */
 uint64_t ps_now_ms(void);

@@ -6,7 +6,9 @@
 #include <zmq.h>
 
 #include "base/map.h"
+#include "transport/lane_port.h"
 #include "transport/socket.h"
+#include "transport/spin.h"
 
 /* A frame on its way in or out: what libzmq calls a message. */
 typedef zmq_msg_t ps_frame_t;
@@ -32,7 +34,50 @@ struct ps_socket {
     char **endpoints;          /* owned, as bound or connected */
     size_t n_endpoints;
     size_t capacity; /* of endpoints */
+    ps_lane_options_t lane_options;
+    ps_lane_args_t lane_args;
+    ps_lane_t *lane;       /* a link's; owned; handle is NULL then */
+    ps_lane_port_t *lanes; /* a port's; owned; NULL: none are offered */
+    ps_spin_t spin;        /* of waits that begin with this socket's lanes */
+    uint32_t linger_ms;    /* of a lane */
+    uint32_t n_waits;      /* since ZeroMQ was last asked */
+    uint32_t n_received;   /* over lanes, since ZeroMQ was last asked */
+    bool zmq_is_ready;     /* as far as is known; lanes only */
 };
+
+/* ---- lane_socket.c: the parts of a socket that are lanes ---- */
+
+/* Binds "lane://PATH" as one more endpoint. */
+PSD_MUST_CHECK psd_status_t ps_socket_bind_lane(ps_socket_t *self,
+                                                const char *endpoint,
+                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_socket_connect_lane(ps_socket_t *self,
+                                                   const char *endpoint,
+                                                   psd_error_t *err);
+/* Ends them; what is put off is sent for linger_ms at most. */
+void ps_socket_close_lanes(ps_socket_t *self, uint32_t linger_ms);
+/* The lane of conn; NULL: the peer is gone. */
+ps_lane_t *ps_socket_lane_of(ps_socket_t *self, uint64_t conn);
+/* True when ZeroMQ is to be asked for a message too. */
+bool ps_socket_asks_zmq(ps_socket_t *self);
+/* A message from one of the lanes; as ps_socket_receive. */
+PSD_MUST_CHECK psd_status_t ps_socket_receive_lane(ps_socket_t *self,
+                                                   bool *ret_got,
+                                                   uint64_t *ret_conn,
+                                                   ps_message_t *ret_message,
+                                                   ps_payload_t **ret_payload,
+                                                   ps_room_t *ret_room,
+                                                   psd_error_t *err);
+static inline bool
+ps_socket_has_lanes(const ps_socket_t *self)
+{
+    return self->lane != NULL || self->lanes != NULL;
+}
+
+/* Keeps a copy of endpoint as the next one. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_socket_keep_endpoint(ps_socket_t *self,
+                                                    const char *endpoint,
+                                                    psd_error_t *err);
 
 /* A ZeroMQ socket on the context. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_context_open(ps_context_t *self,

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for one of several sockets. */
+/*
+ * Waiting for one of several sockets. Lanes are looked at for free, ZeroMQ for
+ * the price of a call: a wait that finds something in a lane asks ZeroMQ only
+ * now and then, one that finds nothing looks at lanes for a while (spin.h) and
+ * then sleeps on everything.
+ */
 #include "transport/socket.h"
 
 #include <errno.h>
@@ -9,7 +14,256 @@
 #include "base/alloc.h"
 #include "transport/socket_inner.h"
 
-#define FEW 16 /* sockets that need no heap */
+#define FEW 16       /* items that need no heap */
+#define ASK_EVERY 16 /* waits that found something in a lane */
+
+typedef struct waiter {
+    ps_socket_t *const *sockets;
+    size_t n_sockets;
+    void *beside; /* a ZeroMQ socket of the caller, or NULL */
+    bool *ready;  /* of the sockets */
+    bool beside_ready;
+    ps_socket_t *first; /* with lanes; NULL: there is none */
+    zmq_pollitem_t *items;
+    size_t n_items;
+} waiter_t;
+
+/* Two for each socket: ZeroMQ's and the lanes'. */
+static size_t
+most_items(const waiter_t *self)
+{
+    return 2 * self->n_sockets + 1;
+}
+
+static void
+fill_items(waiter_t *self)
+{
+    self->n_items = 0;
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        const ps_socket_t *socket = self->sockets[i];
+
+        if (socket->handle != NULL) {
+            self->items[self->n_items++] = (zmq_pollitem_t){
+                .socket = socket->handle, .events = ZMQ_POLLIN};
+        }
+        if (ps_socket_has_lanes(socket)) {
+            self->items[self->n_items++] = (zmq_pollitem_t){
+                .fd = socket->lane != NULL ? socket->lane->fd
+                                           : ps_lane_port_fd(socket->lanes),
+                .events = ZMQ_POLLIN};
+        }
+    }
+    if (self->beside != NULL) {
+        self->items[self->n_items++] =
+            (zmq_pollitem_t){.socket = self->beside, .events = ZMQ_POLLIN};
+    }
+}
+
+static bool
+lane_is_ready(const ps_socket_t *socket)
+{
+    return (socket->lane != NULL && ps_lane_is_ready(socket->lane)) ||
+           (socket->lanes != NULL && ps_lane_port_is_ready(socket->lanes));
+}
+
+/* Marks the sockets whose lanes have something. */
+static bool
+look_at_lanes(const waiter_t *self)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        if (lane_is_ready(self->sockets[i])) {
+            self->ready[i] = true;
+            any = true;
+        }
+    }
+    return any;
+}
+
+/* What a poll found, taken in. */
+static void
+take_in(waiter_t *self)
+{
+    const zmq_pollitem_t *item = self->items;
+
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        ps_socket_t *socket = self->sockets[i];
+
+        if (socket->handle != NULL) {
+            socket->zmq_is_ready = (item->revents & ZMQ_POLLIN) != 0;
+            self->ready[i] = self->ready[i] || socket->zmq_is_ready;
+            item++;
+        }
+        if (!ps_socket_has_lanes(socket)) {
+            continue;
+        }
+        if (item->revents != 0 && socket->lane != NULL) {
+            ps_lane_listen(socket->lane);
+        } else if (item->revents != 0) {
+            ps_lane_port_look(socket->lanes);
+        }
+        item++;
+    }
+    if (self->beside != NULL) {
+        self->beside_ready = (item->revents & ZMQ_POLLIN) != 0;
+    }
+    (void)look_at_lanes(self);
+}
+
+/* Asks everybody, for timeout_ms at most (-1: for ever). */
+static psd_status_t
+ask(waiter_t *self, long timeout_ms, psd_error_t *err)
+{
+    fill_items(self);
+    if (zmq_poll(self->items, (int)self->n_items, timeout_ms) < 0) {
+        if (zmq_errno() != EINTR) {
+            return ps_zmq_status(err, "wait");
+        }
+        for (size_t i = 0; i < self->n_items; i++) {
+            self->items[i].revents = 0;
+        }
+    }
+    take_in(self);
+    return PSD_OK;
+}
+
+static bool
+zmq_has_some(void *socket)
+{
+    int events = 0;
+    size_t size = sizeof events;
+
+    /* An error is found out by the poll. */
+    return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) != 0 ||
+           (events & ZMQ_POLLIN) != 0;
+}
+
+static bool
+any_zmq_has_some(const waiter_t *self)
+{
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        void *handle = self->sockets[i]->handle;
+
+        if (handle != NULL && zmq_has_some(handle)) {
+            return true;
+        }
+    }
+    return self->beside != NULL && zmq_has_some(self->beside);
+}
+
+/* Looks until something is there. False: it is time to sleep. */
+static bool
+spin(const waiter_t *self, uint64_t timeout_ms)
+{
+    ps_spin_t *spin = &self->first->spin;
+
+    if (timeout_ms == 0 || !ps_spin_begin(spin)) {
+        return false;
+    }
+    while (ps_spin_go_on(spin)) {
+        if (look_at_lanes(self) ||
+            (ps_spin_asks(spin) && any_zmq_has_some(self))) {
+            ps_spin_paid(spin);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void
+flush_all(const waiter_t *self)
+{
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        ps_socket_flush(self->sockets[i]);
+    }
+}
+
+/* Says to all lanes that we sleep. False: one of them has something. */
+static bool
+lie_down(const waiter_t *self)
+{
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        ps_socket_t *socket = self->sockets[i];
+
+        if ((socket->lane != NULL && !ps_lane_sleep(socket->lane)) ||
+            (socket->lanes != NULL && !ps_lane_port_sleep(socket->lanes))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void
+get_up(const waiter_t *self)
+{
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        ps_socket_t *socket = self->sockets[i];
+
+        if (socket->lane != NULL) {
+            ps_lane_wake(socket->lane);
+        }
+        if (socket->lanes != NULL) {
+            ps_lane_port_wake(socket->lanes);
+        }
+    }
+}
+
+static psd_status_t
+sleep_on(waiter_t *self, long timeout_ms, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (timeout_ms == 0) {
+        return ask(self, 0, err);
+    }
+    rc = ask(self, lie_down(self) ? timeout_ms : 0, err);
+    get_up(self);
+    flush_all(self); /* what was put off has room now */
+    return rc;
+}
+
+static psd_status_t
+wait_with_lanes(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
+{
+    long most = timeout_ms > INT_MAX ? INT_MAX : (long)timeout_ms;
+
+    flush_all(self);
+    if (look_at_lanes(self) || spin(self, timeout_ms)) {
+        if (++self->first->n_waits % ASK_EVERY != 0 && look_at_lanes(self)) {
+            return PSD_OK;
+        }
+        return ask(self, 0, err);
+    }
+    return sleep_on(self, timeout_ms == UINT64_MAX ? -1 : most, err);
+}
+
+static psd_status_t
+wait_for(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
+{
+    zmq_pollitem_t few[FEW];
+    PSD_AUTO(ps_free_at) zmq_pollitem_t *many = NULL;
+    long most = timeout_ms > INT_MAX ? INT_MAX : (long)timeout_ms;
+
+    self->items = few;
+    if (most_items(self) > FEW) {
+        many = ps_alloc(most_items(self), sizeof *many);
+        if (many == NULL) {
+            return psd_error_set(err, PSD_NOMEM, "no memory to wait");
+        }
+        self->items = many;
+    }
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        self->ready[i] = false;
+        if (self->first == NULL && ps_socket_has_lanes(self->sockets[i])) {
+            self->first = self->sockets[i];
+        }
+    }
+    if (self->first != NULL) {
+        return wait_with_lanes(self, timeout_ms, err);
+    }
+    return ask(self, timeout_ms == UINT64_MAX ? -1 : most, err);
+}
 
 psd_status_t
 ps_socket_wait(ps_socket_t *const *sockets,
@@ -18,29 +272,26 @@ ps_socket_wait(ps_socket_t *const *sockets,
                bool *ret_ready,
                psd_error_t *err)
 {
-    zmq_pollitem_t few[FEW];
-    PSD_AUTO(ps_free_at) zmq_pollitem_t *many = NULL;
-    zmq_pollitem_t *items = few;
-    long timeout = timeout_ms > INT_MAX ? INT_MAX : (long)timeout_ms;
+    waiter_t self = {
+        .sockets = sockets, .n_sockets = n_sockets, .ready = ret_ready};
 
-    if (n_sockets > FEW) {
-        many = ps_alloc(n_sockets, sizeof *many);
-        if (many == NULL) {
-            return psd_error_set(err, PSD_NOMEM, "no memory to wait");
-        }
-        items = many;
-    }
-    for (size_t i = 0; i < n_sockets; i++) {
-        items[i] = (zmq_pollitem_t){.socket = sockets[i]->handle,
-                                    .events = ZMQ_POLLIN};
-        ret_ready[i] = false;
-    }
-    if (zmq_poll(items, (int)n_sockets,
-                 timeout_ms == UINT64_MAX ? -1 : timeout) < 0) {
-        return zmq_errno() == EINTR ? PSD_OK : ps_zmq_status(err, "wait");
-    }
-    for (size_t i = 0; i < n_sockets; i++) {
-        ret_ready[i] = (items[i].revents & ZMQ_POLLIN) != 0;
-    }
-    return PSD_OK;
+    return wait_for(&self, timeout_ms, err);
+}
+
+psd_status_t
+ps_socket_wait_beside(ps_socket_t *self,
+                      void *zmq_socket,
+                      uint64_t timeout_ms,
+                      bool *ret_ready,
+                      bool *ret_beside,
+                      psd_error_t *err)
+{
+    waiter_t waiter = {.sockets = &self,
+                       .n_sockets = 1,
+                       .beside = zmq_socket,
+                       .ready = ret_ready};
+    psd_status_t rc = wait_for(&waiter, timeout_ms, err);
+
+    *ret_beside = waiter.beside_ready;
+    return rc;
 }
