@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "daemon/endpoint.h"
+#include "transport/lane_meet.h"
 
 #define SHARDS_DEFAULT_MAX 4
 #define SHOWN_MAX 200 /* bytes of a wrong value that an error repeats */
@@ -146,6 +147,18 @@ set_level(int *value, const char *text)
 }
 
 static psd_status_t
+set_peers(int *value, const char *text)
+{
+    bool is_any = strcmp(text, "any") == 0;
+
+    if (!is_any && strcmp(text, "owner") != 0) {
+        return PSD_CONFIG;
+    }
+    *value = is_any ? PS_LANE_ANY : PS_LANE_OWNER;
+    return PSD_OK;
+}
+
+static psd_status_t
 set_bool(bool *value, const char *text)
 {
     bool is_true = strcmp(text, "true") == 0;
@@ -174,6 +187,8 @@ set_value(void *value, const ps_key_t *key, const char *text)
         return set_number(value, key, text);
     case PS_KEY_KIND_LEVEL:
         return set_level(value, text);
+    case PS_KEY_KIND_PEERS:
+        return set_peers(value, text);
     case PS_KEY_KIND_BOOL:
         return set_bool(value, text);
     default:

@@ -22,6 +22,7 @@
     X(UINT, uint64_t)                                                     \
     X(SIZE, uint64_t) /* as ps_text_size */                               \
     X(LEVEL, int)     /* ps_log_level_t */                                \
+    X(PEERS, int)     /* ps_lane_peers_t: owner, any */                   \
     X(BOOL, bool)
 
 #define PS_KIND_ENUM_ROW(KIND, type) PS_KEY_KIND_##KIND,

@@ -20,6 +20,7 @@
 #define RAW_UINT(member) char *member;
 #define RAW_SIZE(member) char *member;
 #define RAW_LEVEL(member) char *member;
+#define RAW_PEERS(member) char *member;
 #define RAW_BOOL(member) char *member;
 #define RAW_URLS(member) \
     char **member;       \
@@ -51,6 +52,7 @@ static const cyaml_schema_value_t ITEM = {
 #define FIELD_UINT(type, member) TEXT_FIELD(type, member)
 #define FIELD_SIZE(type, member) TEXT_FIELD(type, member)
 #define FIELD_LEVEL(type, member) TEXT_FIELD(type, member)
+#define FIELD_PEERS(type, member) TEXT_FIELD(type, member)
 #define FIELD_BOOL(type, member) TEXT_FIELD(type, member)
 #define FIELD_URLS(type, member)                                            \
     CYAML_FIELD_SEQUENCE(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
@@ -133,6 +135,7 @@ take_list(const loading_t *self,
 #define COUNT_UINT(type, member) NOWHERE
 #define COUNT_SIZE(type, member) NOWHERE
 #define COUNT_LEVEL(type, member) NOWHERE
+#define COUNT_PEERS(type, member) NOWHERE
 #define COUNT_BOOL(type, member) NOWHERE
 #define COUNT_URLS(type, member) offsetof(type, member##_count)
 

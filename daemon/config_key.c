@@ -97,6 +97,8 @@ ps_key_allowed(const ps_key_t *key, ps_buffer_t *buffer)
             key->min, key->max);
     case PS_KEY_KIND_LEVEL:
         return ps_buffer_print(buffer, "error | warn | info | debug");
+    case PS_KEY_KIND_PEERS:
+        return ps_buffer_print(buffer, "owner | any");
     case PS_KEY_KIND_BOOL:
         return ps_buffer_print(buffer, "true | false");
     default:

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "transport/lane_meet.h"
 
 #define COMMENT_COLUMN 46 /* where the origins stand */
 
@@ -72,6 +73,9 @@ ps_config_value_print(const ps_config_t *self,
         return print_size(*(const uint64_t *)value, buffer);
     case PS_KEY_KIND_LEVEL:
         return ps_buffer_print(buffer, "%s", level_name(*(const int *)value));
+    case PS_KEY_KIND_PEERS:
+        return ps_buffer_print(
+            buffer, "%s", *(const int *)value == PS_LANE_ANY ? "any" : "owner");
     case PS_KEY_KIND_BOOL:
         return ps_buffer_print(buffer, "%s",
                                *(const bool *)value ? "true" : "false");

@@ -134,6 +134,7 @@ copy_value(ps_config_t *self, const ps_config_t *from, const ps_key_t *key)
         memcpy(target, source, sizeof(uint64_t));
         break;
     case PS_KEY_KIND_LEVEL:
+    case PS_KEY_KIND_PEERS:
         memcpy(target, source, sizeof(int));
         break;
     case PS_KEY_KIND_BOOL:

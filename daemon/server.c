@@ -11,10 +11,11 @@
 #include "daemon/commit.h"
 #include "daemon/endpoint.h"
 #include "daemon/place.h"
+#include "transport/lane_meet.h"
 #include "wire/doc.h"
 
 #define ANNOUNCEMENT "endpoints.json"
-#define IPC_DIR_MAX 85      /* so that DIR/shard-255.ipc fits a socket's path */
+#define IPC_DIR_MAX 85      /* so that DIR/shard-255.ipc.lane fits a path */
 #define PIECE_WAIT_MS 30000 /* for the rest of a message in pieces */
 #define LINGER_MS 1000      /* for answers that are queued at the end */
 #define IO_THREADS_MAX 4
@@ -143,6 +144,10 @@ socket_args(const ps_server_t *self)
         .piece_wait_ms = PIECE_WAIT_MS,
         .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
         .linger_ms = LINGER_MS,
+        .lane = {.most = (uint32_t)config->lane.max,
+                 .arena_bytes = config->lane.arena_bytes,
+                 .any_peer = config->lane.peers == PS_LANE_ANY,
+                 .spin_us = (uint32_t)config->lane.spin_us},
     };
 }
 
@@ -444,6 +449,8 @@ remove_files(const ps_server_t *self)
         char name[32];
 
         (void)snprintf(name, sizeof name, "shard-%" PRIu32 ".ipc", i);
+        ps_place_remove(self->dir, name);
+        (void)snprintf(name, sizeof name, "shard-%" PRIu32 ".ipc.lane", i);
         ps_place_remove(self->dir, name);
     }
 }

@@ -11,6 +11,7 @@
 #include "daemon/shard_call.h"
 
 #define BATCH 256      /* messages before the pipe is looked at again */
+#define TELL_EVERY 32  /* messages, before the peers are told of answers */
 #define NOTE_KINDS 32  /* kinds of notes are smaller numbers */
 #define NOTE_SIZE 512  /* bytes of a note's line */
 #define QUIET_AFTER 20 /* lines that peers cause in one second */
@@ -285,21 +286,17 @@ take_command(actor_t *self)
 
 /* ---- the loop ---- */
 
-/* Milliseconds until the core wants a tick, for zmq_poll; -1 for never. */
-static long
+/* Milliseconds until the core wants a tick; UINT64_MAX for never. */
+static uint64_t
 time_left(const actor_t *self)
 {
     uint64_t deadline = ps_shard_deadline(self->core);
-    uint64_t now_ms = ps_now_ms();
+    uint64_t now_ms = deadline == UINT64_MAX ? 0 : ps_now_ms();
 
     if (deadline == UINT64_MAX) {
-        return -1;
+        return UINT64_MAX;
     }
-    if (deadline <= now_ms) {
-        return 0;
-    }
-    return deadline - now_ms > INT32_MAX ? INT32_MAX
-                                         : (long)(deadline - now_ms);
+    return deadline <= now_ms ? 0 : deadline - now_ms;
 }
 
 static void
@@ -307,7 +304,7 @@ tick_if_due(actor_t *self)
 {
     ps_event_t event = {.kind = PS_EVENT_TICK};
 
-    if (ps_shard_deadline(self->core) > ps_now_ms()) {
+    if (time_left(self) > 0) {
         return;
     }
     if (step(self, &event) != PSD_OK) {
@@ -317,30 +314,54 @@ tick_if_due(actor_t *self)
     }
 }
 
+/* The core lets go of the room of lanes that have ended. */
+static void
+take_gone(actor_t *self)
+{
+    ps_event_t event = {.kind = PS_EVENT_GONE};
+
+    while (ps_socket_next_gone(self->port, &event.conn)) {
+        if (step(self, &event) != PSD_OK) {
+            psd_error_clear(self->err);
+        }
+    }
+}
+
+/* Takes what waits, and tells the peers of it in batches: one that sleeps is
+ * woken once for all of its answers. */
+static void
+take_messages(actor_t *self)
+{
+    for (int i = 1; i <= BATCH; i++) {
+        if (!take_message(self)) {
+            break;
+        }
+        if (i % TELL_EVERY == 0) {
+            ps_socket_flush(self->port);
+        }
+    }
+    take_gone(self);
+}
+
 static void
 run(actor_t *self)
 {
-    zmq_pollitem_t items[] = {
-        {.socket = zsock_resolve(self->pipe), .events = ZMQ_POLLIN},
-        {.socket = ps_socket_handle(self->port), .events = ZMQ_POLLIN},
-    };
-    bool more = false;
+    void *pipe = zsock_resolve(self->pipe);
 
     while (!self->stopping) {
-        int rc = zmq_poll(items, 2, more ? 0 : time_left(self));
+        bool ready = false;
+        bool called = false;
+        psd_status_t rc = ps_socket_wait_beside(
+            self->port, pipe, time_left(self), &ready, &called, self->err);
 
-        if (rc < 0 && zmq_errno() == ETERM) {
-            return;
+        if (rc != PSD_OK) {
+            return; /* the sockets were stopped */
         }
-        if (rc >= 0 && (items[0].revents & ZMQ_POLLIN) != 0) {
+        if (called) {
             take_command(self);
         }
-        more = false;
-        for (int i = 0; i < BATCH; i++) {
-            more = take_message(self);
-            if (!more) {
-                break;
-            }
+        if (ready) {
+            take_messages(self);
         }
         tick_if_due(self);
     }
@@ -362,10 +383,27 @@ learn_levels(actor_t *self)
     }
 }
 
+/* Clients of this host then come by lane; without it they come by ipc. */
+static void
+open_lane(actor_t *self, const ps_shard_actor_args_t *args)
+{
+    char endpoint[PS_ENDPOINT_MAX + sizeof "lane://.lane"];
+    char quoted[NOTE_SIZE];
+
+    (void)snprintf(endpoint, sizeof endpoint, "lane://%s.lane",
+                   args->ipc + strlen("ipc://"));
+    if (ps_socket_bind_more(self->port, endpoint, self->err) != PSD_OK) {
+        ps_log(PS_LOG_WARN, "lane_off", "shard=%" PRIu32 " reason=%s",
+               self->args->core.shard,
+               ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+        psd_error_clear(self->err);
+    }
+}
+
 static psd_status_t
 open_all(actor_t *self, ps_shard_actor_args_t *args)
 {
-    const char *endpoints[2] = {args->tcp, args->ipc};
+    const char *endpoints[] = {args->tcp, args->ipc};
     psd_status_t rc = PSD_OK;
 
     self->err = psd_error_new();
@@ -381,6 +419,9 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
     }
     (void)snprintf(args->tcp, sizeof args->tcp, "%s",
                    ps_socket_endpoint(self->port, 0));
+    if (args->with_lane && args->ipc[0] != '\0') {
+        open_lane(self, args);
+    }
     return PSD_OK;
 }
 

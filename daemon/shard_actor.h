@@ -29,6 +29,7 @@ typedef struct ps_shard_actor_args {
     ps_socket_args_t socket;
     char tcp[PS_ENDPOINT_MAX + 1]; /* in: to bind; out: as bound */
     char ipc[PS_ENDPOINT_MAX + 1]; /* the same; "" for none */
+    bool with_lane;                /* beside ipc: at its path and ".lane" */
     const atomic_int *log_level;   /* ps_log_level_t; borrowed for good */
     psd_status_t ready;            /* out: PSD_OK, or why it stopped at once */
     char text[PS_ACTOR_TEXT_SIZE]; /* out: the reason */

@@ -39,6 +39,7 @@ fill_args(ps_shards_t *self, uint32_t i, const ps_shards_args_t *args)
     if (args->dir[0] != '\0') {
         (void)snprintf(mine->ipc, sizeof mine->ipc, "ipc://%.200s/shard-%u.ipc",
                        args->dir, i);
+        mine->with_lane = args->socket.lane.most > 0;
     }
 }
 
