@@ -6,24 +6,36 @@
 #include "base/alloc.h"
 #include "protocol/shard_state.h"
 
-/* An answer to the newest connection of the client, only its head set; NULL
- * when it has none now (it will ask again) or there is no memory. */
+/* An answer with a body of so many bytes to the newest connection of the
+ * client, only its head set; NULL when it has none now (it will ask again) or
+ * there is no memory. */
 static ps_effect_t *
-answer(ps_shard_t *self, const ps_request_t *request, ps_kind_t kind)
+answer_body(ps_shard_t *self,
+            const ps_request_t *request,
+            ps_kind_t kind,
+            size_t size)
 {
+    uint64_t conn = ps_peer_conn(
+        request->peer, size > PS_BULK_MIN ? PS_WAY_BULK : PS_WAY_FIRST);
     ps_effect_t *effect = NULL;
 
-    if (request->peer->conn == PS_PEER_NO_CONN) {
+    if (conn == PS_PEER_NO_CONN) {
         return NULL;
     }
     effect = ps_outbox_add_raw(self->outbox, PS_EFFECT_SEND);
     if (effect == NULL) {
         return NULL;
     }
-    effect->to = request->peer->conn;
+    effect->to = conn;
     effect->message.kind = kind;
     effect->message.flags = 0;
     return effect;
+}
+
+static ps_effect_t *
+answer(ps_shard_t *self, const ps_request_t *request, ps_kind_t kind)
+{
+    return answer_body(self, request, kind, 0);
 }
 
 #define ADDRESS_OF(from)                                \
@@ -112,7 +124,8 @@ ps_answer_values(ps_shard_t *self,
         ps_answer_refused(self, request, rc, 0, psd_status_text(rc));
         return 0;
     }
-    effect = answer(self, request, PS_KIND_VALUES);
+    effect =
+        answer_body(self, request, PS_KIND_VALUES, ps_payload_size(payload));
     if (effect == NULL) {
         return got.n_rows;
     }
@@ -142,7 +155,9 @@ ps_answer_moved(ps_shard_t *self,
     }
     payload = ps_payload_copy((ps_bytes_t){bytes.data, bytes.size},
                               (ps_bytes_t){0}, (ps_bytes_t){0});
-    effect = payload == NULL ? NULL : answer(self, request, PS_KIND_MOVED);
+    effect = payload == NULL
+                 ? NULL
+                 : answer_body(self, request, PS_KIND_MOVED, bytes.size);
     if (effect == NULL) {
         return;
     }

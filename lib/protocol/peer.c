@@ -13,8 +13,10 @@ drop_peer(ps_peers_t *self, ps_peer_t *peer)
     if (self->latest == peer) {
         self->latest = NULL;
     }
-    if (peer->conn != PS_PEER_NO_CONN) {
-        (void)ps_map_remove(&self->by_conn, peer->conn);
+    for (size_t way = 0; way < PS_WAYS; way++) {
+        if (peer->conns[way] != PS_PEER_NO_CONN) {
+            (void)ps_map_remove(&self->by_conn, peer->conns[way]);
+        }
     }
     (void)ps_map_remove(&self->by_session, peer->session);
     ps_free(peer);
@@ -40,7 +42,7 @@ ps_peers_at(ps_peers_t *self, uint64_t conn)
     if (conn == PS_PEER_NO_CONN) {
         return NULL;
     }
-    if (self->latest == NULL || self->latest->conn != conn) {
+    if (self->latest == NULL || self->latest->conns[PS_WAY_FIRST] != conn) {
         self->latest = ps_map_get(&self->by_conn, conn);
     }
     return self->latest;
@@ -80,8 +82,7 @@ evict_idle(ps_peers_t *self)
 
 static psd_status_t
 make_peer(ps_peers_t *self,
-          uint64_t session,
-          const ps_id_t *client,
+          const ps_peer_hello_t *hello,
           uint32_t max,
           ps_peer_t **ret_peer,
           psd_error_t *err)
@@ -95,56 +96,68 @@ make_peer(ps_peers_t *self,
                              max);
     }
     peer = ps_alloc(1, sizeof *peer);
-    if (peer == NULL || !ps_map_put(&self->by_session, session, peer)) {
+    if (peer == NULL || !ps_map_put(&self->by_session, hello->session, peer)) {
         ps_free(peer);
         return psd_error_set(err, PSD_NOMEM, "no memory for a client");
     }
-    peer->session = session;
-    peer->client = *client;
-    peer->conn = PS_PEER_NO_CONN;
+    peer->session = hello->session;
+    peer->client = hello->client;
+    peer->conns[PS_WAY_FIRST] = PS_PEER_NO_CONN;
+    peer->conns[PS_WAY_BULK] = PS_PEER_NO_CONN;
     *ret_peer = peer;
     return PSD_OK;
 }
 
+/* The peer has the connection no more. */
+static void
+lose(ps_peer_t *peer, uint64_t conn)
+{
+    for (size_t way = 0; way < PS_WAYS; way++) {
+        if (peer->conns[way] == conn) {
+            peer->conns[way] = PS_PEER_NO_CONN;
+        }
+    }
+}
+
 psd_status_t
 ps_peers_hello(ps_peers_t *self,
-               uint64_t conn,
-               uint64_t session,
-               const ps_id_t *client,
+               const ps_peer_hello_t *hello,
                uint64_t now_ms,
                uint32_t max,
                psd_error_t *err)
 {
-    ps_peer_t *peer = ps_peers_of(self, session);
+    ps_peer_t *peer = ps_peers_of(self, hello->session);
     ps_peer_t *other = NULL;
     psd_status_t rc;
 
-    if (peer != NULL && !ps_id_equal(&peer->client, client)) {
+    if (peer != NULL && !ps_id_equal(&peer->client, &hello->client)) {
         return psd_error_set(err, PSD_DENIED,
                              "session %" PRIu64 " belongs to another client",
-                             session);
+                             hello->session);
     }
     if (peer == NULL) {
-        rc = make_peer(self, session, client, max, &peer, err);
+        rc = make_peer(self, hello, max, &peer, err);
         if (rc != PSD_OK) {
             return rc;
         }
     }
     assert(peer != NULL);
-    other = ps_peers_at(self, conn);
-    if (other != peer) {
-        if (!ps_map_put(&self->by_conn, conn, peer)) {
-            return psd_error_set(err, PSD_NOMEM, "no memory for a client");
-        }
-        if (other != NULL) {
-            other->conn = PS_PEER_NO_CONN;
-        }
-        if (peer->conn != PS_PEER_NO_CONN) {
-            (void)ps_map_remove(&self->by_conn, peer->conn);
-        }
-        peer->conn = conn;
-    }
     peer->used_ms = now_ms;
+    if (peer->conns[hello->way] == hello->conn) {
+        return PSD_OK;
+    }
+    other = ps_peers_at(self, hello->conn);
+    if (!ps_map_put(&self->by_conn, hello->conn, peer)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a client");
+    }
+    if (other != NULL) {
+        lose(other, hello->conn);
+    }
+    if (peer->conns[hello->way] != PS_PEER_NO_CONN) {
+        (void)ps_map_remove(&self->by_conn, peer->conns[hello->way]);
+    }
+    peer->conns[hello->way] = hello->conn;
+    self->latest = NULL;
     return PSD_OK;
 }
 
@@ -156,8 +169,10 @@ ps_peers_gone(ps_peers_t *self, uint64_t conn)
     if (peer == NULL) {
         return;
     }
-    peer->conn = PS_PEER_NO_CONN;
-    if (peer->n_held == 0) {
+    lose(peer, conn);
+    self->latest = NULL;
+    if (peer->n_held == 0 &&
+        ps_peer_conn(peer, PS_WAY_FIRST) == PS_PEER_NO_CONN) {
         drop_peer(self, peer);
     }
 }

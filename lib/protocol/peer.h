@@ -2,9 +2,11 @@
 /*
  * ps_peers - the clients that have said HELLO to this shard
  *
- * What     Finds a client by its connection or by its session. A client's
- *          newest connection is the one that answers go to. A client that was
- *          forgotten only has to say HELLO again.
+ * What     Finds a client by its connection or by its session. A client may
+ *          have two, one of them for bulk: large bodies go there, so that
+ *          nothing else waits behind them. Of each the newest is the one that
+ *          answers go to; while one is missing the other stands in for it. A
+ *          client that was forgotten only has to say HELLO again.
  * Owner    The shard. Threads: confined to one.
  */
 #ifndef PS_PROTOCOL_PEER_H
@@ -13,16 +15,18 @@
 #include "base/bytes.h"
 #include "base/map.h"
 
+typedef enum ps_way { PS_WAY_FIRST = 0, PS_WAY_BULK = 1 } ps_way_t;
+#define PS_WAYS 2
+#define PS_PEER_NO_CONN UINT64_MAX
+
 typedef struct ps_peer {
     uint64_t session;
-    uint64_t conn; /* the newest; PS_PEER_NO_CONN when it is gone */
+    uint64_t conns[PS_WAYS]; /* by ps_way_t; PS_PEER_NO_CONN: none */
     ps_id_t client;
     uint64_t used_ms;
     uint32_t n_held;     /* its requests that wait */
     uint64_t held_bytes; /* of their bodies */
 } ps_peer_t;
-
-#define PS_PEER_NO_CONN UINT64_MAX
 
 typedef struct ps_peers {
     ps_map_t by_conn;    /* conn -> ps_peer_t, borrowed */
@@ -34,16 +38,31 @@ void ps_peers_done(ps_peers_t *self);
 /* NULL when the connection has not said HELLO. */
 ps_peer_t *ps_peers_at(ps_peers_t *self, uint64_t conn);
 ps_peer_t *ps_peers_of(const ps_peers_t *self, uint64_t session);
+/* Who says HELLO, and where. */
+typedef struct ps_peer_hello {
+    uint64_t conn;
+    uint64_t session;
+    ps_id_t client;
+    ps_way_t way;
+} ps_peer_hello_t;
+
 /* A HELLO: makes the peer or gives it a new connection. When there are `max`
  * already, the one idle longest without held requests goes. Errors: PSD_DENIED
  * the session belongs to another client; PSD_LIMIT; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_peers_hello(ps_peers_t *self,
-                                           uint64_t conn,
-                                           uint64_t session,
-                                           const ps_id_t *client,
+                                           const ps_peer_hello_t *hello,
                                            uint64_t now_ms,
                                            uint32_t max,
                                            psd_error_t *err);
-/* The connection is gone; the peer stays while requests of it are held. */
+/* Where to answer: by that way, or by the other while it is missing;
+ * PS_PEER_NO_CONN when both are. */
+static inline uint64_t
+ps_peer_conn(const ps_peer_t *self, ps_way_t way)
+{
+    return self->conns[way] != PS_PEER_NO_CONN ? self->conns[way]
+                                               : self->conns[PS_WAY_BULK - way];
+}
+/* The connection is gone; the peer stays while it has the other, or while
+ * requests of it are held. */
 void ps_peers_gone(ps_peers_t *self, uint64_t conn);
 #endif

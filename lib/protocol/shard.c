@@ -99,7 +99,13 @@ step_hello(ps_shard_t *self, uint64_t conn, const ps_msg_hello_t *hello)
     psd_status_t rc = check_hello(self, hello, why);
 
     if (rc == PSD_OK) {
-        rc = ps_peers_hello(&self->peers, conn, hello->session, &hello->client,
+        rc = ps_peers_hello(&self->peers,
+                            &(ps_peer_hello_t){.conn = conn,
+                                               .session = hello->session,
+                                               .client = hello->client,
+                                               .way = hello->bulk != 0
+                                                          ? PS_WAY_BULK
+                                                          : PS_WAY_FIRST},
                             self->now_ms, self->args.sessions_max, why);
     }
     if (rc != PSD_OK) {

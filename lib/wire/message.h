@@ -20,9 +20,12 @@
 #define PS_HEAD_SIZE                 \
     8 /* signature u32, version u16, \
          kind u8, flags u8 */
-#define PS_INLINE_MAX                                                      \
-    1024                /* bodies up to this size share the header's frame \
-                         */
+#define PS_INLINE_MAX                                       \
+    1024 /* bodies up to this size share the header's frame \
+          */
+#define PS_BULK_MIN                                                          \
+    ((size_t)16 << 10)  /* bodies above this size go to the bulk connection, \
+                           where there is one */
 #define PS_TEXT_MAX 400 /* bytes of a refusal's text, '\0' not counted */
 #define PS_FRAMES_MAX                                       \
     4 /* frames of one message: header, keys, index, values \

@@ -175,3 +175,78 @@ Test(shard, refuses_what_is_for_clients)
     cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
     expect_refused(&bench, PSD_PROTO, "ACK is not for a shard");
 }
+
+/* The connection that the only answer went to. */
+static uint64_t
+answered_to(void)
+{
+    cr_assert_not_null(answer(&bench));
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        if (bench.outbox.effects[i].kind == PS_EFFECT_SEND) {
+            return bench.outbox.effects[i].to;
+        }
+    }
+    return 0;
+}
+
+Test(shard, sends_large_answers_over_the_bulk_connection)
+{
+    ps_message_t message = {.kind = PS_KIND_PULL,
+                            .pull = {.table = 2,
+                                     .epoch = 4,
+                                     .type = PS_TYPE_F32,
+                                     .rows = PS_ROWS_RANGE,
+                                     .n_rows = 1,
+                                     .n_cols = 5000}};
+    ps_msg_hello_t bulk = good_hello;
+    ps_message_t greeting = {.kind = PS_KIND_HELLO};
+
+    bench.spec.n_cols = 5000;
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TABLE,
+                                            .table = 2,
+                                            .spec = &bench.spec,
+                                            .routes = bench.routes,
+                                            .n_routes = 2}),
+                 PSD_OK);
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    cr_expect_eq(answered_to(), CONN, "there is no other");
+    bulk.bulk = 1;
+    greeting.hello = bulk;
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                            .conn = CONN + 1,
+                                            .message = &greeting}),
+                 PSD_OK);
+    cr_expect_eq(answered_to(), CONN + 1, "its own WELCOME");
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    cr_expect_eq(answered_to(), CONN + 1);
+    message.pull.n_cols = 4000;
+    message.pull.cols = PS_COLS_RANGE;
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    cr_expect_eq(answered_to(), CONN, "16,000 bytes are not above 16 KiB");
+    cr_assert_eq(push(&bench, 1, 2, 0.5F), PSD_OK);
+    cr_expect_eq(answered_to(), CONN);
+    cr_assert_eq(
+        step(&bench, &(ps_event_t){.kind = PS_EVENT_GONE, .conn = CONN}),
+        PSD_OK);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                            .conn = CONN + 1,
+                                            .message = &message}),
+                 PSD_OK);
+    cr_expect_eq(answered_to(), CONN + 1, "it stands in for the first");
+}
+
+/* Nothing came back, and the client asked for ever. */
+Test(shard, refuses_a_repeated_pushpull_whose_values_cannot_be_had)
+{
+    ps_message_t message = push_message(1);
+
+    message.push.pull = 1;
+    cr_assert_eq(push_as(&bench, &message, 2, 0.5F), PSD_OK);
+    cr_assert_eq(said(&bench)->kind, PS_KIND_VALUES);
+    message.push.n_cols = 2;
+    message.push.n_values = 2;
+    cr_assert_eq(push_as(&bench, &message, 2, 0.5F), PSD_OK);
+    cr_assert_not_null(answer(&bench));
+    cr_expect_eq(said(&bench)->kind, PS_KIND_REFUSED);
+    cr_expect_eq(said(&bench)->refused.status, PSD_SHAPE);
+}
