@@ -34,16 +34,40 @@ typedef enum ps_updater_kind {
     PS_UPDATER_ASSIGN = 2,
     PS_UPDATER_SGD = 3,
     PS_UPDATER_ADAGRAD = 4,
-    PS_UPDATER_FTRL = 5
+    PS_UPDATER_FTRL = 5,
+    PS_UPDATER_MOMENTUM = 6,
+    PS_UPDATER_ADAM = 7,
+    PS_UPDATER_ADAMW = 8,
+    PS_UPDATER_RMSPROP = 9,
+    PS_UPDATER_MIN = 10,
+    PS_UPDATER_MAX = 11,
+    PS_UPDATER_DCASGD = 12,
+    PS_UPDATER_PLUGIN = 13
 } ps_updater_kind_t;
 
-/* Which parameters count is said in model/updater.h. */
+#define PS_PLUGIN_TEXT_SIZE 128 /* a plug-in's parameters and '\0' */
+
+/* Which parameters count and what is allowed is said in model/updater_rule.h;
+ * what they mean, in model/updater.h. */
 typedef struct ps_updater_spec {
     ps_updater_kind_t kind;
-    double alpha; /* step size, > 0 */
-    double beta;  /* added to the root of the sum of squares, >= 0 */
-    double l1;    /* >= 0 */
-    double l2;    /* >= 0 */
+    double alpha;                         /* step size */
+    double beta;                          /* added to the root of the sum */
+    double l1;                            /* penalty of the size */
+    double l2;                            /* penalty of the square */
+    double momentum;                      /* what is kept of the last step */
+    double beta1;                         /* what is kept of the mean */
+    double beta2;                         /* what is kept of the square */
+    double rho;                           /* what is kept of the square */
+    double eps;                           /* added to the root */
+    double decay;                         /* of the value at each step */
+    double lambda;                        /* strength of compensation */
+    double workers;                       /* that have a backup; whole */
+    char plugin[PS_NAME_MAX + 1];         /* its name; PLUGIN only */
+    char parameters[PS_PLUGIN_TEXT_SIZE]; /* for it; PLUGIN only */
+    const struct psd_updater *functions;  /* of the plug-in, borrowed; NULL
+                                             where none is loaded: see
+                                             model/plugin.h */
 } ps_updater_spec_t;
 
 typedef enum ps_init_kind {
@@ -110,10 +134,10 @@ PSD_MUST_CHECK psd_status_t ps_table_spec_copy(const ps_table_spec_t *self,
  * ps_table_spec_check passes. */
 void ps_table_spec_settle(ps_table_spec_t *self, uint32_t default_partitions);
 /*
- * True to every rule: bounds above; integer types take add and assign only and
- * whole-number initial values of their range; sparse and auto rows begin at
- * zero; ftrl begins at zero; sgd/adagrad/ftrl need f32 or f64; n_partitions is
- * settled and divisible; boundaries ascend strictly, lie inside the rows and
+ * True to every rule: bounds above; integer types take add, assign, min, max
+ * and plug-ins only, and whole-number initial values of their range; sparse and
+ * auto rows begin at zero; ftrl begins at zero; n_partitions is settled and
+ * divisible; boundaries ascend strictly, lie inside the rows and
  * match n_partitions.
  * Errors: PSD_INVALID, naming field, value and what is allowed.
  */
@@ -125,9 +149,8 @@ PSD_MUST_CHECK psd_status_t ps_table_spec_check(const ps_table_spec_t *self,
  * *ret alone on error: PSD_INVALID, naming the text and what is allowed.
  *   row format  dense | sparse | auto          keys  range | hash
  *   ack         memory | replica | disk
- *   updater     add | assign | sgd[:alpha=F,l1=F,l2=F] |
- *               adagrad[:alpha=F,beta=F,l1=F,l2=F] | ftrl[:…]
- *               (not named: alpha 0.1, beta 1, l1 0, l2 0)
+ *   updater     add | assign | min | max | sgd[:alpha=F,l1=F,l2=F] | … |
+ *               plugin:NAME[:TEXT]   (model/updater_rule.h)
  *   init        zero | constant:V | uniform:LOW,HIGH | normal:MEAN,STD
  *   partition   range | hash | list:ROW,ROW,…
  */
@@ -157,7 +180,7 @@ const char *ps_keys_name(ps_keys_t value);
 const char *ps_ack_name(ps_ack_t value);
 const char *ps_updater_name(ps_updater_kind_t value);
 const char *ps_init_name(ps_init_kind_t value);
-#define PS_SPEC_TEXT_SIZE 160
+#define PS_SPEC_TEXT_SIZE 256
 void ps_updater_spec_format(const ps_updater_spec_t *self,
                             char ret[PS_SPEC_TEXT_SIZE]);
 void ps_init_spec_format(const ps_init_spec_t *self,

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "model/init.h"
+#include "model/updater_rule.h"
 
 static psd_status_t
 check_size(const ps_table_spec_t *self, psd_error_t *err)
@@ -75,61 +76,6 @@ static double
 in_type(const ps_table_spec_t *self, double value)
 {
     return self->type == PS_TYPE_F32 ? (double)(float)value : value;
-}
-
-static psd_status_t
-check_parameter(const ps_table_spec_t *self,
-                const char *name,
-                double value,
-                bool zero_allowed,
-                psd_error_t *err)
-{
-    double held = in_type(self, value);
-
-    if (isfinite(held) && (held > 0 || (zero_allowed && value == 0))) {
-        return PSD_OK;
-    }
-    return psd_error_set(err, PSD_INVALID,
-                         "%s of updater %s is %g; finite %s numbers are "
-                         "allowed",
-                         name, ps_updater_name(self->updater.kind), value,
-                         zero_allowed ? "non-negative" : "positive");
-}
-
-static psd_status_t
-check_updater(const ps_table_spec_t *self, psd_error_t *err)
-{
-    const ps_updater_spec_t *updater = &self->updater;
-    bool is_float = self->type == PS_TYPE_F32 || self->type == PS_TYPE_F64;
-    psd_status_t rc = PSD_OK;
-
-    if (updater->kind < PS_UPDATER_ADD || updater->kind > PS_UPDATER_FTRL) {
-        return psd_error_set(
-            err, PSD_INVALID,
-            "updater %d is not known; add, assign, sgd, adagrad and ftrl are",
-            (int)updater->kind);
-    }
-    if (updater->kind == PS_UPDATER_ADD || updater->kind == PS_UPDATER_ASSIGN) {
-        return PSD_OK;
-    }
-    if (!is_float) {
-        return psd_error_set(err, PSD_INVALID,
-                             "updater %s needs type f32 or f64; type %s takes "
-                             "add and assign",
-                             ps_updater_name(updater->kind),
-                             ps_type_name(self->type));
-    }
-    rc = check_parameter(self, "alpha", updater->alpha, false, err);
-    if (rc == PSD_OK && updater->kind != PS_UPDATER_SGD) {
-        rc = check_parameter(self, "beta", updater->beta, true, err);
-    }
-    if (rc == PSD_OK) {
-        rc = check_parameter(self, "l1", updater->l1, true, err);
-    }
-    if (rc == PSD_OK) {
-        rc = check_parameter(self, "l2", updater->l2, true, err);
-    }
-    return rc;
 }
 
 static psd_status_t
@@ -212,7 +158,7 @@ check_init(const ps_table_spec_t *self, psd_error_t *err)
         return init_refused(
             self, "rows of format sparse and auto begin at zero", err);
     }
-    if (self->updater.kind == PS_UPDATER_FTRL) {
+    if (ps_updater_rule_of(self->updater.kind)->begins_at_zero) {
         return init_refused(self, "rows of updater ftrl begin at zero", err);
     }
     rc = check_init_numbers(self, err);
@@ -314,7 +260,7 @@ ps_table_spec_check(const ps_table_spec_t *self, psd_error_t *err)
         rc = check_words(self, err);
     }
     if (rc == PSD_OK) {
-        rc = check_updater(self, err);
+        rc = ps_updater_spec_check(self, err);
     }
     if (rc == PSD_OK) {
         rc = check_init(self, err);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Words and parts of text. */
+/* Words, numbers and parts of text. */
 #include "model/words.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/text.h"
 
 int
 ps_word_find(const ps_word_t *list, size_t n, const char *text, size_t length)
@@ -51,4 +55,71 @@ ps_word_take(const char **at, char stop, char ret_part[PS_NUMBER_SIZE])
     *at += length;
     *at += **at == stop ? 1 : 0;
     return true;
+}
+
+psd_status_t
+ps_word_no_number(const char *what, const char *text, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_INVALID,
+                         "%s \"%.80s\" is not a number; allowed is a decimal "
+                         "number such as 0.05 or 1e-3",
+                         what, text);
+}
+
+/* A whole number that a double would round is refused rather than changed. */
+psd_status_t
+ps_word_number(const char *what,
+               const char *text,
+               double *ret_value,
+               psd_error_t *err)
+{
+    double value = 0;
+    int64_t whole = 0;
+
+    if (!ps_text_f64(text, &value) || !isfinite(value)) {
+        return ps_word_no_number(what, text, err);
+    }
+    if (ps_text_i64(text, &whole) &&
+        (value >= 0x1p63 || (int64_t)value != whole)) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s \"%.80s\" cannot be held exactly; beyond 2^53 "
+                             "only some whole numbers can",
+                             what, text);
+    }
+    *ret_value = value;
+    return PSD_OK;
+}
+
+/* A program that links us may have set a locale whose decimal point is another:
+ * whatever is no part of a number becomes the one dot. */
+static void
+force_dot(char *text)
+{
+    char *to = text;
+
+    for (const char *at = text; *at != '\0'; at++) {
+        bool is_plain = strchr("0123456789+-einfa", *at) != NULL;
+
+        if (is_plain) {
+            *to++ = *at;
+        } else if (to == text || to[-1] != '.') {
+            *to++ = '.';
+        }
+    }
+    *to = '\0';
+}
+
+/* The shortest of the usual precisions that reads back to the same bits. */
+void
+ps_word_format_number(double value, char ret[PS_NUMBER_SIZE])
+{
+    for (int digits = 15; digits <= 17; digits++) {
+        double back = 0;
+
+        (void)snprintf(ret, PS_NUMBER_SIZE, "%.*g", digits, value);
+        force_dot(ret);
+        if (ps_text_f64(ret, &back) && back == value) {
+            return;
+        }
+    }
 }

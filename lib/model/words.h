@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_word - the words that name a spec's choices, and cutting text into parts
- */
+/* ps_word - the words that name a spec's choices, numbers, and cutting text
+ * into parts */
 #ifndef PS_MODEL_WORDS_H
 #define PS_MODEL_WORDS_H
 
@@ -33,4 +33,16 @@ psd_status_t ps_word_unknown(const char *what,
  * behind the stop). false: it is too long for a number. */
 PSD_MUST_CHECK bool
 ps_word_take(const char **at, char stop, char ret_part[PS_NUMBER_SIZE]);
+
+/* A finite decimal number; a whole one that a double would round is refused
+ * rather than changed. Errors: PSD_INVALID naming `what` and the text. */
+PSD_MUST_CHECK psd_status_t ps_word_number(const char *what,
+                                           const char *text,
+                                           double *ret_value,
+                                           psd_error_t *err);
+/* PSD_INVALID: text is not a number. */
+psd_status_t
+ps_word_no_number(const char *what, const char *text, psd_error_t *err);
+/* The shortest text that ps_word_number reads back to the same bits. */
+void ps_word_format_number(double value, char ret[PS_NUMBER_SIZE]);
 #endif

@@ -2,39 +2,37 @@
 /* Writes a table's spec as JSON. */
 #include "protocol/table_doc.h"
 
+#include "model/updater_rule.h"
 #include "protocol/table_doc_words.h"
 
-bool
-ps_updater_uses_alpha(ps_updater_kind_t kind)
+static bool
+parameter_to_doc(const ps_rule_parameter_t *parameter,
+                 const ps_updater_spec_t *updater,
+                 ps_doc_t *doc)
 {
-    return kind == PS_UPDATER_SGD || kind == PS_UPDATER_ADAGRAD ||
-           kind == PS_UPDATER_FTRL;
-}
+    double value = ps_rule_parameter_get(parameter, updater);
 
-bool
-ps_updater_uses_beta(ps_updater_kind_t kind)
-{
-    return kind == PS_UPDATER_ADAGRAD || kind == PS_UPDATER_FTRL;
+    if (parameter->bound == PS_BOUND_WORKERS) {
+        return ps_doc_set_u64(doc, parameter->name, (uint64_t)value);
+    }
+    return ps_doc_set_f64(doc, parameter->name, value);
 }
 
 static bool
 updater_to_doc(const ps_updater_spec_t *updater, ps_doc_t *doc)
 {
-    bool has_steps = ps_updater_uses_alpha(updater->kind);
+    const ps_updater_rule_t *rule = ps_updater_rule_of(updater->kind);
+    bool ok = doc != NULL && rule != NULL;
 
-    if (doc == NULL ||
-        !ps_doc_set_text(doc, "name", ps_updater_name(updater->kind))) {
-        return false;
+    ok = ok && ps_doc_set_text(doc, "name", rule->name);
+    if (ok && rule->kind == PS_UPDATER_PLUGIN) {
+        return ps_doc_set_text(doc, "plugin", updater->plugin) &&
+               ps_doc_set_text(doc, "parameters", updater->parameters);
     }
-    if (has_steps && !ps_doc_set_f64(doc, "alpha", updater->alpha)) {
-        return false;
+    for (size_t i = 0; ok && rule->parameters[i].name != NULL; i++) {
+        ok = parameter_to_doc(&rule->parameters[i], updater, doc);
     }
-    if (ps_updater_uses_beta(updater->kind) &&
-        !ps_doc_set_f64(doc, "beta", updater->beta)) {
-        return false;
-    }
-    return !has_steps || (ps_doc_set_f64(doc, "l1", updater->l1) &&
-                          ps_doc_set_f64(doc, "l2", updater->l2));
+    return ok;
 }
 
 const char *

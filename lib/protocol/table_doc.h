@@ -9,8 +9,8 @@
  *          "init":{"name":"zero"},"seed":0,"n_partitions":4,"n_col_slices":1,
  *          "partition_by":"range","replicas":1,"ack":"memory",
  *          "allow_nonfinite":false}
- *          updater has those of alpha, beta, l1, l2 that its rule uses; init
- *          has "value" (constant), "low" and "high" (uniform) or "mean" and
+ *          updater has the parameters of its rule (model/updater_rule.h), or
+ *          "plugin" and "parameters", two texts, for a plug-in; init has "value" (constant), "low" and "high" (uniform) or "mean" and
  *          "std" (normal); "boundaries":[row,…] stands beside partition_by
  *          "list" only.
  *          routes: [{"partition":0,"epoch":1,"incarnation":7,"shard":0,

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "model/updater_rule.h"
 #include "protocol/table_doc_words.h"
 
 /* Words longer than this are wrong whatever they say. */
@@ -133,10 +134,52 @@ read_f64(const ps_doc_t *doc, const char *key, double *field, psd_error_t *err)
     return ps_doc_has(doc, key) ? ps_doc_get_f64(doc, key, field, err) : PSD_OK;
 }
 
+/* A plug-in's name and text; whatever is in them is checked with the spec. */
+static psd_status_t
+read_plugin(const ps_doc_t *doc, ps_updater_spec_t *updater, psd_error_t *err)
+{
+    const char *name = NULL;
+    const char *text = NULL;
+    psd_status_t rc = ps_doc_get_text(doc, "plugin", PS_NAME_MAX, &name, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_text_or(doc, "parameters", PS_PLUGIN_TEXT_SIZE - 1, "",
+                                &text, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    memcpy(updater->plugin, name, strlen(name) + 1);
+    memcpy(updater->parameters, text, strlen(text) + 1);
+    return PSD_OK;
+}
+
+static psd_status_t
+read_parameters(const ps_doc_t *doc,
+                const ps_updater_rule_t *rule,
+                ps_updater_spec_t *updater,
+                psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (rule->kind == PS_UPDATER_PLUGIN) {
+        return read_plugin(doc, updater, err);
+    }
+    for (size_t i = 0; rc == PSD_OK && rule->parameters[i].name != NULL; i++) {
+        const ps_rule_parameter_t *parameter = &rule->parameters[i];
+        double value = parameter->fallback;
+
+        rc = read_f64(doc, parameter->name, &value, err);
+        ps_rule_parameter_set(parameter, updater, value);
+    }
+    return rc;
+}
+
 static psd_status_t
 read_updater(const ps_doc_t *doc, ps_updater_spec_t *updater, psd_error_t *err)
 {
     const ps_doc_t *object = NULL;
+    const ps_updater_rule_t *rule = NULL;
     const char *word = NULL;
     psd_status_t rc = PSD_OK;
 
@@ -150,27 +193,15 @@ read_updater(const ps_doc_t *doc, ps_updater_spec_t *updater, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (strchr(word, ':') != NULL) {
+    rule = ps_updater_rule_find(word, strlen(word));
+    if (rule == NULL) {
         return psd_error_set(err, PSD_INVALID,
-                             "updater.name is \"%s\"; allowed: add, assign, "
-                             "sgd, adagrad, ftrl",
+                             "updater.name is \"%s\"; allowed: " PS_RULES_TEXT,
                              word);
     }
-    rc = psd_error_wrap(err, ps_updater_spec_parse(word, updater, err),
-                        "updater.name");
-    if (rc == PSD_OK && ps_updater_uses_alpha(updater->kind)) {
-        rc = read_f64(object, "alpha", &updater->alpha, err);
-    }
-    if (rc == PSD_OK && ps_updater_uses_beta(updater->kind)) {
-        rc = read_f64(object, "beta", &updater->beta, err);
-    }
-    if (rc == PSD_OK && ps_updater_uses_alpha(updater->kind)) {
-        rc = read_f64(object, "l1", &updater->l1, err);
-    }
-    if (rc == PSD_OK && ps_updater_uses_alpha(updater->kind)) {
-        rc = read_f64(object, "l2", &updater->l2, err);
-    }
-    return rc;
+    *updater = (ps_updater_spec_t){.kind = rule->kind};
+    return psd_error_wrap(err, read_parameters(object, rule, updater, err),
+                          "updater");
 }
 
 static psd_status_t

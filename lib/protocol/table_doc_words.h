@@ -5,10 +5,6 @@
 
 #include "model/table.h"
 
-/* Which parameters an updater's rule uses (model/updater.h); l1 and l2 go with
- * alpha. */
-bool ps_updater_uses_alpha(ps_updater_kind_t kind);
-bool ps_updater_uses_beta(ps_updater_kind_t kind);
 /* What a and b of an initialiser are called; NULL when it has none. */
 const char *ps_init_key_a(ps_init_kind_t kind);
 const char *ps_init_key_b(ps_init_kind_t kind);

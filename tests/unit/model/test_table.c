@@ -126,24 +126,57 @@ Test(table, words)
     refused(&spec, "replicas is 0; 1 or more are allowed");
 }
 
+#define RULES_ARE                                                            \
+    "add, assign, sgd, momentum, adagrad, adam, adamw, rmsprop, ftrl, min, " \
+    "max, dcasgd or plugin:NAME"
+
 Test(table, updater)
 {
+    static const char *const floats[] = {"sgd",  "momentum", "adagrad",
+                                         "adam", "adamw",    "rmsprop",
+                                         "ftrl", "dcasgd"};
+    static const char *const any[] = {"add", "assign", "min", "max",
+                                      "plugin:mine"};
     ps_table_spec_t spec = good();
 
-    spec.updater.kind = (ps_updater_kind_t)9;
-    refused(&spec, "updater 9 is not known; add, assign, sgd, adagrad and "
-                   "ftrl are");
-    for (int kind = PS_UPDATER_SGD; kind <= PS_UPDATER_FTRL; kind++) {
-        spec.updater =
-            (ps_updater_spec_t){.kind = (ps_updater_kind_t)kind, .alpha = 1};
+    spec.updater.kind = (ps_updater_kind_t)14;
+    refused(&spec, "updater 14 is not known; " RULES_ARE " is allowed");
+    for (size_t i = 0; i < sizeof floats / sizeof *floats; i++) {
+        cr_assert_eq(ps_updater_spec_parse(floats[i], &spec.updater, NULL),
+                     PSD_OK);
         spec.type = PS_TYPE_F64;
+        allowed(&spec);
+        spec.type = PS_TYPE_F32;
         allowed(&spec);
         spec.type = PS_TYPE_I64;
         cr_assert_eq(ps_table_spec_check(&spec, NULL), PSD_INVALID);
     }
-    refused(&spec, "updater ftrl needs type f32 or f64; type i64 takes add and "
-                   "assign");
-    spec.updater.kind = PS_UPDATER_ASSIGN;
+    refused(&spec, "updater dcasgd needs type f32 or f64; type i64 takes add, "
+                   "assign, min and max");
+    for (size_t i = 0; i < sizeof any / sizeof *any; i++) {
+        cr_assert_eq(ps_updater_spec_parse(any[i], &spec.updater, NULL),
+                     PSD_OK);
+        allowed(&spec);
+    }
+}
+
+Test(table, plugins)
+{
+    ps_table_spec_t spec = good();
+
+    spec.updater = (ps_updater_spec_t){.kind = PS_UPDATER_PLUGIN};
+    refused(&spec, "plug-in name \"\" is not allowed; 1 to 63 letters, "
+                   "digits, \"_\", \".\" and \"-\" are, not beginning with "
+                   "\".\" or \"-\"");
+    memcpy(spec.updater.plugin, "../x", 5);
+    refused(&spec, "plug-in name \"../x\" is not allowed; 1 to 63 letters, "
+                   "digits, \"_\", \".\" and \"-\" are, not beginning with "
+                   "\".\" or \"-\"");
+    memcpy(spec.updater.plugin, "mine", 5);
+    memcpy(spec.updater.parameters, "a=\n", 4);
+    refused(&spec, "parameters of plug-in mine: byte 2 is no printable ASCII "
+                   "character");
+    memcpy(spec.updater.parameters, "a=~ ", 5);
     allowed(&spec);
 }
 
@@ -175,6 +208,38 @@ Test(table, updater_parameters)
                    "are allowed");
     spec.updater.kind = PS_UPDATER_ADD; /* takes no parameters at all */
     allowed(&spec);
+}
+
+Test(table, updater_parameters_have_bounds)
+{
+    ps_table_spec_t spec = good();
+
+    cr_assert_eq(ps_updater_spec_parse("adam", &spec.updater, NULL), PSD_OK);
+    spec.updater.beta2 = 1 - 1e-12; /* 1 in f32 */
+    refused(&spec, "beta2 of updater adam is 1; numbers from 0 to below 1 are "
+                   "allowed");
+    spec.updater.beta2 = 0;
+    spec.updater.eps = 0;
+    refused(&spec, "eps of updater adam is 0; finite positive numbers are "
+                   "allowed");
+    spec.updater.eps = 1;
+    allowed(&spec);
+    spec.updater.beta1 = -0.5;
+    refused(&spec, "beta1 of updater adam is -0.5; numbers from 0 to below 1 "
+                   "are allowed");
+    cr_assert_eq(
+        ps_updater_spec_parse("dcasgd:workers=255", &spec.updater, NULL),
+        PSD_OK);
+    allowed(&spec);
+    spec.updater.workers = 256;
+    refused(&spec, "workers of updater dcasgd is 256; whole numbers 1..255 are "
+                   "allowed");
+    spec.updater.workers = 1.5;
+    refused(&spec, "workers of updater dcasgd is 1.5; whole numbers 1..255 are "
+                   "allowed");
+    spec.updater.workers = NAN;
+    refused(&spec, "workers of updater dcasgd is nan; whole numbers 1..255 are "
+                   "allowed");
 }
 
 static void

@@ -79,6 +79,64 @@ read_updater(const char *text, ps_updater_spec_t want)
     cr_assert_eq(got.l2, want.l2);
 }
 
+/* Read, and printed again. */
+static void
+repeat(const char *text, const char *printed)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    ps_updater_spec_t got = {.kind = PS_UPDATER_ADD};
+    char back[PS_SPEC_TEXT_SIZE] = "";
+
+    cr_assert_eq(ps_updater_spec_parse(text, &got, err), PSD_OK, "%s",
+                 psd_error_text(err));
+    ps_updater_spec_format(&got, back);
+    cr_assert_str_eq(back, printed);
+    cr_assert_eq(ps_updater_spec_parse(back, &got, err), PSD_OK);
+}
+
+Test(table_text, every_updater_has_its_parameters)
+{
+    repeat("momentum", "momentum:alpha=0.1,momentum=0.9");
+    repeat("adam", "adam:alpha=0.001,beta1=0.9,beta2=0.999,eps=1e-08");
+    repeat("adamw:decay=0.5",
+           "adamw:alpha=0.001,beta1=0.9,beta2=0.999,eps=1e-08,decay=0.5");
+    repeat("rmsprop:rho=0.5", "rmsprop:alpha=0.01,rho=0.5,eps=1e-08");
+    repeat("min", "min");
+    repeat("max", "max");
+    repeat("dcasgd:lambda=2,workers=4", "dcasgd:alpha=0.1,lambda=2,workers=4");
+    repeat("plugin:mine", "plugin:mine");
+    repeat("plugin:mine:", "plugin:mine");
+    repeat("plugin:mine:a=1,b:c", "plugin:mine:a=1,b:c");
+}
+
+/* The longest that each part can be fits into the room for it. */
+Test(table_text, long_updaters_fit)
+{
+    char text[PS_SPEC_TEXT_SIZE + 2] = "plugin:";
+    ps_updater_spec_t adamw = {.kind = PS_UPDATER_ADAMW,
+                               .alpha = 1.2345678901234567e-300,
+                               .beta1 = 1.2345678901234567e-301,
+                               .beta2 = 1.2345678901234567e-302,
+                               .eps = 1.2345678901234567e-303,
+                               .decay = 1.2345678901234567e-304};
+    ps_updater_spec_t got = {.kind = PS_UPDATER_ADD};
+    char printed[PS_SPEC_TEXT_SIZE] = "";
+
+    memset(text + 7, 'n', PS_NAME_MAX);
+    text[7 + PS_NAME_MAX] = ':';
+    memset(text + 8 + PS_NAME_MAX, 't', PS_PLUGIN_TEXT_SIZE - 1);
+    repeat(text, text);
+    ps_updater_spec_format(&adamw, printed);
+    cr_assert_eq(ps_updater_spec_parse(printed, &got, NULL), PSD_OK);
+    cr_assert_eq(got.decay, adamw.decay);
+    text[7 + PS_NAME_MAX + PS_PLUGIN_TEXT_SIZE] = 't'; /* one more */
+    cr_assert_eq(ps_updater_spec_parse(text, &got, NULL), PSD_INVALID);
+    memset(text + 7, 'n', PS_NAME_MAX + 1);
+    text[8 + PS_NAME_MAX] = '\0';
+    cr_assert_eq(ps_updater_spec_parse(text, &got, NULL), PSD_INVALID);
+    cr_assert_eq(got.kind, PS_UPDATER_ADAMW);
+}
+
 static void
 refuse_updater(const char *text, const char *why)
 {
@@ -108,15 +166,27 @@ Test(table_text, updaters_are_read)
         (ps_updater_spec_t){.kind = PS_UPDATER_FTRL, .alpha = 0.1, .l2 = 3});
 }
 
+#define RULES_ARE                                                            \
+    "allowed is add, assign, sgd, momentum, adagrad, adam, adamw, rmsprop, " \
+    "ftrl, min, max, dcasgd or plugin:NAME"
+
 Test(table_text, updaters_are_refused)
 {
-    refuse_updater("adam", "updater \"adam\" is not known; allowed is add, "
-                           "assign, sgd, adagrad or ftrl");
-    refuse_updater("", "updater \"\" is not known; allowed is add, assign, "
-                       "sgd, adagrad or ftrl");
+    refuse_updater("lamb", "updater \"lamb\" is not known; " RULES_ARE);
+    refuse_updater("", "updater \"\" is not known; " RULES_ARE);
     refuse_updater("sgdx:alpha=1",
-                   "updater \"sgdx:alpha=1\" is not known; allowed is add, "
-                   "assign, sgd, adagrad or ftrl");
+                   "updater \"sgdx:alpha=1\" is not known; " RULES_ARE);
+    refuse_updater("min:alpha=1",
+                   "updater \"min:alpha=1\" takes no parameters");
+    refuse_updater("adam:beta=1", "updater parameter \"beta\" is not known; "
+                                  "allowed is alpha, beta1, beta2 or eps");
+    refuse_updater("plugin", "updater \"plugin\" names no plug-in; allowed is "
+                             "plugin:NAME or plugin:NAME:TEXT with a name of 1 "
+                             "to 63 characters");
+    refuse_updater("plugin::a=1",
+                   "updater \"plugin::a=1\" names no plug-in; allowed is "
+                   "plugin:NAME or plugin:NAME:TEXT with a name of 1 to 63 "
+                   "characters");
     refuse_updater("add:alpha=1",
                    "updater \"add:alpha=1\" takes no parameters");
     refuse_updater("sgd:", "updater parameter \"\" is not known; allowed is "

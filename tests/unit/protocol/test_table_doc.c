@@ -92,6 +92,12 @@ Test(table_doc, only_parameters_that_apply_are_written)
          "\"updater\":{\"name\":\"adagrad\",\"alpha\":0.5,\"beta\":1.0,"
          "\"l1\":0.0,\"l2\":0.0},"
          "\"init\":{\"name\":\"uniform\",\"low\":-1.0,\"high\":1.0}"},
+        {"dcasgd:alpha=0.5,lambda=0.25,workers=4", "constant:2",
+         "\"updater\":{\"name\":\"dcasgd\",\"alpha\":0.5,\"lambda\":0.25,"
+         "\"workers\":4},"},
+        {"plugin:mine:a=\"1\"", "constant:2",
+         "\"updater\":{\"name\":\"plugin\",\"plugin\":\"mine\","
+         "\"parameters\":\"a=\\\"1\\\"\"},"},
         {"assign", "normal:0,0.5",
          "\"updater\":{\"name\":\"assign\"},"
          "\"init\":{\"name\":\"normal\",\"mean\":0.0,\"std\":0.5}"},
@@ -122,12 +128,21 @@ assert_comes_back(const ps_table_spec_t *spec)
 Test(table_doc, every_spec_comes_back_as_it_was)
 {
     static const char *const updaters[] = {
-        "add", "assign", "sgd:alpha=0.1,l1=1e-9,l2=3",
+        "add",
+        "assign",
+        "sgd:alpha=0.1,l1=1e-9,l2=3",
         "adagrad:alpha=0.3333333333333333,beta=1,l1=0,l2=0.5",
-        "ftrl:alpha=0.1,beta=1,l1=1,l2=1"};
+        "ftrl:alpha=0.1,beta=1,l1=1,l2=1",
+        "momentum:alpha=0.5,momentum=0.25",
+        "adamw:alpha=0.5,beta1=0.1,beta2=0.2,eps=0.3,decay=0.4",
+        "rmsprop:alpha=0.5,rho=0.25,eps=1",
+        "min",
+        "dcasgd:alpha=0.5,lambda=0.25,workers=255",
+        "plugin:mine",
+        "plugin:mine:a=1,b=\"\\"};
     static const char *const partitions[] = {"range", "hash", "list:10,999"};
 
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < sizeof updaters / sizeof *updaters; i++) {
         for (size_t j = 0; j < 3; j++) {
             PSD_AUTO(ps_table_spec_done)
             ps_table_spec_t spec = spec_of(updaters[i], "zero", partitions[j]);
@@ -218,9 +233,24 @@ static const struct {
     {"{\"name\":\"w\",\"rows\":1,\"ack\":\"paper\"}",
      PSD_INVALID,
      {"ack", "paper", "disk"}},
-    {"{\"name\":\"w\",\"rows\":1,\"updater\":{\"name\":\"adam\"}}",
+    {"{\"name\":\"w\",\"rows\":1,\"updater\":{\"name\":\"lamb\"}}",
      PSD_INVALID,
-     {"updater", "adam", "adagrad"}},
+     {"updater", "lamb", "dcasgd"}},
+    {"{\"name\":\"w\",\"rows\":1,\"updater\":{\"name\":\"plugin\"}}",
+     PSD_PROTO,
+     {"updater", "plugin"}},
+    {"{\"name\":\"w\",\"rows\":1,\"updater\":{\"name\":\"plugin\","
+     "\"plugin\":\"../../x\"}}",
+     PSD_INVALID,
+     {"../../x", "letters"}},
+    {"{\"name\":\"w\",\"rows\":1,\"updater\":{\"name\":\"plugin\","
+     "\"plugin\":\"x\",\"parameters\":7}}",
+     PSD_PROTO,
+     {"updater", "parameters"}},
+    {"{\"name\":\"w\",\"rows\":1,\"updater\":{\"name\":\"dcasgd\","
+     "\"workers\":1.5}}",
+     PSD_INVALID,
+     {"workers", "1.5", "1..255"}},
     {"{\"name\":\"w\",\"rows\":1,\"updater\":{\"name\":\"sgd:alpha=1\"}}",
      PSD_INVALID,
      {"updater", "sgd:alpha=1"}},

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* model/loops.h: every instruction set that this processor has gives the bits
+ * of the plain one, for any length, alignment and value. */
+#include "model/loops.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "base/rng.h"
+#include "model/updater_rule.h"
+
+#define N_RAGGED 77 /* neither a multiple nor less than any vector */
+
+/* Values of any size, with the odd zero, minus zero, infinity and NaN. */
+static double
+rugged(ps_rng_t *rng)
+{
+    static const double odd[] = {0, -0.0, INFINITY, -INFINITY, NAN, 0x1p-140};
+    uint64_t pick = ps_rng_u64(rng) % 40;
+
+    return pick < 6 ? odd[pick] : 40 * ps_rng_f64(rng) - 20;
+}
+
+static void
+fill_rugged(ps_type_t type, uint8_t *bytes, size_t n, ps_rng_t *rng)
+{
+    for (size_t i = 0; i < n; i++) {
+        double value = rugged(rng);
+        uint64_t whole = ps_rng_u64(rng);
+        float narrow = (float)value;
+        size_t size = ps_type_size(type);
+        const void *from = type == PS_TYPE_F64   ? (const void *)&value
+                           : type == PS_TYPE_F32 ? (const void *)&narrow
+                                                 : (const void *)&whole;
+
+        memcpy(bytes + i * size, from, size);
+    }
+}
+
+/* Room for N_RAGGED values and three states, aligned. */
+typedef union room {
+    uint8_t bytes[4 * N_RAGGED * 8];
+    double aligned;
+} room_t;
+
+/* NaN is NaN, whatever its bits. */
+static bool
+same(ps_type_t type, const room_t *a, const room_t *b)
+{
+    size_t size = ps_type_size(type);
+
+    for (size_t i = 0; i < 4 * (size_t)N_RAGGED; i++) {
+        const uint8_t *x = a->bytes + i * size;
+        const uint8_t *y = b->bytes + i * size;
+        bool both_nan = (type == PS_TYPE_F32 && isnan(ps_load_f32(x)) &&
+                         isnan(ps_load_f32(y))) ||
+                        (type == PS_TYPE_F64 && isnan(ps_load_f64(x)) &&
+                         isnan(ps_load_f64(y)));
+
+        if (!both_nan && memcmp(x, y, size) != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void
+compare_sets(ps_updater_kind_t kind, ps_type_t type, size_t n)
+{
+    static ps_bias_t bias = {.alpha = 0.1};
+    ps_numbers_f32_t f32 = {0.1F, 1, 0.2F, 0.1F, 0.9F,  0.9F,
+                            0.9F, 1, 1,    0.5F, 0.25F, &bias};
+    ps_numbers_f64_t f64 = {0.1, 1, 0.2, 0.1, 0.9,  0.9,
+                            0.9, 1, 1,   0.5, 0.25, &bias};
+    const void *numbers =
+        type == PS_TYPE_F32 ? (const void *)&f32 : (const void *)&f64;
+    uint8_t deltas[N_RAGGED * 8 + 1];
+    room_t first = {{0}};
+    ps_rng_t rng = {kind * 100 + n};
+
+    fill_rugged(type, deltas + 1, N_RAGGED, &rng);
+    fill_rugged(type, first.bytes, N_RAGGED, &rng);
+    for (size_t i = 1; ps_loops_at(i) != NULL; i++) {
+        room_t plain = first;
+        room_t wide = first;
+
+        for (int step = 0; step < 3; step++) {
+            ps_loops_at(0)->of[kind][type](numbers, plain.bytes,
+                                           plain.bytes +
+                                               N_RAGGED * ps_type_size(type),
+                                           N_RAGGED, deltas + 1, n);
+            ps_loops_at(i)->of[kind][type](
+                numbers, wide.bytes, wide.bytes + N_RAGGED * ps_type_size(type),
+                N_RAGGED, deltas + 1, n);
+        }
+        cr_assert(same(type, &plain, &wide), "%s %s %zu: %s",
+                  ps_updater_name(kind), ps_type_name(type), n,
+                  ps_loops_at(i)->name);
+    }
+}
+
+/* Copies of a table on different machines must stay equal to the bit. */
+Test(loops, every_instruction_set_gives_the_same_bits)
+{
+    for (ps_updater_kind_t kind = PS_UPDATER_ADD; kind <= PS_UPDATER_DCASGD;
+         kind++) {
+        for (ps_type_t type = PS_TYPE_I32; type <= PS_TYPE_F64; type++) {
+            if (ps_loops_at(0)->of[kind][type] == NULL) {
+                continue;
+            }
+            for (size_t n = 0; n <= N_RAGGED; n += n < 40 ? 1 : 37) {
+                compare_sets(kind, type, n);
+            }
+        }
+    }
+    cr_assert_null(ps_loops_at(3));
+    cr_assert_not_null(ps_loops_best());
+}
+
+Test(loops, loops_are_there_for_what_a_rule_takes)
+{
+    for (size_t i = 0; ps_updater_rule_at(i) != NULL; i++) {
+        const ps_updater_rule_t *rule = ps_updater_rule_at(i);
+
+        for (ps_type_t type = PS_TYPE_I32;
+             rule->kind != PS_UPDATER_PLUGIN && type <= PS_TYPE_F64; type++) {
+            bool is_float = type == PS_TYPE_F32 || type == PS_TYPE_F64;
+
+            cr_assert_eq(ps_loops_best()->of[rule->kind][type] != NULL,
+                         is_float || rule->takes_integers, "%s %s", rule->name,
+                         ps_type_name(type));
+        }
+    }
+}
+
+/* A bad value at every place of every length is seen, and nothing else is. */
+Test(loops, every_instruction_set_finds_what_is_not_finite)
+{
+    static const double bad[] = {NAN, INFINITY, -INFINITY};
+    uint8_t values[N_RAGGED * 8 + 1];
+
+    for (size_t i = 0; ps_loops_at(i) != NULL; i++) {
+        const ps_loops_t *loops = ps_loops_at(i);
+
+        for (size_t n = 0; n < N_RAGGED; n++) {
+            memset(values, 0x7e, sizeof values); /* large, but finite */
+            cr_assert(loops->finite_f32(values + 1, n), "%s", loops->name);
+            cr_assert(loops->finite_f64(values + 1, n), "%s", loops->name);
+            if (n == 0) {
+                continue;
+            }
+            for (size_t k = 0; k < 3; k++) {
+                size_t at = (n * 7 + k) % n;
+
+                memset(values, 0x7e, sizeof values);
+                ps_store_f64(values + 1 + at * 8, bad[k]);
+                cr_assert_not(loops->finite_f64(values + 1, n), "%s %zu",
+                              loops->name, n);
+                memset(values, 0x7e, sizeof values);
+                ps_store_f32(values + 1 + at * 4, (float)bad[k]);
+                cr_assert_not(loops->finite_f32(values + 1, n), "%s %zu",
+                              loops->name, n);
+            }
+        }
+    }
+}
