@@ -19,6 +19,8 @@ static const ps_example_t CREATE_EXAMPLES[] = {
     {"pscli table create w --rows 1000 "
      "--updater ftrl:alpha=0.1,beta=1,l1=1,l2=0",
      "gradients are pushed, the server applies FTRL-proximal"},
+    {"pscli table create w --rows 1000 --updater adam:alpha=0.01",
+     "what is not named has its default"},
     {"pscli table create hits --rows 1000000 --type i64", "exact counters"},
     {NULL, NULL}};
 static const ps_opt_t CREATE_OPTIONS[] = {
@@ -59,8 +61,14 @@ static const ps_opt_t CREATE_OPTIONS[] = {
      .kind = PS_OPT_TEXT,
      .value = "RULE",
      .fallback = "add",
-     .help = "how a delta is merged: add, assign, sgd:alpha=F,l1=F,l2=F, "
-             "adagrad:alpha=F,beta=F,l1=F,l2=F, ftrl:alpha=F,beta=F,l1=F,l2=F"},
+     .help = "how a delta is merged: add, assign, min, max, "
+             "sgd:alpha=F,l1=F,l2=F, momentum:alpha=F,momentum=F, "
+             "adagrad:alpha=F,beta=F,l1=F,l2=F, "
+             "adam:alpha=F,beta1=F,beta2=F,eps=F, "
+             "adamw:alpha=F,beta1=F,beta2=F,eps=F,decay=F, "
+             "rmsprop:alpha=F,rho=F,eps=F, ftrl:alpha=F,beta=F,l1=F,l2=F, "
+             "dcasgd:alpha=F,lambda=F,workers=N, or plugin:NAME[:TEXT], which "
+             "the daemon has loaded"},
     {.name = "init",
      .kind = PS_OPT_TEXT,
      .value = "RULE",
