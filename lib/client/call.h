@@ -15,6 +15,7 @@ typedef struct ps_call {
     size_t n_values;           /* of each */
     const psd_call_t *options; /* may be NULL */
     bool borrow;
+    ps_deed_t deed;       /* 0: a plain push or pull */
     psd_result_t *result; /* psd_fetch gathers here; else NULL */
 } ps_call_t;
 

@@ -43,6 +43,19 @@ ps_client_check(const psd_client_t *self, psd_error_t *err)
                          psd_status_text(broken), text);
 }
 
+void
+ps_client_init(psd_client_t *self)
+{
+    TAILQ_INIT(&self->busy);
+    TAILQ_INIT(&self->sent);
+    TAILQ_INIT(&self->ended);
+    TAILQ_INIT(&self->spare);
+    TAILQ_INIT(&self->open_tickets);
+    TAILQ_INIT(&self->done_tickets);
+    TAILQ_INIT(&self->idle_tickets);
+    self->expire_ms = UINT64_MAX;
+}
+
 /* ---- connecting ---------------------------------------------------------- */
 
 static psd_status_t
@@ -69,10 +82,7 @@ make(const char *endpoint,
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a client");
     }
-    TAILQ_INIT(&self->open_tickets);
-    TAILQ_INIT(&self->done_tickets);
-    TAILQ_INIT(&self->ended);
-    self->expire_ms = UINT64_MAX;
+    ps_client_init(self);
     self->options.timeout_ms = PS_TIMEOUT_MS;
     if (options != NULL) {
         self->options = *options;
@@ -198,27 +208,13 @@ psd_connect(const char *endpoint,
 /* ---- closing ------------------------------------------------------------- */
 
 static void
-drop_errands(psd_client_t *self)
+free_tables(psd_client_t *self)
 {
-    size_t at = 0;
-    uint64_t op = 0;
-    void *value = NULL;
-
-    while (!TAILQ_EMPTY(&self->ended)) {
-        ps_errand_t *errand = TAILQ_FIRST(&self->ended);
-
-        TAILQ_REMOVE(&self->ended, errand, in_lane);
-        ps_errand_destroy(self, &errand);
+    for (size_t i = 0; i < self->n_tables; i++) {
+        ps_free(self->tables[i]->queues);
+        ps_free(self->tables[i]);
     }
-    while (ps_map_next(&self->errand_of, &at, &op, &value)) {
-        ps_errand_t *errand = value;
-
-        ps_errand_destroy(self, &errand);
-    }
-    ps_map_done(&self->errand_of);
-    ps_lanes_done(self);
-    ps_tickets_done(self);
-    ps_map_done(&self->borrower);
+    ps_free(self->tables);
 }
 
 void
@@ -234,13 +230,14 @@ psd_close(psd_client_t **client_p)
     ps_links_close(self);
     ps_socket_close(&self->control);
     ps_context_destroy(&self->context); /* nobody looks at payloads now */
-    drop_errands(self);
+    ps_errands_done(self);
+    ps_tickets_done(self);
     ps_outbox_done(&self->outbox);
     ps_outbox_done(&self->batch);
     ps_session_destroy(&self->session);
     ps_doc_destroy(&self->reply);
     psd_error_destroy(&self->scratch);
-    ps_free(self->tables);
+    free_tables(self);
     ps_free(self->endpoint);
     ps_free(self);
 }
@@ -262,21 +259,23 @@ psd_wait(psd_client_t *client,
          uint32_t timeout_ms,
          psd_error_t *err)
 {
-    ps_ticket_t *found = ps_map_get(&client->ticket_of, ticket);
+    ps_ticket_t *found = ps_ticket_find(client, ticket);
 
     if (found == NULL) {
         return no_ticket(ticket, err);
     }
-    return ps_ticket_wait(client, found, ps_now_ms() + timeout_ms, timeout_ms,
-                          err);
+    return ps_ticket_wait(client, found, timeout_ms, err);
 }
 
 /* Every ticket has ended, or time is over. */
 static void
-wait_for_open_tickets(psd_client_t *client, uint64_t until_ms)
+wait_for_open_tickets(psd_client_t *client, uint32_t timeout_ms)
 {
+    uint64_t until_ms = 0;
+
     ps_pump(client, 0);
-    while (!TAILQ_EMPTY(&client->open_tickets) && ps_now_ms() < until_ms) {
+    until_ms = client->now_ms + timeout_ms;
+    while (!TAILQ_EMPTY(&client->open_tickets) && client->now_ms < until_ms) {
         ps_pump(client, until_ms);
     }
 }
@@ -286,10 +285,10 @@ psd_wait_all(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
     psd_status_t first = PSD_OK;
 
-    wait_for_open_tickets(client, ps_now_ms() + timeout_ms);
+    wait_for_open_tickets(client, timeout_ms);
     if (!TAILQ_EMPTY(&client->open_tickets)) {
-        return ps_ticket_wait(client, TAILQ_FIRST(&client->open_tickets), 0,
-                              timeout_ms, err);
+        return ps_ticket_overdue(client, TAILQ_FIRST(&client->open_tickets),
+                                 timeout_ms, err);
     }
     while (!TAILQ_EMPTY(&client->done_tickets)) {
         psd_status_t rc =
@@ -307,7 +306,7 @@ psd_poll(psd_client_t *client,
          bool *ret_done,
          psd_error_t *err)
 {
-    const ps_ticket_t *found = ps_map_get(&client->ticket_of, ticket);
+    const ps_ticket_t *found = ps_ticket_find(client, ticket);
 
     if (found == NULL) {
         return no_ticket(ticket, err);
@@ -321,21 +320,17 @@ psd_poll(psd_client_t *client,
 static size_t
 n_unknown(const psd_client_t *client)
 {
-    return ps_session_pending(client->session, false) +
-           ps_lanes_n_pushes(client);
+    return ps_session_pending(client->session, false) + client->n_waiting;
 }
 
 /* Why one of the errands has not ended. */
 static const char *
 any_reason(const psd_client_t *client, char ret_text[PS_TEXT_MAX + 1])
 {
-    size_t at = 0;
-    uint64_t op = 0;
-    void *value = NULL;
+    const ps_errand_t *errand = NULL;
 
-    while (ps_map_next(&client->errand_of, &at, &op, &value)) {
-        const ps_errand_t *errand = value;
-
+    TAILQ_FOREACH(errand, &client->sent, in_list)
+    {
         if (errand->kind != PS_ERRAND_PULL) {
             return ps_errand_reason(client, errand, ret_text);
         }
@@ -346,7 +341,7 @@ any_reason(const psd_client_t *client, char ret_text[PS_TEXT_MAX + 1])
 psd_status_t
 psd_flush(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
-    uint64_t until_ms = ps_now_ms() + timeout_ms;
+    uint64_t until_ms = 0;
     char why[PS_TEXT_MAX + 1] = "";
     psd_status_t rc = ps_client_check(client, err);
 
@@ -354,7 +349,8 @@ psd_flush(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
         return rc;
     }
     ps_pump(client, 0);
-    while (n_unknown(client) > 0 && ps_now_ms() < until_ms) {
+    until_ms = client->now_ms + timeout_ms;
+    while (n_unknown(client) > 0 && client->now_ms < until_ms) {
         ps_pump(client, until_ms);
         rc = ps_client_check(client, err);
         if (rc != PSD_OK) {

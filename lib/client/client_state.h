@@ -6,8 +6,9 @@
  *   control.c     questions to the control port and their answers
  *   pump.c        one turn: wait, receive, tick, perform, expire
  *   link.c        the sockets of the session's links
- *   lane.c        which errand goes next to a partition
- *   errand.c      one slice on its way: sending, answers, the end
+ *   queue.c       which errand goes next to a partition
+ *   errand.c      one slice on its way: sending and the end
+ *   reply.c       one slice's answers
  *   loan.c        memory of the caller's that somebody may still look at
  *   ticket.c      one call: all of its errands
  *   table.c rows.c fetch.c job.c   what users call
@@ -29,11 +30,12 @@
 
 typedef struct ps_errand ps_errand_t;
 typedef struct ps_ticket ps_ticket_t;
-typedef struct ps_lane ps_lane_t;
+typedef struct ps_queue ps_queue_t;
 typedef struct ps_membership ps_membership_t;
 
 TAILQ_HEAD(ps_errands, ps_errand);
 TAILQ_HEAD(ps_tickets, ps_ticket);
+TAILQ_HEAD(ps_queues, ps_queue);
 
 typedef enum ps_transport {
     PS_TRANSPORT_AUTO = 0,
@@ -63,12 +65,13 @@ typedef struct ps_client_link {
     bool welcomed;
 } ps_client_link_t;
 
-/* A table whose routes this client knows. */
+/* A table whose routes this client knows. Lives as long as the client. */
 typedef struct ps_known_table {
     uint32_t id;
     uint32_t n_partitions;
     char name[PS_NAME_MAX + 1];
-    bool in_job; /* marks go to its partitions */
+    bool in_job;        /* marks go to its partitions */
+    ps_queue_t *queues; /* owned; one for each partition */
 } ps_known_table_t;
 
 struct psd_client {
@@ -105,21 +108,26 @@ struct psd_client {
     char trouble[PS_TEXT_MAX + 1]; /* the last message that could not be read */
 
     /* calls */
-    ps_map_t lanes;     /* table and partition -> ps_lane_t *, owned */
-    ps_map_t errand_of; /* op of the session -> ps_errand_t *, owned */
-    ps_map_t borrower;  /* payload -> ps_errand_t *, those that borrow */
-    ps_map_t ticket_of; /* number -> ps_ticket_t *, owned */
+    uint64_t now_ms;         /* read once a call and once a turn */
+    struct ps_queues busy;   /* those in which errands wait */
+    struct ps_errands sent;  /* operations of the session */
+    struct ps_errands ended; /* errands to be finished */
+    struct ps_errands spare; /* owned; to be used again */
+    size_t n_spare;
+    ps_ticket_t **tickets; /* owned; by place, see ticket.h */
+    size_t n_tickets;
+    size_t tickets_capacity;
     struct ps_tickets open_tickets; /* not ended, oldest first */
     struct ps_tickets done_tickets; /* ended, not waited for yet */
-    struct ps_errands ended;        /* errands to be finished */
-    psd_ticket_t last_ticket;
-    uint64_t expire_ms; /* no ticket's deadline is before this time */
-    size_t n_after;     /* waiting errands that name a ticket */
-    bool after_ended;   /* a ticket ended that they may have named */
-    uint64_t round;     /* marks sent so far; orders errands around them */
+    struct ps_tickets idle_tickets; /* to be used again */
+    uint64_t expire_ms;             /* no ticket's deadline is before this */
+    size_t n_after;                 /* waiting errands that name a ticket */
+    size_t n_waiting;               /* waiting errands that are no pulls */
+    bool after_ended; /* a ticket ended that they may have named */
+    uint64_t round;   /* marks sent so far; orders errands around them */
 
     /* tables and work */
-    ps_known_table_t *tables; /* owned */
+    ps_known_table_t **tables; /* owned */
     size_t n_tables;
     size_t tables_capacity;
     ps_membership_t *membership; /* owned; NULL: no worker */
@@ -131,6 +139,8 @@ struct psd_client {
 
 /* ---- client.c ------------------------------------------------------------ */
 
+/* Before anything else is done with it: empty lists. */
+void ps_client_init(psd_client_t *self);
 /* Every later call is refused with this reason. The first one counts. */
 void ps_client_break(psd_client_t *self, psd_status_t status, const char *text);
 /* PSD_OK, or PSD_CLOSED with the reason. */
@@ -179,8 +189,8 @@ void ps_perform(psd_client_t *self);
 
 /* Opens the link that the session asked for. */
 void ps_links_open(psd_client_t *self, uint64_t link);
-/* What arrived on a link, for the session. */
-void ps_links_receive(psd_client_t *self, uint64_t link);
+/* What arrived on a link, for the session. False: nothing. */
+bool ps_links_receive(psd_client_t *self, uint64_t link);
 /* Every link has had its WELCOME. */
 bool ps_links_are_welcome(const psd_client_t *self);
 /* Drops every connection with all that waits in it, and opens it anew. */
@@ -189,20 +199,27 @@ void ps_links_close(psd_client_t *self);
 
 /* ---- tables -------------------------------------------------------------- */
 
-/* The known table of that number, or NULL. Borrowed until one is added. */
+/* The known table of that number, or NULL. */
 ps_known_table_t *ps_known_table(const psd_client_t *self, uint32_t id);
+/* Remembers a table, which may be known already. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_known_table_add(psd_client_t *self,
+                                               uint32_t id,
+                                               const char *name,
+                                               uint32_t n_partitions,
+                                               ps_known_table_t **ret_table,
+                                               psd_error_t *err);
 /* Takes in an object with "table" and "routes": learns the routes, remembers
- * the table. spec may be NULL. */
+ * the table. ret_spec may be NULL. */
 PSD_MUST_CHECK psd_status_t ps_table_learn(psd_client_t *self,
                                            const ps_doc_t *from,
                                            ps_table_spec_t *ret_spec,
-                                           uint32_t *ret_id,
+                                           ps_known_table_t **ret_table,
                                            psd_error_t *err);
-/* Opens a table (a worker: for its job) and learns it. spec may be NULL.
+/* Opens a table (a worker: for its job) and learns it. ret_spec may be NULL.
  * Errors: as the node answers. */
 PSD_MUST_CHECK psd_status_t ps_table_ask_open(psd_client_t *self,
                                               const char *name,
                                               ps_table_spec_t *ret_spec,
-                                              uint32_t *ret_id,
+                                              ps_known_table_t **ret_table,
                                               psd_error_t *err);
 #endif

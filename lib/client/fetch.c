@@ -66,7 +66,7 @@ run(fetch_t *self, ps_cuts_t *cuts, void *values, psd_error_t *err)
         self->deadline_ms > now_ms ? (uint32_t)(self->deadline_ms - now_ms) : 0;
     rc = ps_call_start_cuts(&call, cuts, &ticket, err);
     if (rc == PSD_OK) {
-        rc = ps_ticket_wait(self->table->client, ticket, UINT64_MAX, 0, err);
+        rc = ps_ticket_wait(self->table->client, ticket, UINT64_MAX, err);
     }
     return rc;
 }

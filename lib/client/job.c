@@ -182,11 +182,11 @@ bring_tables(psd_client_t *client, psd_error_t *err)
 
     for (size_t i = 0; rc == PSD_OK && i < client->n_tables; i++) {
         char name[PS_NAME_MAX + 1] = "";
-        uint32_t id = 0;
+        ps_known_table_t *table = NULL;
 
-        if (!client->tables[i].in_job) {
-            (void)snprintf(name, sizeof name, "%s", client->tables[i].name);
-            rc = ps_table_ask_open(client, name, NULL, &id, err);
+        if (!client->tables[i]->in_job) {
+            (void)snprintf(name, sizeof name, "%s", client->tables[i]->name);
+            rc = ps_table_ask_open(client, name, NULL, &table, err);
         }
         if (rc == PSD_NO_TABLE) {
             psd_error_clear(err);

@@ -119,10 +119,10 @@ look_at(psd_client_t *self, uint64_t link, const ps_message_t *message)
     }
 }
 
-void
+bool
 ps_links_receive(psd_client_t *self, uint64_t link)
 {
-    for (;;) {
+    for (bool took = false;; took = true) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
         ps_message_t message;
         ps_room_t room = {NULL, 0};
@@ -149,10 +149,10 @@ ps_links_receive(psd_client_t *self, uint64_t link)
             ps_client_break(self, rc, psd_error_text(self->scratch));
         }
         if (rc != PSD_OK || !got) {
-            return;
+            return took;
         }
-        ps_session_received(self->session, ps_now_ms(), link, &message, payload,
-                            &self->outbox);
+        ps_session_received(self->session, self->now_ms, link, &message,
+                            payload, &self->outbox);
         look_at(self, link, &message);
     }
 }

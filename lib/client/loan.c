@@ -125,7 +125,6 @@ ps_loan_call_in(psd_client_t *client, ps_errand_t *errand)
         payload->n_spans = 0;
     }
     errand->borrows = false;
-    (void)ps_map_remove(&client->borrower, (uint64_t)(uintptr_t)payload);
 }
 
 void

@@ -98,15 +98,14 @@ ps_membership_learn(psd_client_t *client,
     }
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(tables); i++) {
         const ps_doc_t *item = NULL;
-        uint32_t id = 0;
+        ps_known_table_t *table = NULL;
 
         rc = ps_doc_at_object(tables, i, &item, err);
         if (rc == PSD_OK) {
-            rc = ps_table_learn(client, item, NULL, &id, err);
+            rc = ps_table_learn(client, item, NULL, &table, err);
         }
         if (rc == PSD_OK) {
-            rc = ps_membership_add_table(client, ps_known_table(client, id),
-                                         err);
+            rc = ps_membership_add_table(client, table, err);
         }
     }
     if (rc == PSD_OK && version > self->version) {
@@ -123,7 +122,7 @@ drop_all(psd_client_t *client, struct ps_errands *errands)
     while (!TAILQ_EMPTY(errands)) {
         ps_errand_t *errand = TAILQ_FIRST(errands);
 
-        TAILQ_REMOVE(errands, errand, in_lane);
+        TAILQ_REMOVE(errands, errand, in_list);
         ps_errand_destroy(client, &errand);
     }
 }
@@ -137,18 +136,15 @@ make_marks(psd_client_t *client,
 {
     for (uint32_t i = 0; i < table->n_partitions; i++) {
         ps_cut_t nothing = {.partition = i};
-        ps_lane_t *lane = ps_lane_of(client, table->id, i);
-        ps_errand_t *mark =
-            lane == NULL ? NULL
-                         : ps_errand_new(client, PS_ERRAND_MARK, &nothing);
+        ps_errand_t *mark = ps_errand_new(client, PS_ERRAND_MARK, &nothing);
 
         if (mark == NULL) {
             return false;
         }
-        mark->lane = lane;
+        mark->queue = &table->queues[i];
         mark->worker = *stamp;
         mark->round = client->round;
-        TAILQ_INSERT_TAIL(marks, mark, in_lane);
+        TAILQ_INSERT_TAIL(marks, mark, in_list);
     }
     return true;
 }
@@ -158,11 +154,11 @@ send_marks(psd_client_t *client, struct ps_errands *marks)
 {
     while (!TAILQ_EMPTY(marks)) {
         ps_errand_t *mark = TAILQ_FIRST(marks);
-        ps_lane_t *lane = mark->lane;
+        ps_queue_t *queue = mark->queue;
 
-        TAILQ_REMOVE(marks, mark, in_lane);
-        ps_lane_add(client, mark);
-        ps_lane_run(client, lane);
+        TAILQ_REMOVE(marks, mark, in_list);
+        ps_queue_add(client, mark);
+        ps_queue_run(client, queue);
     }
     client->round++;
 }
@@ -183,8 +179,8 @@ ps_membership_mark(psd_client_t *client, psd_error_t *err)
 
     stamp.clock++;
     for (size_t i = 0; i < client->n_tables; i++) {
-        if (client->tables[i].in_job &&
-            !make_marks(client, &client->tables[i], &stamp, &marks)) {
+        if (client->tables[i]->in_job &&
+            !make_marks(client, client->tables[i], &stamp, &marks)) {
             return no_memory(client, &marks, err);
         }
     }
@@ -239,7 +235,7 @@ ps_membership_end(psd_client_t *client)
     client->membership = NULL;
     client->tables_asked = 0;
     for (size_t i = 0; i < client->n_tables; i++) {
-        client->tables[i].in_job = false;
+        client->tables[i]->in_job = false;
     }
     ps_beat_release(&self->beat);
     ps_free(self);

@@ -22,12 +22,24 @@ wake_ms(const psd_client_t *self, uint64_t until_ms)
     return at;
 }
 
+/* What has arrived on the links; false: nothing. */
+static bool
+receive(psd_client_t *self)
+{
+    bool got = false;
+
+    for (size_t i = 0; i < self->n_links; i++) {
+        got = ps_links_receive(self, i) || got;
+    }
+    return got;
+}
+
+/* Waits for something to arrive, and takes it in. */
 static void
 wait_and_receive(psd_client_t *self, uint64_t until_ms)
 {
-    uint64_t now_ms = ps_now_ms();
     uint64_t at_ms = wake_ms(self, until_ms);
-    uint64_t wait_ms = at_ms > now_ms ? at_ms - now_ms : 0;
+    uint64_t wait_ms = at_ms > self->now_ms ? at_ms - self->now_ms : 0;
     size_t n = 1 + self->n_links;
 
     self->polled[0] = self->control;
@@ -42,12 +54,13 @@ wait_and_receive(psd_client_t *self, uint64_t until_ms)
                         psd_error_text(self->scratch));
         return;
     }
+    self->now_ms = ps_now_ms();
     if (self->ready[0]) {
         ps_control_receive(self);
     }
     for (size_t i = 1; i < n; i++) {
         if (self->ready[i]) {
-            ps_links_receive(self, i - 1);
+            (void)ps_links_receive(self, i - 1);
         }
     }
 }
@@ -57,11 +70,11 @@ static void
 end_everything(psd_client_t *self)
 {
     for (size_t i = 0; self->session != NULL && i < self->n_tables; i++) {
-        ps_session_forget(self->session, self->tables[i].id, self->broken,
+        ps_session_forget(self->session, self->tables[i]->id, self->broken,
                           &self->outbox);
     }
     ps_perform(self);
-    ps_lanes_run(self);
+    ps_queues_run(self);
     ps_perform(self);
 }
 
@@ -69,34 +82,37 @@ void
 ps_pump(psd_client_t *self, uint64_t until_ms)
 {
     ps_perform(self);
+    self->now_ms = ps_now_ms();
     if (self->broken != PSD_OK) {
         end_everything(self);
         return;
     }
-    wait_and_receive(self, until_ms);
+    if (self->asked != 0 || self->tables_asked != 0) {
+        ps_control_receive(self); /* data that comes and comes hides nothing */
+    }
+    if (!receive(self) && self->broken == PSD_OK && until_ms > self->now_ms) {
+        ps_perform(self);
+        wait_and_receive(self, until_ms);
+    }
     ps_membership_look(self);
     if (self->session != NULL) {
-        ps_session_tick(self->session, ps_now_ms(), &self->outbox);
+        ps_session_tick(self->session, self->now_ms, &self->outbox);
     }
     ps_perform(self);
-    ps_tickets_expire(self, ps_now_ms());
+    ps_tickets_expire(self);
     ps_perform(self);
 }
 
 static void
 send_message(psd_client_t *self, const ps_effect_t *effect)
 {
-    ps_errand_t *borrower = NULL;
+    ps_errand_t *errand = effect->owner;
 
     if (self->broken != PSD_OK || effect->to >= self->n_links) {
         return;
     }
-    if (effect->payload != NULL && self->borrower.count > 0) {
-        borrower =
-            ps_map_get(&self->borrower, (uint64_t)(uintptr_t)effect->payload);
-    }
-    if (borrower != NULL) {
-        borrower->n_sends++;
+    if (errand != NULL) {
+        errand->n_sends++;
     }
     /* What does not go out is as good as lost on its way: the session asks. */
     if (ps_socket_send(self->links[effect->to].socket, 0, &effect->message,
@@ -108,8 +124,6 @@ send_message(psd_client_t *self, const ps_effect_t *effect)
 static void
 perform_effect(psd_client_t *self, const ps_effect_t *effect)
 {
-    ps_errand_t *errand = NULL;
-
     switch (effect->kind) {
     case PS_EFFECT_SEND:
         send_message(self, effect);
@@ -118,10 +132,8 @@ perform_effect(psd_client_t *self, const ps_effect_t *effect)
         ps_links_open(self, effect->to);
         break;
     case PS_EFFECT_DONE:
-        errand = ps_map_remove(&self->errand_of, effect->to);
-        if (errand != NULL) {
-            ps_errand_answered(self, errand, &effect->message, effect->payload);
-        }
+        ps_errand_answered(self, effect->owner, &effect->message,
+                           effect->payload);
         break;
     case PS_EFFECT_RECORD:
     case PS_EFFECT_NOTE:
@@ -153,11 +165,11 @@ ps_perform(psd_client_t *self)
         while (!TAILQ_EMPTY(&self->ended)) {
             ps_errand_t *errand = TAILQ_FIRST(&self->ended);
 
-            TAILQ_REMOVE(&self->ended, errand, in_lane);
+            TAILQ_REMOVE(&self->ended, errand, in_list);
             ps_errand_finish(self, &errand);
         }
         if (self->after_ended && self->n_after > 0) {
-            ps_lanes_run(self);
+            ps_queues_run(self);
         }
         self->after_ended = false;
         perform_outbox(self);

@@ -77,8 +77,10 @@ psd_status_t
 ps_result_add(psd_result_t *self,
               const ps_slice_t *slice,
               const ps_payload_t *payload,
-              psd_error_t *err)
+              const ps_slice_t *asked,
+              const ps_payload_t *asked_payload)
 {
+    bool names_rows = slice->rows != PS_ROWS_ASKED;
     size_t at = self->values.size / self->value_size;
     const uint8_t *counts = NULL;
     size_t n_counts = (size_t)slice->n_rows * sizeof(uint32_t);
@@ -87,20 +89,21 @@ ps_result_add(psd_result_t *self,
         return PSD_OK;
     }
     if (!append_values(self, payload)) {
-        return no_memory(err);
+        return PSD_NOMEM;
     }
     if (self->is_sparse) {
         counts = payload->index.data;
         if (!ps_buffer_append(&self->cols, counts + n_counts,
                               payload->index.size - n_counts)) {
-            return no_memory(err);
+            return PSD_NOMEM;
         }
     }
     for (uint64_t i = 0; i < slice->n_rows; i++) {
         size_t n = counts == NULL ? slice->n_cols
                                   : ps_load_u32(counts + i * sizeof(uint32_t));
-        psd_status_t rc = ps_result_add_row(
-            self, ps_slice_row(slice, payload, i), at, n, err);
+        uint64_t key = names_rows ? ps_slice_row(slice, payload, i)
+                                  : ps_slice_row(asked, asked_payload, i);
+        psd_status_t rc = ps_result_add_row(self, key, at, n, NULL);
 
         if (rc != PSD_OK) {
             return rc;

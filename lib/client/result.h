@@ -34,12 +34,14 @@ PSD_MUST_CHECK psd_status_t ps_result_new(ps_type_t type,
                                           size_t max_rows,
                                           psd_result_t **ret_result,
                                           psd_error_t *err);
-/* Takes in the rows of an answer, in the order in which it has them. Errors:
- * PSD_NOMEM. */
+/* Takes in the rows of an answer, in the order in which it has them; `asked` is
+ * the request, which an answer with ASKED rows leaves it to to name them.
+ * Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_result_add(psd_result_t *self,
                                           const ps_slice_t *slice,
                                           const ps_payload_t *payload,
-                                          psd_error_t *err);
+                                          const ps_slice_t *asked,
+                                          const ps_payload_t *asked_payload);
 /* Takes in a row whose values are in place already. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_result_add_row(
     psd_result_t *self, uint64_t key, size_t at, size_t n, psd_error_t *err);

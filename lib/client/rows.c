@@ -39,19 +39,7 @@ ps_call_slice_bytes(const psd_client_t *client)
     return limit < SLICE_BYTES ? limit : SLICE_BYTES;
 }
 
-static void
-name_ticket(const ps_call_t *call, ps_ticket_t *ticket)
-{
-    int n = snprintf(ticket->what, sizeof ticket->what, "%s table \"%s\"",
-                     kind_name(call->kind), call->table->spec.name);
-
-    if (call->options != NULL && call->options->command != 0 && n > 0) {
-        (void)snprintf(ticket->what + n, sizeof ticket->what - (size_t)n,
-                       ", command %" PRIu32, call->options->command);
-    }
-}
-
-/* Makes the errand of one cut, in no lane yet. */
+/* Makes the errand of one cut, in no queue yet. */
 static psd_status_t
 make_errand(const ps_call_t *call,
             ps_cut_t *cut,
@@ -59,14 +47,13 @@ make_errand(const ps_call_t *call,
             psd_error_t *err)
 {
     psd_client_t *client = call->table->client;
-    ps_lane_t *lane = ps_lane_of(client, call->table->id, cut->partition);
-    ps_errand_t *errand =
-        lane == NULL ? NULL : ps_errand_new(client, call->kind, cut);
+    ps_errand_t *errand = ps_errand_new(client, call->kind, cut);
 
     if (errand == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a request");
     }
-    errand->lane = lane;
+    errand->queue = &call->table->known->queues[cut->partition];
+    errand->deed = call->deed;
     errand->worker = ps_membership_stamp(client);
     errand->round = client->round;
     if (call->options != NULL) {
@@ -86,7 +73,7 @@ timeout_of(const ps_call_t *call)
                : call->table->client->options.timeout_ms;
 }
 
-/* Puts the errands of a ticket into their lanes, then sends what can go. */
+/* Puts the errands of a ticket into their queues, then sends what can go. */
 static void
 set_out(psd_client_t *client, ps_ticket_t *ticket)
 {
@@ -94,11 +81,11 @@ set_out(psd_client_t *client, ps_ticket_t *ticket)
 
     TAILQ_FOREACH(errand, &ticket->errands, in_ticket)
     {
-        ps_lane_add(client, errand);
+        ps_queue_add(client, errand);
     }
     TAILQ_FOREACH(errand, &ticket->errands, in_ticket)
     {
-        ps_lane_run(client, errand->lane);
+        ps_queue_run(client, errand->queue);
     }
     ps_ticket_end_if_done(client, ticket);
     ps_perform(client);
@@ -114,6 +101,7 @@ ps_call_start_cuts(const ps_call_t *call,
     ps_ticket_t *ticket = NULL;
     psd_status_t rc = ps_client_check(client, err);
 
+    client->now_ms = ps_now_ms();
     if (rc == PSD_OK) {
         rc = ps_ticket_new(client, timeout_of(call), &ticket, err);
     }
@@ -128,7 +116,9 @@ ps_call_start_cuts(const ps_call_t *call,
     }
     ticket->values = call->ret_values;
     ticket->result = call->result;
-    name_ticket(call, ticket);
+    ticket->verb = kind_name(call->kind);
+    ticket->table = call->table->known;
+    ticket->command = call->options == NULL ? 0 : call->options->command;
     set_out(client, ticket);
     *ret_ticket = ticket;
     return PSD_OK;
@@ -211,7 +201,7 @@ do_now(const ps_call_t *like,
     call.borrow = bytes > COPY_MAX_BYTES;
     rc = start(&call, &ticket, err);
     if (rc == PSD_OK) {
-        rc = ps_ticket_wait(call.table->client, ticket, UINT64_MAX, 0, err);
+        rc = ps_ticket_wait(call.table->client, ticket, UINT64_MAX, err);
     }
     return rc;
 }

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "client/job.h"
 #include "client/spec.h"
+#include "client/ticket.h"
 #include "protocol/table_doc.h"
 
 /* ---- known tables -------------------------------------------------------- */
@@ -19,31 +20,48 @@ ps_known_table_t *
 ps_known_table(const psd_client_t *self, uint32_t id)
 {
     for (size_t i = 0; i < self->n_tables; i++) {
-        if (self->tables[i].id == id) {
-            return &self->tables[i];
+        if (self->tables[i]->id == id) {
+            return self->tables[i];
         }
     }
     return NULL;
 }
 
-static psd_status_t
-remember(psd_client_t *self,
-         uint32_t id,
-         const ps_table_spec_t *spec,
-         psd_error_t *err)
+psd_status_t
+ps_known_table_add(psd_client_t *self,
+                   uint32_t id,
+                   const char *name,
+                   uint32_t n_partitions,
+                   ps_known_table_t **ret_table,
+                   psd_error_t *err)
 {
     ps_known_table_t *known = ps_known_table(self, id);
 
     if (known != NULL) {
+        *ret_table = known;
         return PSD_OK;
     }
-    if (!ps_grow(&self->tables, &self->tables_capacity, self->n_tables + 1,
-                 sizeof *self->tables)) {
+    known = ps_alloc(1, sizeof *known);
+    if (known != NULL) {
+        known->queues = ps_alloc_raw(n_partitions, sizeof *known->queues);
+    }
+    if (known == NULL || known->queues == NULL ||
+        !ps_grow(&self->tables, &self->tables_capacity, self->n_tables + 1,
+                 sizeof(ps_known_table_t *))) {
+        if (known != NULL) {
+            ps_free(known->queues);
+        }
+        ps_free(known);
         return psd_error_set(err, PSD_NOMEM, "no memory for a table");
     }
-    known = &self->tables[self->n_tables++];
-    *known = (ps_known_table_t){.id = id, .n_partitions = spec->n_partitions};
-    (void)snprintf(known->name, sizeof known->name, "%s", spec->name);
+    self->tables[self->n_tables++] = known;
+    known->id = id;
+    known->n_partitions = n_partitions;
+    (void)snprintf(known->name, sizeof known->name, "%s", name);
+    for (uint32_t i = 0; i < n_partitions; i++) {
+        ps_queue_init(&known->queues[i], known, i);
+    }
+    *ret_table = known;
     return PSD_OK;
 }
 
@@ -79,7 +97,7 @@ psd_status_t
 ps_table_learn(psd_client_t *self,
                const ps_doc_t *from,
                ps_table_spec_t *ret_spec,
-               uint32_t *ret_id,
+               ps_known_table_t **ret_table,
                psd_error_t *err)
 {
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {.n_rows = 0};
@@ -100,12 +118,12 @@ ps_table_learn(psd_client_t *self,
         rc = learn_routes(self, from, (uint32_t)id, &spec, err);
     }
     if (rc == PSD_OK) {
-        rc = remember(self, (uint32_t)id, &spec, err);
+        rc = ps_known_table_add(self, (uint32_t)id, spec.name,
+                                spec.n_partitions, ret_table, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    *ret_id = (uint32_t)id;
     if (ret_spec != NULL) {
         *ret_spec = spec;
         spec = (ps_table_spec_t){.n_rows = 0};
@@ -120,14 +138,13 @@ static psd_status_t
 take_table(psd_client_t *client,
            const ps_doc_t *reply,
            ps_table_spec_t *ret_spec,
-           uint32_t *ret_id,
+           ps_known_table_t **ret_table,
            psd_error_t *err)
 {
-    psd_status_t rc = ps_table_learn(client, reply, ret_spec, ret_id, err);
+    psd_status_t rc = ps_table_learn(client, reply, ret_spec, ret_table, err);
 
     if (rc == PSD_OK && client->membership != NULL) {
-        rc = ps_membership_add_table(client, ps_known_table(client, *ret_id),
-                                     err);
+        rc = ps_membership_add_table(client, *ret_table, err);
     }
     return rc;
 }
@@ -136,7 +153,7 @@ psd_status_t
 ps_table_ask_open(psd_client_t *client,
                   const char *name,
                   ps_table_spec_t *ret_spec,
-                  uint32_t *ret_id,
+                  ps_known_table_t **ret_table,
                   psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("table_open");
@@ -150,7 +167,7 @@ ps_table_ask_open(psd_client_t *client,
     rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply,
                         err);
     if (rc == PSD_OK) {
-        rc = take_table(client, reply, ret_spec, ret_id, err);
+        rc = take_table(client, reply, ret_spec, ret_table, err);
     }
     return rc;
 }
@@ -201,7 +218,7 @@ open_handle(psd_client_t *client,
         return psd_error_set(err, PSD_NOMEM, "no memory for a table");
     }
     self->client = client;
-    rc = ps_table_ask_open(client, name, &self->spec, &self->id, err);
+    rc = ps_table_ask_open(client, name, &self->spec, &self->known, err);
     if (rc == PSD_OK) {
         *ret_table = self;
         self = NULL;

@@ -6,8 +6,8 @@
 #include "client/client_state.h"
 
 struct psd_table {
-    psd_client_t *client; /* borrowed; not looked at by psd_table_close */
-    uint32_t id;
-    ps_table_spec_t spec; /* owned */
+    psd_client_t *client;    /* borrowed; not looked at by psd_table_close */
+    ps_known_table_t *known; /* borrowed from the client; as above */
+    ps_table_spec_t spec;    /* owned */
 };
 #endif

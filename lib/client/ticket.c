@@ -7,23 +7,53 @@
 
 #include "base/alloc.h"
 
+#define PLACE_MASK ((UINT64_C(1) << PS_TICKET_PLACE_BITS) - 1)
+
+/* One at a new place. NULL: no memory, or no place left. */
+static ps_ticket_t *
+add_place(psd_client_t *client)
+{
+    ps_ticket_t *self = NULL;
+
+    if (client->n_tickets >= PLACE_MASK ||
+        !ps_grow(&client->tickets, &client->tickets_capacity,
+                 client->n_tickets + 1, sizeof(ps_ticket_t *))) {
+        return NULL;
+    }
+    self = ps_alloc(1, sizeof *self);
+    if (self != NULL) {
+        client->tickets[client->n_tickets++] = self;
+        self->number = client->n_tickets;
+        self->is_idle = true;
+        TAILQ_INSERT_HEAD(&client->idle_tickets, self, in_list);
+    }
+    return self;
+}
+
 psd_status_t
 ps_ticket_new(psd_client_t *client,
               uint32_t timeout_ms,
               ps_ticket_t **ret_ticket,
               psd_error_t *err)
 {
-    ps_ticket_t *self = ps_alloc(1, sizeof *self);
-    psd_ticket_t number = client->last_ticket + 1;
+    ps_ticket_t *self = TAILQ_FIRST(&client->idle_tickets);
 
-    if (self == NULL || !ps_map_put(&client->ticket_of, number, self)) {
-        ps_free(self);
+    if (self == NULL) {
+        self = add_place(client);
+    }
+    if (self == NULL && client->n_tickets >= PLACE_MASK) {
+        return psd_error_set(err, PSD_LIMIT,
+                             "%zu tickets are still to be waited for",
+                             client->n_tickets);
+    }
+    if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a ticket");
     }
-    client->last_ticket = number;
-    self->number = number;
-    self->timeout_ms = timeout_ms;
-    self->deadline_ms = ps_now_ms() + timeout_ms;
+    TAILQ_REMOVE(&client->idle_tickets, self, in_list);
+    *self = (ps_ticket_t){.number = self->number,
+                          .timeout_ms = timeout_ms,
+                          .deadline_ms = client->now_ms + timeout_ms,
+                          .verb = "call"};
     TAILQ_INIT(&self->errands);
     TAILQ_INSERT_TAIL(&client->open_tickets, self, in_list);
     if (self->deadline_ms < client->expire_ms) {
@@ -31,6 +61,31 @@ ps_ticket_new(psd_client_t *client,
     }
     *ret_ticket = self;
     return PSD_OK;
+}
+
+ps_ticket_t *
+ps_ticket_find(const psd_client_t *client, psd_ticket_t number)
+{
+    uint64_t place = number & PLACE_MASK;
+    ps_ticket_t *self = NULL;
+
+    if (place == 0 || place > client->n_tickets) {
+        return NULL;
+    }
+    self = client->tickets[place - 1];
+    return self->number == number && !self->is_idle ? self : NULL;
+}
+
+void
+ps_ticket_name(const ps_ticket_t *self, char ret_text[PS_TICKET_NAME_SIZE])
+{
+    int n = snprintf(ret_text, PS_TICKET_NAME_SIZE, "%s table \"%s\"",
+                     self->verb, self->table == NULL ? "" : self->table->name);
+
+    if (self->command != 0 && n > 0) {
+        (void)snprintf(ret_text + n, PS_TICKET_NAME_SIZE - (size_t)n,
+                       ", command %" PRIu32, self->command);
+    }
 }
 
 void
@@ -49,9 +104,10 @@ forget(psd_client_t *client, ps_ticket_t **self_p)
     TAILQ_REMOVE(self->has_ended ? &client->done_tickets
                                  : &client->open_tickets,
                  self, in_list);
-    (void)ps_map_remove(&client->ticket_of, self->number);
     psd_error_destroy(&self->error);
-    ps_free(self);
+    self->number += PLACE_MASK + 1;
+    self->is_idle = true;
+    TAILQ_INSERT_HEAD(&client->idle_tickets, self, in_list);
 }
 
 void
@@ -73,13 +129,16 @@ note_failure(ps_ticket_t *self,
              psd_status_t status,
              const char *text)
 {
+    char name[PS_TICKET_NAME_SIZE] = "";
+
     if (self->status != PSD_OK) {
         return;
     }
+    ps_ticket_name(self, name);
     self->status = status;
     self->error = psd_error_new();
     (void)psd_error_set(self->error, status, "%s, partition %" PRIu32 ": %s",
-                        self->what, errand->lane->partition, text);
+                        name, errand->queue->partition, text);
 }
 
 static void
@@ -122,7 +181,7 @@ let_go(psd_client_t *client, ps_errand_t *errand)
     TAILQ_REMOVE(&errand->ticket->errands, errand, in_ticket);
     errand->ticket = NULL;
     if (errand->kind == PS_ERRAND_PULL && errand->op == 0) {
-        ps_lane_remove(client, errand);
+        ps_queue_remove(client, errand);
         ps_errand_end(client, errand, PSD_DEADLINE, NULL);
         return;
     }
@@ -147,8 +206,9 @@ expire(psd_client_t *client, ps_ticket_t *self)
 }
 
 void
-ps_tickets_expire(psd_client_t *client, uint64_t now_ms)
+ps_tickets_expire(psd_client_t *client)
 {
+    uint64_t now_ms = client->now_ms;
     ps_ticket_t *next = NULL;
 
     if (now_ms < client->expire_ms) {
@@ -182,42 +242,54 @@ ps_ticket_use_up(psd_client_t *client, ps_ticket_t *self, psd_error_t *err)
 }
 
 psd_status_t
+ps_ticket_overdue(const psd_client_t *client,
+                  const ps_ticket_t *self,
+                  uint64_t waited_ms,
+                  psd_error_t *err)
+{
+    const ps_errand_t *first = TAILQ_FIRST(&self->errands);
+    char why[PS_TEXT_MAX + 1] = "";
+    char name[PS_TICKET_NAME_SIZE] = "";
+
+    ps_ticket_name(self, name);
+    return psd_error_set(err, PSD_DEADLINE,
+                         "%s, partition %" PRIu32 ": %" PRIu64 " ms passed: %s",
+                         name, first->queue->partition, waited_ms,
+                         ps_errand_reason(client, first, why));
+}
+
+psd_status_t
 ps_ticket_wait(psd_client_t *client,
                ps_ticket_t *self,
-               uint64_t until_ms,
-               uint64_t waited_ms,
+               uint64_t wait_ms,
                psd_error_t *err)
 {
-    char why[PS_TEXT_MAX + 1] = "";
+    uint64_t until_ms = UINT64_MAX;
 
-    ps_pump(client, 0);
-    while (!self->has_ended && ps_now_ms() < until_ms) {
+    if (!self->has_ended) {
+        ps_pump(client, 0);
+        if (wait_ms < UINT64_MAX - client->now_ms) {
+            until_ms = client->now_ms + wait_ms;
+        }
+    }
+    while (!self->has_ended && client->now_ms < until_ms) {
         ps_pump(client, until_ms);
     }
-    if (self->has_ended) {
-        return ps_ticket_use_up(client, self, err);
-    }
-    return psd_error_set(
-        err, PSD_DEADLINE,
-        "%s, partition %" PRIu32 ": %" PRIu64 " ms passed: %s", self->what,
-        TAILQ_FIRST(&self->errands)->lane->partition, waited_ms,
-        ps_errand_reason(client, TAILQ_FIRST(&self->errands), why));
+    return self->has_ended ? ps_ticket_use_up(client, self, err)
+                           : ps_ticket_overdue(client, self, wait_ms, err);
 }
 
 void
 ps_tickets_done(psd_client_t *client)
 {
-    size_t at = 0;
-    uint64_t number = 0;
-    void *value = NULL;
-
-    while (ps_map_next(&client->ticket_of, &at, &number, &value)) {
-        ps_ticket_t *ticket = value;
-
-        psd_error_destroy(&ticket->error);
-        ps_free(ticket);
+    for (size_t i = 0; i < client->n_tickets; i++) {
+        psd_error_destroy(&client->tickets[i]->error);
+        ps_free(client->tickets[i]);
     }
-    ps_map_done(&client->ticket_of);
+    ps_free(client->tickets);
+    client->tickets = NULL;
+    client->n_tickets = client->tickets_capacity = 0;
     TAILQ_INIT(&client->open_tickets);
     TAILQ_INIT(&client->done_tickets);
+    TAILQ_INIT(&client->idle_tickets);
 }

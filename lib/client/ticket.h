@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_ticket, ps_errand, ps_lane - calls under way
+ * ps_ticket, ps_errand, ps_queue - calls under way
  *
  * What     A call is a ticket; each of its slices is an errand. An errand waits
- *          in the lane of its partition until there is room and its turn has
+ *          in the queue of its partition until there is room and its turn has
  *          come, is an operation of the session then, and ends with an answer:
  *
  *              waiting --> sent --> ended
@@ -13,8 +13,12 @@
  *
  *          A ticket ends when all of its errands have, or at its deadline:
  *          errands that push then go on alone (ticket NULL).
- * Shape    A lane is in order of round, marks last in theirs, greater priority
- *          first, then first come first served.
+ * Shape    A queue is in order of round, marks last in theirs, greater priority
+ *          first, then first come first served. A ticket's number is its place
+ *          among the client's tickets and, above that, how often the place was
+ *          used before: looking one up takes no search.
+ * Owner    The client keeps tickets and errands that have ended and uses them
+ *          again.
  */
 #ifndef PS_CLIENT_TICKET_H
 #define PS_CLIENT_TICKET_H
@@ -28,16 +32,26 @@ typedef enum ps_errand_kind {
     PS_ERRAND_MARK = 4
 } ps_errand_kind_t;
 
+/* What the server does with the rows, where it is more than to add or to give
+ * them: wire/message.h, PS_OP_FIELDS. */
+typedef struct ps_deed {
+    uint8_t op; /* ps_change_op_t or ps_read_op_t */
+    uint32_t other;
+    uint64_t operand;
+    uint64_t since;
+} ps_deed_t;
+
 struct ps_errand {
-    TAILQ_ENTRY(ps_errand) in_lane; /* while it waits; then while it ends */
+    TAILQ_ENTRY(ps_errand) in_list; /* waiting, sent, ended or spare */
     TAILQ_ENTRY(ps_errand) in_ticket;
     ps_ticket_t *ticket; /* NULL: nobody waits for it */
-    ps_lane_t *lane;
+    ps_queue_t *queue;
     ps_errand_kind_t kind;
+    ps_deed_t deed;
     ps_slice_t slice;
     ps_payload_t *payload; /* one holder is the errand; may be NULL */
     bool borrows;          /* the payload points at memory of the caller's */
-    uint32_t n_sends;      /* borrows: how often that was given to ZeroMQ */
+    uint32_t n_sends;      /* how often it was given to a socket */
     ps_places_t places;    /* owned */
     ps_op_worker_t worker; /* as it was when the call was made */
     ps_ack_t ack;
@@ -45,49 +59,56 @@ struct ps_errand {
     psd_ticket_t after; /* 0: none */
     uint64_t round;
     uint64_t op;         /* of the session; 0: it waits, or has ended */
-    bool is_sent;        /* counts as one of its lane that are under way */
+    bool is_sent;        /* counts as one of its queue that are under way */
     uint64_t sent_bytes; /* … with so many bytes */
     bool was_answered;   /* by ACK or VALUES */
     psd_status_t status; /* ended: how */
     char *text;          /* owned; ended: why, when it failed; may be NULL */
 };
 
+#define PS_TICKET_PLACE_BITS 24 /* of a number: its place, counted from 1 */
+
 struct ps_ticket {
-    TAILQ_ENTRY(ps_ticket) in_list; /* of the open or the done ones */
-    psd_ticket_t number;
-    struct ps_errands errands; /* that have not ended */
+    TAILQ_ENTRY(ps_ticket) in_list; /* of the open, done or idle ones */
+    psd_ticket_t number;            /* idle: the next one that it will have */
+    struct ps_errands errands;      /* that have not ended */
     uint32_t timeout_ms;
     uint64_t deadline_ms;
+    bool is_idle;
     bool has_ended;
     psd_status_t status;
     psd_error_t *error;   /* owned; NULL while nothing failed */
     void *values;         /* of the caller's; where DENSE answers go */
     psd_result_t *result; /* borrowed; where psd_fetch gathers; or NULL */
-    char what[PS_NAME_MAX + 64]; /* "push to table "w"" */
+    /* what it is, for errors */
+    const char *verb;              /* "push to"; static */
+    const ps_known_table_t *table; /* NULL: none */
+    uint32_t command;              /* 0: none */
 };
 
-struct ps_lane {
-    uint32_t table;
+#define PS_TICKET_NAME_SIZE (PS_NAME_MAX + 64)
+
+struct ps_queue {
+    TAILQ_ENTRY(ps_queue) in_busy; /* while errands wait */
+    const ps_known_table_t *table;
     uint32_t partition;
     struct ps_errands waiting;
     uint32_t n_sent;     /* errands under way */
     uint64_t sent_bytes; /* of their payloads */
 };
 
-/* ---- lane.c ---- */
+/* ---- queue.c ---- */
 
-/* The lane to a partition; made when there is none. NULL: no memory. */
-ps_lane_t *ps_lane_of(psd_client_t *client, uint32_t table, uint32_t partition);
-/* Puts an errand into its place; ps_lane_run sends it. */
-void ps_lane_add(psd_client_t *client, ps_errand_t *errand);
+void ps_queue_init(ps_queue_t *self,
+                   const ps_known_table_t *table,
+                   uint32_t partition);
+/* Puts an errand into its place; ps_queue_run sends it. */
+void ps_queue_add(psd_client_t *client, ps_errand_t *errand);
 /* Takes one out that waits. */
-void ps_lane_remove(psd_client_t *client, ps_errand_t *errand);
+void ps_queue_remove(psd_client_t *client, ps_errand_t *errand);
 /* Sends what can go now. */
-void ps_lane_run(psd_client_t *client, ps_lane_t *lane);
-void ps_lanes_run(psd_client_t *client);
-/* Errands that wait and change something. */
-size_t ps_lanes_n_pushes(const psd_client_t *client);
-void ps_lanes_done(psd_client_t *client);
+void ps_queue_run(psd_client_t *client, ps_queue_t *queue);
+void ps_queues_run(psd_client_t *client);
 
 /* ---- errand.c ---- */
 
@@ -96,23 +117,29 @@ ps_errand_t *
 ps_errand_new(psd_client_t *client, ps_errand_kind_t kind, ps_cut_t *cut);
 /* Makes it an operation of the session; ends it if that fails. */
 void ps_errand_send(psd_client_t *client, ps_errand_t *errand);
-/* The session's answer. */
-void ps_errand_answered(psd_client_t *client,
-                        ps_errand_t *errand,
-                        const ps_message_t *message,
-                        ps_payload_t *payload);
-/* Puts it, which is in no lane, on the list of those that ended. */
+/* Puts it, which is in no list, on the list of those that ended. */
 void ps_errand_end(psd_client_t *client,
                    ps_errand_t *errand,
                    psd_status_t status,
                    const char *text);
-/* Behind the outbox: gives loans back, tells the ticket, frees it. */
+/* Behind the outbox: gives loans back, tells the ticket, lets go of it. */
 void ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p);
+/* Lets go of one that is in no list. */
 void ps_errand_destroy(psd_client_t *client, ps_errand_t **errand_p);
+/* Frees all of the client's. */
+void ps_errands_done(psd_client_t *client);
 /* What it waits for. Borrowed until the next call. */
 const char *ps_errand_reason(const psd_client_t *client,
                              const ps_errand_t *errand,
                              char ret_text[PS_TEXT_MAX + 1]);
+
+/* ---- reply.c ---- */
+
+/* The session's answer to one that is sent. */
+void ps_errand_answered(psd_client_t *client,
+                        ps_errand_t *errand,
+                        const ps_message_t *message,
+                        ps_payload_t *payload);
 
 /* ---- loan.c ---- */
 
@@ -125,32 +152,43 @@ void ps_loan_end(psd_client_t *client, ps_errand_t *errand);
 
 /* ---- ticket.c ---- */
 
-/* A ticket without errands. Errors: PSD_NOMEM. */
+/* A ticket without errands, from client->now_ms on. Errors: PSD_NOMEM;
+ * PSD_LIMIT. */
 PSD_MUST_CHECK psd_status_t ps_ticket_new(psd_client_t *client,
                                           uint32_t timeout_ms,
                                           ps_ticket_t **ret_ticket,
                                           psd_error_t *err);
+/* The one that is not used up, or NULL. */
+ps_ticket_t *ps_ticket_find(const psd_client_t *client, psd_ticket_t number);
 /* Takes the errand in. */
 void ps_ticket_add(ps_ticket_t *self, ps_errand_t *errand);
-/* Forgets a ticket none of whose errands was put into a lane. */
+/* Forgets a ticket none of whose errands was put into a queue. */
 void ps_ticket_abandon(psd_client_t *client, ps_ticket_t **self_p);
 /* One of its errands has ended. */
 void ps_ticket_errand_ended(psd_client_t *client, ps_errand_t *errand);
 /* Ends a ticket that has no errands (any more). */
 void ps_ticket_end_if_done(psd_client_t *client, ps_ticket_t *self);
-/* Ends those whose deadline has passed. */
-void ps_tickets_expire(psd_client_t *client, uint64_t now_ms);
+/* Ends those whose deadline has passed at client->now_ms. */
+void ps_tickets_expire(psd_client_t *client);
 /* Gives the result of one that has ended, and forgets it. */
 PSD_MUST_CHECK psd_status_t ps_ticket_use_up(psd_client_t *client,
                                              ps_ticket_t *self,
                                              psd_error_t *err);
-/* Waits for the end and uses the ticket up; until_ms UINT64_MAX: its own
- * deadline is enough. Errors: its result; PSD_DEADLINE, the ticket goes on. */
+/* Waits for the end and uses the ticket up. wait_ms: at most; UINT64_MAX: its
+ * own deadline is enough. Errors: its result; PSD_DEADLINE, the ticket goes on.
+ */
 PSD_MUST_CHECK psd_status_t ps_ticket_wait(psd_client_t *client,
                                            ps_ticket_t *ticket,
-                                           uint64_t until_ms,
-                                           uint64_t waited_ms,
+                                           uint64_t wait_ms,
                                            psd_error_t *err);
+/* PSD_DEADLINE, with what the ticket waits for. */
+PSD_MUST_CHECK psd_status_t ps_ticket_overdue(const psd_client_t *client,
+                                              const ps_ticket_t *self,
+                                              uint64_t waited_ms,
+                                              psd_error_t *err);
+/* "push to table "w"", as errors begin. */
+void ps_ticket_name(const ps_ticket_t *self,
+                    char ret_text[PS_TICKET_NAME_SIZE]);
 void ps_tickets_done(psd_client_t *client);
 
 #endif

@@ -3,7 +3,6 @@
  * but no sockets: what is sent is read from the session's pending operations,
  * one at a time, because the credits are one request. */
 #include <criterion/criterion.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,6 +10,7 @@
 
 typedef struct fixture {
     psd_client_t client;
+    ps_known_table_t *table;
     ps_ticket_t *ticket;
 } fixture_t;
 
@@ -21,38 +21,32 @@ set_up(fixture_t *f)
     ps_route_t route = {.epoch = 1, .incarnation = 1};
 
     *f = (fixture_t){.ticket = NULL};
-    TAILQ_INIT(&f->client.open_tickets);
-    TAILQ_INIT(&f->client.done_tickets);
-    TAILQ_INIT(&f->client.ended);
-    f->client.expire_ms = UINT64_MAX;
+    ps_client_init(&f->client);
+    f->client.now_ms = 1000;
     f->client.credit_requests = 1;
     f->client.credit_bytes = 1;
     f->client.scratch = psd_error_new();
     cr_assert_eq(ps_session_new(&args, &f->client.session, NULL), PSD_OK);
     cr_assert_eq(ps_session_routes(f->client.session, 1, &route, 1, NULL),
                  PSD_OK);
+    cr_assert_eq(ps_known_table_add(&f->client, 1, "w", 1, &f->table, NULL),
+                 PSD_OK);
     cr_assert_eq(ps_ticket_new(&f->client, 60000, &f->ticket, NULL), PSD_OK);
+    f->ticket->verb = "push to";
+    f->ticket->table = f->table;
 }
 
 static void
 tear_down(fixture_t *f)
 {
-    size_t at = 0;
-    uint64_t op = 0;
-    void *value = NULL;
-
-    while (ps_map_next(&f->client.errand_of, &at, &op, &value)) {
-        ps_errand_t *errand = value;
-
-        ps_errand_destroy(&f->client, &errand);
-    }
-    ps_map_done(&f->client.errand_of);
-    ps_lanes_done(&f->client);
+    ps_errands_done(&f->client);
     ps_tickets_done(&f->client);
-    ps_map_done(&f->client.borrower);
     ps_session_destroy(&f->client.session);
     ps_outbox_done(&f->client.outbox);
     psd_error_destroy(&f->client.scratch);
+    ps_free(f->table->queues);
+    ps_free(f->table);
+    ps_free(f->client.tables);
 }
 
 static ps_errand_t *
@@ -65,13 +59,13 @@ add(fixture_t *f, ps_errand_kind_t kind, int32_t priority, psd_ticket_t after)
     ps_errand_t *errand = ps_errand_new(&f->client, kind, &cut);
 
     cr_assert_not_null(errand);
-    errand->lane = ps_lane_of(&f->client, 1, 0);
+    errand->queue = &f->table->queues[0];
     errand->priority = priority;
     errand->after = after;
     errand->round = f->client.round;
     ps_ticket_add(f->ticket, errand);
-    ps_lane_add(&f->client, errand);
-    ps_lane_run(&f->client, errand->lane);
+    ps_queue_add(&f->client, errand);
+    ps_queue_run(&f->client, errand->queue);
     return errand;
 }
 
@@ -82,14 +76,13 @@ answer(fixture_t *f, ps_errand_t *errand)
     ps_message_t ack = {.kind = PS_KIND_ACK};
 
     cr_assert_neq(errand->op, 0);
-    cr_assert_eq(ps_map_remove(&f->client.errand_of, errand->op), errand);
     ps_errand_answered(&f->client, errand, &ack, NULL);
-    TAILQ_REMOVE(&f->client.ended, errand, in_lane);
+    TAILQ_REMOVE(&f->client.ended, errand, in_list);
     ps_errand_finish(&f->client, &errand);
     ps_outbox_clear(&f->client.outbox);
 }
 
-Test(lane, first_come_first_served)
+Test(queue, first_come_first_served)
 {
     fixture_t f;
     ps_errand_t *a = NULL;
@@ -109,7 +102,7 @@ Test(lane, first_come_first_served)
     tear_down(&f);
 }
 
-Test(lane, greater_priority_overtakes)
+Test(queue, greater_priority_overtakes)
 {
     fixture_t f;
     ps_errand_t *a = NULL;
@@ -127,7 +120,7 @@ Test(lane, greater_priority_overtakes)
     tear_down(&f);
 }
 
-Test(lane, a_mark_is_behind_what_was_before_it_and_in_front_of_the_rest)
+Test(queue, a_mark_is_behind_what_was_before_it_and_in_front_of_the_rest)
 {
     fixture_t f;
     ps_errand_t *a = NULL;
@@ -151,7 +144,7 @@ Test(lane, a_mark_is_behind_what_was_before_it_and_in_front_of_the_rest)
     tear_down(&f);
 }
 
-Test(lane, who_waits_for_a_ticket_is_passed_but_not_by_a_mark)
+Test(queue, who_waits_for_a_ticket_is_passed_but_not_by_a_mark)
 {
     fixture_t f;
     ps_ticket_t *other = NULL;
@@ -172,7 +165,7 @@ Test(lane, who_waits_for_a_ticket_is_passed_but_not_by_a_mark)
 
     ps_ticket_end_if_done(&f.client, other);
     cr_assert(f.client.after_ended);
-    ps_lanes_run(&f.client);
+    ps_queues_run(&f.client);
     cr_assert(waits->op != 0 && mark->op == 0);
     cr_assert_eq(f.client.n_after, 0);
     answer(&f, waits);
@@ -188,21 +181,21 @@ Test(ticket, first_failure_is_the_tickets)
     ps_errand_t *b = NULL;
 
     set_up(&f);
-    (void)snprintf(f.ticket->what, sizeof f.ticket->what, "push to x");
     a = add(&f, PS_ERRAND_PUSH, 0, 0);
     b = add(&f, PS_ERRAND_PUSH, 0, 0);
-    ps_map_remove(&f.client.errand_of, a->op);
+    TAILQ_REMOVE(&f.client.sent, a, in_list);
     ps_errand_end(&f.client, a, PSD_RANGE, "row 9");
-    TAILQ_REMOVE(&f.client.ended, a, in_lane);
+    TAILQ_REMOVE(&f.client.ended, a, in_list);
     ps_errand_finish(&f.client, &a);
     cr_assert_not(f.ticket->has_ended);
-    ps_map_remove(&f.client.errand_of, b->op);
+    TAILQ_REMOVE(&f.client.sent, b, in_list);
     ps_errand_end(&f.client, b, PSD_SHAPE, "row 8");
-    TAILQ_REMOVE(&f.client.ended, b, in_lane);
+    TAILQ_REMOVE(&f.client.ended, b, in_list);
     ps_errand_finish(&f.client, &b);
     cr_assert(f.ticket->has_ended);
     cr_assert_eq(ps_ticket_use_up(&f.client, f.ticket, err), PSD_RANGE);
-    cr_assert_str_eq(psd_error_text(err), "push to x, partition 0: row 9");
+    cr_assert_str_eq(psd_error_text(err),
+                     "push to table \"w\", partition 0: row 9");
     psd_error_destroy(&err);
     tear_down(&f);
 }
@@ -227,24 +220,57 @@ Test(ticket, deadline_calls_the_callers_memory_in)
     cut.payload = ps_payload_new(
         none, none, (ps_bytes_t){(uint8_t *)values, sizeof values}, NULL, NULL);
     errand = ps_errand_new(&f.client, PS_ERRAND_PUSH, &cut);
-    errand->lane = ps_lane_of(&f.client, 1, 0);
+    errand->queue = &f.table->queues[0];
     ps_ticket_add(f.ticket, errand);
-    ps_lane_add(&f.client, errand);
-    ps_lane_run(&f.client, errand->lane);
+    ps_queue_add(&f.client, errand);
+    ps_queue_run(&f.client, errand->queue);
     ps_outbox_clear(&f.client.outbox);
     cr_assert_neq(errand->op, 0);
     cr_assert_eq((void *)errand->payload->spans[0].data, values);
 
-    ps_tickets_expire(&f.client, ps_now_ms() + 100000);
+    f.client.now_ms += 100000;
+    ps_tickets_expire(&f.client);
     cr_assert(f.ticket->has_ended);
     cr_assert_null(errand->ticket);
     cr_assert_not(errand->borrows);
     cr_assert_neq((void *)errand->payload->spans[0].data, values);
     cr_assert_eq(memcmp(errand->payload->spans[0].data, values, sizeof values),
                  0);
-    cr_assert_eq(f.client.borrower.count, 0);
     cr_assert_eq(ps_session_pending(f.client.session, false), 1);
     cr_assert_eq(ps_ticket_use_up(&f.client, f.ticket, err), PSD_DEADLINE);
     psd_error_destroy(&err);
+    tear_down(&f);
+}
+
+/* A number is good until its ticket is used up, also when its place is used
+ * again. */
+Test(ticket, numbers_are_never_given_twice)
+{
+    fixture_t f;
+    ps_ticket_t *second = NULL;
+    psd_ticket_t first = 0;
+    psd_ticket_t last = 0;
+
+    set_up(&f);
+    first = f.ticket->number;
+    cr_assert_neq(first, 0);
+    cr_assert_eq(ps_ticket_find(&f.client, first), f.ticket);
+    cr_assert_eq(ps_ticket_new(&f.client, 1, &second, NULL), PSD_OK);
+    cr_assert_neq(second->number, first);
+    for (int i = 0; i < 100; i++) {
+        psd_ticket_t number = second->number;
+
+        cr_assert_gt(number, last);
+        cr_assert_eq(ps_ticket_find(&f.client, number), second);
+        ps_ticket_end_if_done(&f.client, second);
+        cr_assert_eq(ps_ticket_use_up(&f.client, second, NULL), PSD_OK);
+        cr_assert_null(ps_ticket_find(&f.client, number));
+        cr_assert_eq(ps_ticket_new(&f.client, 1, &second, NULL), PSD_OK);
+        last = number;
+    }
+    cr_assert_eq(ps_ticket_find(&f.client, first), f.ticket);
+    cr_assert_null(ps_ticket_find(&f.client, 0));
+    cr_assert_null(ps_ticket_find(&f.client, 77));
+    cr_assert_null(ps_ticket_find(&f.client, UINT64_MAX));
     tear_down(&f);
 }

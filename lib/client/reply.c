@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a partition answered to one slice: values to where they belong, an end,
+ * or a part of it, behind which the rest is asked for. */
+#include "base/alloc.h"
+#include "client/result.h"
+#include "client/ticket.h"
+
+static void
+release_payload(void *owner)
+{
+    ps_payload_t *payload = owner;
+
+    ps_payload_destroy(&payload);
+}
+
+/* The rows behind the first n_done, as keys and columns; borrowed from the
+ * payload, which lives as long. */
+static ps_payload_t *
+payload_of_rest(ps_payload_t *payload, bool lists_keys, uint64_t n_done)
+{
+    ps_bytes_t keys = payload->keys;
+    ps_bytes_t none = {NULL, 0};
+    ps_payload_t *rest = NULL;
+
+    if (lists_keys) {
+        keys.data += n_done * sizeof(uint64_t);
+        keys.size -= n_done * sizeof(uint64_t);
+    }
+    rest = ps_payload_new(keys, payload->index, none, payload, release_payload);
+    if (rest != NULL) {
+        (void)ps_payload_keep(payload);
+    }
+    return rest;
+}
+
+/* Asks for the rows behind the first n_done. */
+static psd_status_t
+ask_for_rest(psd_client_t *client, ps_errand_t *self, uint64_t n_done)
+{
+    bool lists_keys = self->slice.rows == PS_ROWS_LIST;
+    ps_payload_t *rest = NULL;
+
+    if (self->payload != NULL) {
+        rest = payload_of_rest(self->payload, lists_keys, n_done);
+        if (rest == NULL) {
+            return PSD_NOMEM;
+        }
+        ps_payload_destroy(&self->payload);
+        self->payload = rest;
+    }
+    self->kind = PS_ERRAND_PULL;
+    self->deed = (ps_deed_t){.op = 0};
+    self->n_sends = 0;
+    self->slice.n_values = 0;
+    self->slice.n_rows -= n_done;
+    self->slice.first_row += lists_keys ? 0 : n_done;
+    ps_errand_send(client, self);
+    return PSD_OK;
+}
+
+/* The answer is about what was asked. */
+static bool
+values_fit(const ps_errand_t *self,
+           const ps_slice_t *got,
+           uint64_t n_done,
+           const ps_ticket_t *ticket)
+{
+    const ps_slice_t *want = &self->slice;
+
+    if (n_done == 0 || n_done > want->n_rows || got->n_rows > n_done ||
+        got->type != want->type || got->layout != want->layout) {
+        return false;
+    }
+    if (ticket->result == NULL && got->n_rows != n_done) {
+        return false;
+    }
+    if ((want->rows == PS_ROWS_LIST || got->rows == PS_ROWS_ASKED) &&
+        got->n_rows != n_done) {
+        return false;
+    }
+    return got->n_rows == 0 || got->layout == PS_LAYOUT_SPARSE ||
+           (got->n_cols == want->n_cols &&
+            got->n_values == got->n_rows * got->n_cols);
+}
+
+static void
+take_values(psd_client_t *client,
+            ps_errand_t *self,
+            const ps_message_t *message,
+            ps_payload_t *payload)
+{
+    ps_ticket_t *ticket = self->ticket;
+    uint64_t n_done = message->values.n_done;
+    ps_slice_t got = {0};
+    bool is_done = false;
+    psd_status_t rc = PSD_OK;
+
+    ps_message_slice(message, &got);
+    if (ticket == NULL) {
+        ps_errand_end(client, self, PSD_OK, NULL);
+        return;
+    }
+    if (!values_fit(self, &got, n_done, ticket)) {
+        ps_errand_end(client, self, PSD_PROTO,
+                      "the values sent are not those asked for");
+        return;
+    }
+    if (ticket->result != NULL) {
+        rc = ps_result_add(ticket->result, &got, payload, &self->slice,
+                           self->payload);
+    } else {
+        ps_places_scatter(&self->places, payload, (size_t)n_done, got.n_cols,
+                          ps_type_size(got.type), ticket->values);
+        ps_places_skip(&self->places, (size_t)n_done);
+    }
+    is_done = n_done == self->slice.n_rows ||
+              (ticket->result != NULL && ps_result_is_full(ticket->result));
+    if (rc == PSD_OK && !is_done) {
+        rc = ask_for_rest(client, self, n_done);
+    }
+    if (rc != PSD_OK || is_done) {
+        ps_errand_end(client, self, rc, psd_status_text(rc));
+    }
+}
+
+static void
+take_refusal(psd_client_t *client,
+             ps_errand_t *self,
+             const ps_msg_refused_t *refused)
+{
+    psd_status_t status = (psd_status_t)refused->status;
+
+    if (status == PSD_OK || psd_status_name(status)[0] == '?') {
+        status = PSD_PROTO;
+    }
+    ps_errand_end(client, self, status,
+                  client->broken == PSD_OK ? refused->text
+                                           : client->broken_text);
+}
+
+void
+ps_errand_answered(psd_client_t *client,
+                   ps_errand_t *self,
+                   const ps_message_t *message,
+                   ps_payload_t *payload)
+{
+    bool wants_values =
+        self->kind == PS_ERRAND_PULL || self->kind == PS_ERRAND_PUSHPULL;
+
+    TAILQ_REMOVE(&client->sent, self, in_list);
+    self->op = 0;
+    if (message->kind == PS_KIND_REFUSED) {
+        take_refusal(client, self, &message->refused);
+        return;
+    }
+    self->was_answered = true;
+    if (message->kind == PS_KIND_VALUES && wants_values) {
+        take_values(client, self, message, payload);
+    } else if (message->kind == PS_KIND_ACK && !wants_values) {
+        ps_errand_end(client, self, PSD_OK, NULL);
+    } else {
+        ps_errand_end(client, self, PSD_PROTO, "the answer is of another kind");
+    }
+}
