@@ -140,7 +140,7 @@ learn more -n 5 -- --updater sgd --minibatch 7 --clock-every 10 --epochs 3
 # behind but its own.
 learn exact -n 4 -- --objective l2:1 --alpha 0.5 --beta 5 --minibatch 50 \
     --epochs 60
-objective=$(sed -n 's/.* F \([0-9.]*\)$/\1/p' "$work/out")
+objective=$(sed -n 's/.* F \([0-9.]*\)  .*/\1/p' "$work/out")
 awk "BEGIN { exit !(${objective:-0} > 98.513 && ${objective:-0} < 99.498) }" ||
     fail "F is ${objective:-not told}"
 expect 0 table list -o name
