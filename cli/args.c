@@ -139,12 +139,11 @@ read_option(
     char origin[72];
     int i =
         is_long ? find_opt(self, word + 2, length) : find_letter(self, word[1]);
+    const ps_opt_t *opt = i < 0 ? NULL : opt_at(self, (size_t)i);
 
-    if (i < 0) {
+    if (opt == NULL) {
         return refuse_option(self, word, err);
     }
-    const ps_opt_t *opt = opt_at(self, (size_t)i);
-
     (void)snprintf(origin, sizeof origin, "--%s", opt->name);
     if (is_long && word[2 + length] == '=') {
         value = word + 2 + length + 1;
@@ -427,7 +426,7 @@ ps_args_u64(const ps_args_t *self, const char *name)
     const char *text = ps_args_text(self, name);
     uint64_t value = 0;
 
-    return text != NULL && ps_text_u64(text, &value) ? value : 0;
+    return text != NULL && ps_text_count(text, &value) ? value : 0;
 }
 
 int64_t

@@ -62,6 +62,24 @@ check_u64(const ps_opt_t *opt,
 }
 
 static psd_status_t
+check_count(const ps_opt_t *opt,
+            const char *value,
+            const char *origin,
+            psd_error_t *err)
+{
+    uint64_t number = 0;
+
+    if (ps_text_count(value, &number) && number >= opt->min &&
+        number <= opt->max) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_USAGE,
+                         "%s is \"%s\"; allowed: %" PRIu64 " to %" PRIu64
+                         ", also like 1e9, 64M, 1.5G",
+                         origin, value, opt->min, opt->max);
+}
+
+static psd_status_t
 check_i64(const char *value, const char *origin, psd_error_t *err)
 {
     int64_t number = 0;
@@ -113,6 +131,8 @@ ps_args_check(const ps_opt_t *opt,
         return check_switch(value, origin, err);
     case PS_OPT_U64:
         return check_u64(opt, value, origin, err);
+    case PS_OPT_COUNT:
+        return check_count(opt, value, origin, err);
     case PS_OPT_I64:
         return check_i64(value, origin, err);
     case PS_OPT_DURATION:

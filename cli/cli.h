@@ -94,6 +94,7 @@ psd_status_t ps_cmd_table_export(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_import(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_push(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_pull(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_plan(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_job_stop(ps_cli_t *cli, psd_error_t *err);

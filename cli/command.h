@@ -20,6 +20,7 @@ typedef enum ps_opt_kind {
     PS_OPT_SWITCH = 0, /* takes no value */
     PS_OPT_TEXT,
     PS_OPT_U64,      /* min .. max */
+    PS_OPT_COUNT,    /* the same; 1e9, 64M and 1.5G are numbers too */
     PS_OPT_I64,      /* no bounds but int32_t's */
     PS_OPT_DURATION, /* min .. max, in ms */
     PS_OPT_CHOICE,   /* one word of choices */
@@ -30,7 +31,7 @@ typedef struct ps_opt {
     char letter;              /* short form; '\0': none */
     ps_opt_kind_t kind;       /* what values are taken */
     const char *value;        /* what help calls the value; NULL: a switch */
-    uint64_t min, max;        /* U64, DURATION */
+    uint64_t min, max;        /* U64, COUNT, DURATION */
     const char *const *words; /* CHOICE: NULL-terminated; else NULL */
     const char *fallback;     /* the default; NULL: none */
     const char *help;         /* one sentence, no full stop */
@@ -77,6 +78,7 @@ extern const ps_opt_t ps_opts_global[];
 /* The commands by file; each list ends with a NULL noun. */
 extern const ps_cmd_t ps_cmds_cluster[];
 extern const ps_cmd_t ps_cmds_table[];
+extern const ps_cmd_t ps_cmds_plan[];
 extern const ps_cmd_t ps_cmds_tool[];
 extern const ps_cmd_t ps_cmds_bench[];
 

@@ -57,6 +57,7 @@ static const ps_noun_t NOUNS[] = {
     {"table", "make, look at, save, load and drop tables"},
     {"push", "send deltas to rows"},
     {"pull", "fetch values of rows"},
+    {"plan", "how much memory a table will need"},
     {"job", "training runs"},
     {"worker", "the members of a job"},
     {"clock", "how far each worker is, and who waits for whom"},
@@ -68,8 +69,8 @@ static const ps_noun_t NOUNS[] = {
     {"help", "help for a command"},
 };
 
-static const ps_cmd_t *const LISTS[] = {ps_cmds_cluster, ps_cmds_table,
-                                        ps_cmds_tool, ps_cmds_bench};
+static const ps_cmd_t *const LISTS[] = {
+    ps_cmds_cluster, ps_cmds_table, ps_cmds_plan, ps_cmds_tool, ps_cmds_bench};
 
 const ps_cmd_t *
 ps_cmd_at(size_t i)

@@ -19,12 +19,13 @@ _pscli() {
         esac
     done
     case $noun in
-    "") words=" cluster node table push pull job worker clock why run bench explain completion help" ;;
+    "") words=" cluster node table push pull plan job worker clock why run bench explain completion help" ;;
     cluster) [ -z "$verb" ] && words=" status events" ;;
     node) [ -z "$verb" ] && words=" list inspect" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop export import" ;;
     push) rest=$verb; verb="" ;;
     pull) rest=$verb; verb="" ;;
+    plan) rest=$verb; verb="" ;;
     job) [ -z "$verb" ] && words=" list inspect stop" ;;
     worker) [ -z "$verb" ] && words=" list" ;;
     clock) [ -z "$verb" ] && words=" list inspect" ;;
@@ -122,6 +123,15 @@ _pscli() {
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
+    "plan")
+        flags+=" --rows --cols --type --row-format --keys --updater --fill --partitions --partition-by --replicas --nodes --shards"
+        case $previous in
+    --type) words="i32 i64 f32 f64"; value=1 ;;
+    --row-format) words="dense sparse auto"; value=1 ;;
+    --keys) words="range hash"; value=1 ;;
+    --partition-by) words="range hash"; value=1 ;;
+        esac
+        ;;
     "run")
         flags+=" --workers --servers --launcher --job --max-delay --psd"
         case $previous in
@@ -140,7 +150,7 @@ _pscli() {
         flags+=" --man"
         case $previous in
         esac
-        words=" cluster node table push pull job worker clock why run bench explain completion help"
+        words=" cluster node table push pull plan job worker clock why run bench explain completion help"
         ;;
     "bench push")
         flags+=" --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration"

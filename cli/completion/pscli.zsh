@@ -11,12 +11,13 @@ _pscli() {
     done
     flags=( --endpoint --context --output --timeout --watch --yes --dry-run --quiet --no-color --help --version)
     case $noun in
-    '') words_=( cluster node table push pull job worker clock why run bench explain completion help) ;;
+    '') words_=( cluster node table push pull plan job worker clock why run bench explain completion help) ;;
     cluster) [[ -z $verb ]] && words_=( status events) ;;
     node) [[ -z $verb ]] && words_=( list inspect) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop export import) ;;
     push) verb="" ;;
     pull) verb="" ;;
+    plan) verb="" ;;
     job) [[ -z $verb ]] && words_=( list inspect stop) ;;
     worker) [[ -z $verb ]] && words_=( list) ;;
     clock) [[ -z $verb ]] && words_=( list inspect) ;;
@@ -47,6 +48,7 @@ _pscli() {
     'table import') flags+=( --from --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'push') flags+=( --from); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'pull') flags+=( --cols); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'plan') flags+=( --rows --cols --type --row-format --keys --updater --fill --partitions --partition-by --replicas --nodes --shards) ;;
     'run') flags+=( --workers --servers --launcher --job --max-delay --psd) ;;
     'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;
     'completion') flags+=(); ask='printf "%s\n" bash zsh fish' ;;

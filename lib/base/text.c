@@ -11,6 +11,8 @@
 #define NAME_MAX_LENGTH 63
 #define SUGGEST_MAX_LENGTH 63 /* longer words have no suggestion */
 #define SUGGEST_MAX_EDITS 2
+#define COUNT_SIZE 40    /* bytes of a count's text */
+#define COUNT_MAX 0x1p53 /* up to which a double holds every whole number */
 
 static bool
 is_digit(char c)
@@ -214,6 +216,56 @@ ps_text_size(const char *text, uint64_t *ret_bytes)
         return false;
     }
     *ret_bytes = value << shift;
+    return true;
+}
+
+/* What a unit of a count stands for; 0 for what is none. */
+static double
+count_unit(char unit)
+{
+    switch (unit) {
+    case 'k':
+    case 'K':
+        return 1e3;
+    case 'M':
+        return 1e6;
+    case 'G':
+        return 1e9;
+    case 'T':
+        return 1e12;
+    default:
+        return 0;
+    }
+}
+
+bool
+ps_text_count(const char *text, uint64_t *ret_count)
+{
+    char number[COUNT_SIZE];
+    size_t length = strlen(text);
+    double unit = 1;
+    double value = 0;
+
+    if (ps_text_u64(text, ret_count)) {
+        return true;
+    }
+    if (length == 0 || length >= sizeof number ||
+        strspn(text, "0123456789") == 0) {
+        return false;
+    }
+    memcpy(number, text, length + 1);
+    if (count_unit(text[length - 1]) > 0) {
+        unit = count_unit(text[length - 1]);
+        number[length - 1] = '\0';
+    }
+    if (!ps_text_f64(number, &value)) {
+        return false;
+    }
+    value *= unit;
+    if (value > COUNT_MAX || value != floor(value)) {
+        return false;
+    }
+    *ret_count = (uint64_t)value;
     return true;
 }
 

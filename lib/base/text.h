@@ -23,6 +23,9 @@ PSD_MUST_CHECK bool ps_text_duration(const char *text, uint64_t *ret_ms);
 /* "4096", "64k", "16MiB", "2GB"; k/M/G/T with or without i and B are powers of
  * 1024. */
 PSD_MUST_CHECK bool ps_text_size(const char *text, uint64_t *ret_bytes);
+/* How many: "1000000", "1e9", "1.5G", "64k"; k, M, G, T are powers of 1000. A
+ * whole number comes out, up to 2^53 where an e, a point or a unit is used. */
+PSD_MUST_CHECK bool ps_text_count(const char *text, uint64_t *ret_count);
 /* A name of a table, node, job: [A-Za-z0-9_.-]{1,63}, no leading dot or dash.
  */
 bool ps_text_is_name(const char *text);

@@ -102,6 +102,9 @@ done
 good bench latency --requests 10 --repeats 1 --transport ipc
 good explain
 good explain E2003
+good plan --rows 1e6 --cols 16 --updater adagrad --nodes 2 --shards 2
+good plan --rows 64M --keys hash --partitions 12 --replicas 2
+good plan --rows 1000 --cols 1e5 --row-format sparse --fill 0.01
 
 bad 2 cluster statsu
 bad 2 cluster events -n 0
@@ -143,6 +146,14 @@ bad 2 bench pushpull --transport udp
 bad 2 bench latency --requests 1
 bad 2 bench suite --only nothing
 bad 2 explain E9999
+bad 2 plan
+bad 2 plan --rows 1.5
+bad 2 plan --rows 1e9 --fill 0
+bad 2 plan --rows 1e9 --fill x
+bad 2 plan --rows 10 --updater adaa
+bad 2 plan --rows 10 --type i32 --updater adagrad
+bad 2 plan --rows 10 --partitions 0
+bad 2 plan --rows 1e13
 bad 2 completion tcsh
 bad 2 help nothing
 bad 2 checkpoint list
@@ -200,6 +211,12 @@ down bench pull
 down bench pushpull
 down bench latency
 expect 0 explain E3001
+expect 0 plan --rows 1.5M --cols 4 --updater adagrad -o csv
+out_has '^table,1,8,1500000,24000000,24000000,'
+expect 0 plan --rows 1e12 --cols 1000
+err_has '^warning: a node needs 3[0-9.]* TiB, and this host has '
+expect 0 plan --rows 1000 --shards 16 --quiet -o name
+out_has '^partition$'
 expect 0 completion bash
 
 python3 "$(dirname "${BASH_SOURCE[0]}")/cli_formats.py" "$work/outputs" ||

@@ -225,6 +225,54 @@ Test(text, size_refuses_the_rest)
     cr_assert_eq(bytes, 42);
 }
 
+Test(text, count_has_powers_of_1000)
+{
+    static const struct {
+        const char *text;
+        uint64_t count;
+    } right[] = {
+        {"0", 0},
+        {"7", 7},
+        {"1000000", 1000000},
+        {"18446744073709551615", UINT64_MAX},
+        {"1e9", 1000000000},
+        {"2.5e3", 2500},
+        {"64k", 64000},
+        {"64K", 64000},
+        {"64M", 64000000},
+        {"1.5G", 1500000000},
+        {"1T", UINT64_C(1000000000000)},
+        {"9007199254740992.0", UINT64_C(1) << 53},
+    };
+
+    for (size_t i = 0; i < sizeof right / sizeof *right; i++) {
+        uint64_t count = 1;
+
+        cr_assert(ps_text_count(right[i].text, &count), "%s", right[i].text);
+        cr_assert_eq(count, right[i].count, "%s", right[i].text);
+    }
+}
+
+Test(text, count_refuses_the_rest)
+{
+    static const char *const wrong[] = {
+        "",     " 1",    "1 ",
+        "-1",   "+1",    "1.5",
+        "1e-3", "0x10",  "k",
+        "1kB",  "1Ki",   "1kk",
+        "1m",   "inf",   "nan",
+        "1e16", "1e300", "1.5e",
+        ".5k",  "1,000", "11111111111111111111111111111111111111111111k",
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        uint64_t count = 77;
+
+        cr_assert_not(ps_text_count(wrong[i], &count), "%s", wrong[i]);
+        cr_assert_eq(count, 77);
+    }
+}
+
 Test(text, name_is_short_and_plain)
 {
     char name[65];
