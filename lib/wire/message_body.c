@@ -287,6 +287,25 @@ pull_sizes(const ps_slice_t *slice, need_t *ret_need)
 }
 
 static psd_status_t
+slice_sizes(const ps_message_t *self,
+            const ps_slice_t *slice,
+            need_t *ret_need,
+            psd_error_t *err)
+{
+    if (self->kind == PS_KIND_PULL
+            ? !pull_sizes(slice, ret_need)
+            : !ps_slice_sizes(slice, &ret_need->keys, &ret_need->index,
+                              &ret_need->values)) {
+        return psd_error_set(err, PSD_PROTO,
+                             "%s.n_rows is %" PRIu64 " and n_values %" PRIu64
+                             "; their bytes cannot be counted",
+                             ps_kind_name(self->kind), slice->n_rows,
+                             slice->n_values);
+    }
+    return PSD_OK;
+}
+
+static psd_status_t
 slice_body(const ps_message_t *self,
            const ps_bytes_t *frames,
            size_t n_frames,
@@ -296,26 +315,55 @@ slice_body(const ps_message_t *self,
 {
     ps_slice_t slice = {0};
     need_t need = {0};
-    bool is_pull = self->kind == PS_KIND_PULL;
     psd_status_t rc = PSD_OK;
 
     ps_message_slice(self, &slice);
-    if (is_pull
-            ? !pull_sizes(&slice, &need)
-            : !ps_slice_sizes(&slice, &need.keys, &need.index, &need.values)) {
-        return psd_error_set(err, PSD_PROTO,
-                             "%s.n_rows is %" PRIu64 " and n_values %" PRIu64
-                             "; their bytes cannot be counted",
-                             ps_kind_name(self->kind), slice.n_rows,
-                             slice.n_values);
+    rc = slice_sizes(self, &slice, &need, err);
+    if (rc != PSD_OK) {
+        return rc;
     }
     *ret_body = n_frames == 1 ? split_inline(rest, &need)
                               : split_frames(frames, n_frames);
     rc = check_parts(self, &slice, &need, ret_body, err);
-    if (rc == PSD_OK && !is_pull && slice.layout == PS_LAYOUT_SPARSE) {
-        rc = check_counts(self, &slice, ret_body->index, err);
+    if (rc == PSD_OK) {
+        rc = ps_message_check_index(self, ret_body->index, err);
     }
     return rc;
+}
+
+psd_status_t
+ps_message_sizes(const ps_message_t *self,
+                 uint64_t *ret_keys,
+                 uint64_t *ret_index,
+                 uint64_t *ret_values,
+                 psd_error_t *err)
+{
+    ps_slice_t slice = {0};
+    need_t need = {0};
+    psd_status_t rc = PSD_OK;
+
+    ps_message_slice(self, &slice);
+    rc = slice_sizes(self, &slice, &need, err);
+    if (rc == PSD_OK) {
+        *ret_keys = need.keys;
+        *ret_index = need.index;
+        *ret_values = need.values;
+    }
+    return rc;
+}
+
+psd_status_t
+ps_message_check_index(const ps_message_t *self,
+                       ps_bytes_t index,
+                       psd_error_t *err)
+{
+    ps_slice_t slice = {0};
+
+    ps_message_slice(self, &slice);
+    if (self->kind == PS_KIND_PULL || slice.layout != PS_LAYOUT_SPARSE) {
+        return PSD_OK;
+    }
+    return check_counts(self, &slice, index, err);
 }
 
 psd_status_t

@@ -51,7 +51,7 @@ encode_all(const half_t *half,
            uint8_t *ret_coded)
 {
     ps_u64x2_t good = {UINT64_MAX, UINT64_MAX};
-    uint16_t codes[PS_QUANT_BLOCK];
+    uint16_t codes[PS_QUANT_BLOCK] = {0};
 
     for (size_t i = 0; i < n; i += 2) {
         ps_f64x2_t pair = ps_quant_load(values + i);
