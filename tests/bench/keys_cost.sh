@@ -6,6 +6,7 @@
 # tenth for other compilers and libraries. Lower it when the code got better.
 set -u
 export LC_ALL=C
+unset MALLOC_PERTURB_ # it would count filling memory
 program=${1:?usage: keys_cost.sh PROGRAM}
 keys=100000
 n_failed=0
