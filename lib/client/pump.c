@@ -157,6 +157,17 @@ perform_outbox(psd_client_t *self)
     }
 }
 
+/* What was sent in this turn goes together. */
+static void
+flush_links(const psd_client_t *self)
+{
+    for (size_t i = 0; i < self->n_links; i++) {
+        if (self->links[i].socket != NULL) {
+            ps_socket_flush(self->links[i].socket);
+        }
+    }
+}
+
 void
 ps_perform(psd_client_t *self)
 {
@@ -174,4 +185,5 @@ ps_perform(psd_client_t *self)
         self->after_ended = false;
         perform_outbox(self);
     }
+    flush_links(self);
 }

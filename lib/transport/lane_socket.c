@@ -144,6 +144,7 @@ ps_socket_flush(ps_socket_t *self)
     if (self->lanes != NULL) {
         ps_lane_port_flush(self->lanes);
     }
+    ps_socket_send_batches(self);
 }
 
 bool

@@ -306,6 +306,65 @@ assemble(ps_socket_t *self,
     return rc;
 }
 
+/* The next message of a batch: its body is copied as that of any small one. */
+static psd_status_t
+next_of_batch(ps_socket_t *self,
+              uint64_t *ret_conn,
+              ps_message_t *ret_message,
+              ps_payload_t **ret_payload,
+              psd_error_t *err)
+{
+    ps_bytes_t frame = {NULL, 0};
+    ps_body_t body = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+    psd_status_t rc = ps_batches_next(&self->batches, ret_conn, &frame, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_message_decode(&frame, 1, ret_message, &body, err);
+    }
+    if (rc == PSD_OK &&
+        body.keys.size + body.index.size + body.values.size > 0) {
+        *ret_payload = ps_payload_copy(body.keys, body.index, body.values);
+        if (*ret_payload == NULL) {
+            rc = psd_error_set(err, PSD_NOMEM, "no memory for a message");
+        }
+    }
+    ps_batches_settle(&self->batches);
+    return rc;
+}
+
+/* The next message, whole or a piece. *ret_got false: there is none. */
+static psd_status_t
+next_message(ps_socket_t *self,
+             bool *ret_got,
+             uint64_t *ret_conn,
+             ps_message_t *ret_message,
+             ps_payload_t **ret_payload,
+             psd_error_t *err)
+{
+    PSD_AUTO(arrival_done) arrival_t arrival = {.conn = 0};
+    psd_status_t rc = PSD_OK;
+
+    *ret_got = true;
+    if (ps_batches_is_open(&self->batches)) {
+        return next_of_batch(self, ret_conn, ret_message, ret_payload, err);
+    }
+    rc = next_arrival(self, &arrival, ret_got, err);
+    if (rc != PSD_OK || !*ret_got) {
+        self->zmq_is_ready = false;
+        return rc;
+    }
+    *ret_conn = arrival.conn;
+    if (arrival.n_arrived == 1 &&
+        ps_is_batch(frame_bytes(&arrival.frames[0]))) {
+        rc = ps_batches_open(&self->batches, arrival.conn, &arrival.frames[0],
+                             err);
+        return rc != PSD_OK ? rc
+                            : next_of_batch(self, ret_conn, ret_message,
+                                            ret_payload, err);
+    }
+    return decode(&arrival, ret_message, ret_payload, err);
+}
+
 psd_status_t
 ps_socket_receive(ps_socket_t *self,
                   bool *ret_got,
@@ -328,21 +387,15 @@ ps_socket_receive(ps_socket_t *self,
         }
     }
     for (int i = 0; i < PIECES_AT_ONCE && !whole; i++) {
-        PSD_AUTO(arrival_done) arrival_t arrival = {.conn = 0};
         PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
         bool got = false;
-        psd_status_t rc = next_arrival(self, &arrival, &got, err);
+        psd_status_t rc =
+            next_message(self, &got, ret_conn, ret_message, &payload, err);
 
         if (rc != PSD_OK || !got) {
-            self->zmq_is_ready = false;
             return rc;
         }
-        *ret_conn = arrival.conn;
-        rc = decode(&arrival, ret_message, &payload, err);
-        if (rc == PSD_OK) {
-            rc = assemble(self, arrival.conn, ret_message, &payload, &whole,
-                          err);
-        }
+        rc = assemble(self, *ret_conn, ret_message, &payload, &whole, err);
         if (rc != PSD_OK) {
             return rc;
         }

@@ -14,6 +14,9 @@
 #include "transport/socket_inner.h"
 #include "wire/doc.h"
 
+/* What a small message adds to a batch at most. */
+#define SMALL_MAX (PS_HEADER_MAX + PS_INLINE_MAX + sizeof(uint32_t))
+
 /* The frames of one ZeroMQ message: all made before the first one goes, so
  * that a message is never left half sent for want of memory. */
 typedef struct parcel {
@@ -144,31 +147,75 @@ append(uint8_t *at, ps_bytes_t bytes)
     return at + bytes.size;
 }
 
+/* Sends what was collected for one connection. */
 static psd_status_t
-send_inline(ps_socket_t *self,
-            uint64_t conn,
-            const ps_message_t *message,
-            const ps_payload_t *payload,
-            psd_error_t *err)
+send_batch(ps_socket_t *self, ps_outgoing_t *out, psd_error_t *err)
 {
     parcel_t parcel = {.n_frames = 0};
+    ps_bytes_t frame = ps_batch_frame(&out->batch);
+    uint32_t n = out->batch.n;
     uint8_t *at = NULL;
+    psd_status_t rc = PSD_OK;
 
-    if (!add_routing_id(&parcel, self, conn)) {
-        return no_memory(&parcel, err);
+    if (add_routing_id(&parcel, self, out->conn)) {
+        at = add_frame(&parcel, frame.size);
     }
-    at = add_header(&parcel, message, ps_payload_size(payload));
     if (at == NULL) {
-        return no_memory(&parcel, err);
+        rc = no_memory(&parcel, err);
+    } else {
+        (void)append(at, frame);
+        rc = send_parcel(self, &parcel, err);
     }
-    if (payload != NULL) {
-        at = append(at, payload->keys);
-        at = append(at, payload->index);
-        for (size_t i = 0; i < payload->n_spans; i++) {
-            at = append(at, payload->spans[i]);
+    ps_batch_clear(&out->batch);
+    self->n_lost += rc == PSD_OK ? 0 : n;
+    return rc;
+}
+
+void
+ps_socket_send_batches(ps_socket_t *self)
+{
+    for (size_t i = 0; i < self->batches.n_out; i++) {
+        if (self->batches.out[i].batch.n > 0) {
+            psd_status_t rc = send_batch(self, &self->batches.out[i], NULL);
+
+            (void)rc; /* counted; the protocol sends again */
         }
     }
-    return send_parcel(self, &parcel, err);
+    ps_batches_clear(&self->batches);
+}
+
+/* Puts a message with a small body into the batch of its connection. */
+static psd_status_t
+collect(ps_socket_t *self,
+        uint64_t conn,
+        const ps_message_t *message,
+        const ps_payload_t *payload,
+        psd_error_t *err)
+{
+    ps_outgoing_t *out = ps_batches_of(&self->batches, conn);
+    psd_status_t rc = PSD_OK;
+
+    if (out != NULL && out->batch.n > 0 &&
+        out->batch.bytes.size > PS_BATCH_BYTES - SMALL_MAX) {
+        rc = send_batch(self, out, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (out == NULL || !ps_batch_add(&out->batch, message, payload)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a message to send");
+    }
+    return PSD_OK;
+}
+
+/* What was collected for a connection goes before what is not. */
+static psd_status_t
+send_collected(ps_socket_t *self, uint64_t conn, psd_error_t *err)
+{
+    ps_outgoing_t *out = ps_batches_find(&self->batches, conn);
+
+    return out == NULL || out->batch.n == 0 ? PSD_OK
+                                            : send_batch(self, out, err);
 }
 
 /* Header, keys, index and the given values. */
@@ -258,6 +305,8 @@ ps_socket_send(ps_socket_t *self,
                ps_payload_t *payload,
                psd_error_t *err)
 {
+    psd_status_t rc = PSD_OK;
+
     if (self->lane != NULL || conn >= PS_LANE_CONN) {
         ps_lane_t *lane = ps_socket_lane_of(self, conn);
 
@@ -265,7 +314,11 @@ ps_socket_send(ps_socket_t *self,
                             : ps_lane_send(lane, message, payload, err);
     }
     if (ps_payload_size(payload) <= PS_INLINE_MAX) {
-        return send_inline(self, conn, message, payload, err);
+        return collect(self, conn, message, payload, err);
+    }
+    rc = send_collected(self, conn, err);
+    if (rc != PSD_OK) {
+        return rc;
     }
     if (payload->n_spans == 0) {
         return send_framed(self, conn, message, payload, (ps_bytes_t){NULL, 0},

@@ -274,6 +274,8 @@ ps_socket_close(ps_socket_t **self_p)
     }
     *self_p = NULL;
     ps_socket_close_lanes(self, self->linger_ms);
+    ps_socket_send_batches(self);
+    ps_batches_done(&self->batches);
     drop_unfinished(self);
     if (self->handle != NULL) {
         ps_context_close(self->context, self->handle);
@@ -311,6 +313,12 @@ ps_socket_n_refused(const ps_socket_t *self)
 {
     return self->n_refused +
            (self->lanes == NULL ? 0 : ps_lane_port_n_refused(self->lanes));
+}
+
+uint64_t
+ps_socket_n_lost(const ps_socket_t *self)
+{
+    return self->n_lost;
 }
 
 size_t

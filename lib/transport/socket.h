@@ -106,10 +106,11 @@ size_t ps_socket_n_unfinished(const ps_socket_t *self);
 /* Pieces of values from now on. */
 void ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes);
 
-/* Sends a data message. The payload (may be NULL) is kept until ZeroMQ is done
- * with its bytes. Errors: PSD_BUSY the queue is full or the peer is gone
- * (nothing, or only the first pieces, went out: the protocol repairs both);
- * PSD_NOMEM. */
+/* Sends a data message; a small one goes with the next flush, or with the next
+ * large one to the same peer, before it. The payload (may be NULL) is kept
+ * until ZeroMQ is done with its bytes. Errors: PSD_BUSY the queue is full or
+ * the peer is gone (nothing, or only the first pieces, went out: the protocol
+ * repairs both); PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_socket_send(ps_socket_t *self,
                                            uint64_t conn,
                                            const ps_message_t *message,
@@ -133,9 +134,13 @@ PSD_MUST_CHECK psd_status_t ps_socket_receive(ps_socket_t *self,
                                               psd_error_t *err);
 /* Drops what is held for a connection that is gone. */
 void ps_socket_forget(ps_socket_t *self, uint64_t conn);
-/* What was sent over lanes since the last time is told to peers that sleep: one
- * wake-up for a batch. Waiting and closing do it too. */
+/* Small messages over ZeroMQ go now, those of one connection in one frame
+ * (wire/batch.h), and what was sent over lanes since the last time is told to
+ * peers that sleep: one wake-up for a batch. Waiting and closing do it too. */
 void ps_socket_flush(ps_socket_t *self);
+/* Small messages that were taken and could not go when they were flushed: the
+ * queue was full or the peer gone. The protocol repairs it. */
+uint64_t ps_socket_n_lost(const ps_socket_t *self);
 /* A port: the next lane whose peer is gone, in turn with receiving; room that
  * it offered may be written to until the call behind. false: none. */
 PSD_MUST_CHECK bool ps_socket_next_gone(ps_socket_t *self, uint64_t *ret_conn);

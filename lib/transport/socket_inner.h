@@ -6,6 +6,7 @@
 #include <zmq.h>
 
 #include "base/map.h"
+#include "transport/batches.h"
 #include "transport/lane_port.h"
 #include "transport/socket.h"
 #include "transport/spin.h"
@@ -33,7 +34,9 @@ struct ps_socket {
                                   that hold something */
     char **endpoints;          /* owned, as bound or connected */
     size_t n_endpoints;
-    size_t capacity; /* of endpoints */
+    size_t capacity;      /* of endpoints */
+    ps_batches_t batches; /* of ZeroMQ's connections */
+    uint64_t n_lost;      /* collected messages that could not be sent */
     ps_lane_options_t lane_options;
     ps_lane_args_t lane_args;
     ps_lane_t *lane;       /* a link's; owned; handle is NULL then */
@@ -44,6 +47,9 @@ struct ps_socket {
     uint32_t n_received;   /* over lanes, since ZeroMQ was last asked */
     bool zmq_is_ready;     /* as far as is known; lanes only */
 };
+
+/* send.c: what was collected goes; what cannot is counted. */
+void ps_socket_send_batches(ps_socket_t *self);
 
 /* ---- lane_socket.c: the parts of a socket that are lanes ---- */
 

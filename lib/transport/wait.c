@@ -91,7 +91,8 @@ take_in(waiter_t *self)
         ps_socket_t *socket = self->sockets[i];
 
         if (socket->handle != NULL) {
-            socket->zmq_is_ready = (item->revents & ZMQ_POLLIN) != 0;
+            socket->zmq_is_ready = (item->revents & ZMQ_POLLIN) != 0 ||
+                                   ps_batches_is_open(&socket->batches);
             self->ready[i] = self->ready[i] || socket->zmq_is_ready;
             item++;
         }
@@ -228,7 +229,6 @@ wait_with_lanes(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 {
     long most = timeout_ms > INT_MAX ? INT_MAX : (long)timeout_ms;
 
-    flush_all(self);
     if (look_at_lanes(self) || spin(self, timeout_ms)) {
         if (++self->first->n_waits % ASK_EVERY != 0 && look_at_lanes(self)) {
             return PSD_OK;
@@ -236,6 +236,22 @@ wait_with_lanes(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
         return ask(self, 0, err);
     }
     return sleep_on(self, timeout_ms == UINT64_MAX ? -1 : most, err);
+}
+
+/* Messages of a batch are left: they are here, but ZeroMQ does not know. */
+static bool
+any_batch_is_open(const waiter_t *self)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        if (ps_batches_is_open(&self->sockets[i]->batches)) {
+            self->sockets[i]->zmq_is_ready = true;
+            self->ready[i] = true;
+            any = true;
+        }
+    }
+    return any;
 }
 
 static psd_status_t
@@ -258,6 +274,11 @@ wait_for(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
         if (self->first == NULL && ps_socket_has_lanes(self->sockets[i])) {
             self->first = self->sockets[i];
         }
+    }
+    flush_all(self);
+    if (any_batch_is_open(self)) {
+        timeout_ms = 0;
+        most = 0;
     }
     if (self->first != NULL) {
         return wait_with_lanes(self, timeout_ms, err);

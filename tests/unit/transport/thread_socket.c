@@ -58,6 +58,19 @@ close_ends(ends_t *self)
     psd_error_destroy(&self->err);
 }
 
+static psd_status_t
+send_now(ps_socket_t *socket,
+         uint64_t conn,
+         const ps_message_t *message,
+         ps_payload_t *payload,
+         psd_error_t *err)
+{
+    psd_status_t rc = ps_socket_send(socket, conn, message, payload, err);
+
+    ps_socket_flush(socket);
+    return rc;
+}
+
 /* Waits for the next whole message. */
 static psd_status_t
 receive(ps_socket_t *socket,
@@ -181,8 +194,7 @@ body_of(ends_t *ends, uint64_t n)
     }
     payload = ps_payload_new((ps_bytes_t){keys, n * 8}, (ps_bytes_t){NULL, 0},
                              (ps_bytes_t){values, n * 4}, NULL, NULL);
-    CHECK_OK(ps_socket_send(ends->link, 0, &sent, payload, ends->err),
-             ends->err);
+    CHECK_OK(send_now(ends->link, 0, &sent, payload, ends->err), ends->err);
     CHECK_OK(receive(ends->port, &conn, &got, &arrived, ends->err), ends->err);
     ps_message_slice(&got, &slice);
     CHECK(got.kind == PS_KIND_PUSH && got.push.request == n + 1);
@@ -195,8 +207,7 @@ body_of(ends_t *ends, uint64_t n)
                           .values = {.request = n + 1, .n_done = n}};
     slice.rows = PS_ROWS_LIST;
     ps_message_set_slice(&sent, &slice);
-    CHECK_OK(ps_socket_send(ends->port, conn, &sent, arrived, ends->err),
-             ends->err);
+    CHECK_OK(send_now(ends->port, conn, &sent, arrived, ends->err), ends->err);
     ps_payload_destroy(&arrived);
     CHECK_OK(receive(ends->link, &conn, &got, &arrived, ends->err), ends->err);
     CHECK(conn == 0 && got.kind == PS_KIND_VALUES &&
@@ -217,7 +228,7 @@ bodies_of_every_size_arrive(ends_t *ends)
     ps_payload_t *payload = NULL;
     uint64_t conn = 0;
 
-    CHECK_OK(ps_socket_send(ends->link, 0, &bye, NULL, ends->err), ends->err);
+    CHECK_OK(send_now(ends->link, 0, &bye, NULL, ends->err), ends->err);
     CHECK_OK(receive(ends->port, &conn, &got, &payload, ends->err), ends->err);
     CHECK(got.kind == PS_KIND_BYE && got.bye.session == 3 && payload == NULL);
     CHECK(conn > 0);
@@ -226,6 +237,66 @@ bodies_of_every_size_arrive(ends_t *ends)
     }
     ps_socket_set_chunk(ends->link, 64);
     return body_of(ends, 1000);
+}
+
+/* A large message behind n small ones, which have the seqs 1 to n. */
+static bool
+body_of_behind(ends_t *ends, uint64_t n)
+{
+    const uint64_t n_rows = 1000;
+    uint8_t *bytes = calloc(n_rows, 12);
+    ps_message_t push = push_of(n_rows);
+    ps_message_t got = {.kind = PS_KIND_BYE};
+    ps_payload_t *payload = NULL;
+    ps_payload_t *arrived = NULL;
+    uint64_t conn = 0;
+
+    CHECK(bytes != NULL);
+    payload =
+        ps_payload_new((ps_bytes_t){bytes, n_rows * 8}, (ps_bytes_t){NULL, 0},
+                       (ps_bytes_t){bytes, n_rows * 4}, NULL, NULL);
+    push.push.seq = n + 1;
+    CHECK_OK(ps_socket_send(ends->link, 0, &push, payload, ends->err),
+             ends->err);
+    for (uint64_t i = 1; i <= n + 1; i++) {
+        CHECK_OK(receive(ends->port, &conn, &got, &arrived, ends->err),
+                 ends->err);
+        CHECK(got.kind == PS_KIND_PUSH && got.push.seq == i);
+        CHECK(ps_payload_size(arrived) == (i <= n ? 12 : n_rows * 12));
+        ps_payload_destroy(&arrived);
+    }
+    CHECK(is_released(payload));
+    ps_payload_destroy(&payload);
+    free(bytes);
+    return true;
+}
+
+/* Small messages wait for the flush, then come one by one, in order, and what
+ * is large comes behind those that were sent before it. */
+static bool
+small_messages_come_in_batches(ends_t *ends)
+{
+    const uint64_t n = 3000; /* more than one batch holds */
+    uint8_t bytes[100] = {0};
+    ps_payload_t *small =
+        ps_payload_new((ps_bytes_t){bytes, 8}, (ps_bytes_t){NULL, 0},
+                       (ps_bytes_t){bytes, 4}, NULL, NULL);
+    bool ready = false;
+
+    CHECK(small != NULL);
+    for (uint64_t i = 1; i <= n; i++) {
+        ps_message_t push = push_of(1);
+
+        push.push.seq = i;
+        CHECK_OK(ps_socket_send(ends->link, 0, &push, small, ends->err),
+                 ends->err);
+    }
+    CHECK(is_released(small)); /* small bodies are copied */
+    ps_payload_destroy(&small);
+    CHECK(body_of_behind(ends, n));
+    CHECK_OK(ps_socket_wait(&ends->port, 1, 0, &ready, ends->err), ends->err);
+    CHECK(!ready && ps_socket_n_lost(ends->link) == 0);
+    return true;
 }
 
 static bool
@@ -461,6 +532,7 @@ main(void)
 {
     ends_t ends = {.port = NULL};
     bool ok = open_ends(&ends) && bodies_of_every_size_arrive(&ends) &&
+              small_messages_come_in_batches(&ends) &&
               text_goes_both_ways(&ends) && bad_peers_are_named(&ends) &&
               beginnings_of_the_gone_are_dropped(&ends) &&
               endpoints_are_checked(&ends) && full_queue_is_busy(&ends) &&
