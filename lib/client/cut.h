@@ -19,8 +19,8 @@
 
 typedef struct ps_places {
     size_t first;
-    size_t *rows;  /* owned; NULL: first + i */
-    size_t n_done; /* rows that were put into place already */
+    uint32_t *rows; /* owned; NULL: first + i */
+    size_t n_done;  /* rows that were put into place already */
     size_t col;
     uint32_t *cols;   /* owned; NULL: col + j */
     size_t row_width; /* values of the caller's row */
@@ -34,10 +34,13 @@ typedef struct ps_cut {
     ps_places_t places;    /* set when args.places */
 } ps_cut_t;
 
+/* Most calls are one slice, which lies in the list itself: a list that has
+ * something in it is not copied. */
 typedef struct ps_cuts {
-    ps_cut_t *items; /* owned */
+    ps_cut_t *items; /* &one, or owned */
     size_t n;
-    size_t capacity;
+    size_t capacity; /* of what is owned */
+    ps_cut_t one;
 } ps_cuts_t;
 
 typedef struct ps_cut_args {
@@ -50,8 +53,8 @@ typedef struct ps_cut_args {
     uint64_t limit_bytes;
 } ps_cut_args_t;
 
-/* Appends the slices of a call to an empty list. Errors: PSD_NOMEM; the list
- * may hold some then. */
+/* Appends the slices of a call to an empty list. Errors: PSD_NOMEM; PSD_LIMIT
+ * 2^32 rows or more that do not lie together; the list may hold some then. */
 PSD_MUST_CHECK psd_status_t ps_cut(const ps_cut_args_t *args,
                                    ps_cuts_t *cuts,
                                    psd_error_t *err);

@@ -79,34 +79,70 @@ gather_index(const dense_t *self, uint8_t *to)
     return to;
 }
 
-static uint8_t *
-gather_row(const dense_t *self, size_t i, uint8_t *to)
-{
-    const uint8_t *row = row_at(self, i);
+/* Values of which a row has one: a copy of a size that is known to the compiler
+ * is a move. */
+#define GATHER_SINGLES(name, type)                                        \
+    static void gather_##name(const dense_t *self, const uint8_t *from,   \
+                              uint8_t *to)                                \
+    {                                                                     \
+        const uint32_t *order = self->rows->order + self->from;           \
+                                                                          \
+        for (size_t i = 0; i < self->n; i++) {                            \
+            memcpy(to + i * sizeof(type), from + order[i] * sizeof(type), \
+                   sizeof(type));                                         \
+        }                                                                 \
+    }
+GATHER_SINGLES(u32, uint32_t)
+GATHER_SINGLES(u64, uint64_t)
 
-    assert(to != NULL);
-    if (self->cols->places == NULL) {
-        memcpy(to, row, self->width * self->value_size);
-        return to + self->width * self->value_size;
+static void
+gather_picked(const dense_t *self, uint8_t *to)
+{
+    for (size_t i = 0; i < self->n; i++) {
+        const uint8_t *row = row_at(self, i);
+
+        for (size_t j = 0; j < self->width; j++) {
+            memcpy(to, row + self->cols->places[j] * self->value_size,
+                   self->value_size);
+            to += self->value_size;
+        }
     }
-    for (size_t j = 0; j < self->width; j++) {
-        memcpy(to, row + self->cols->places[j] * self->value_size,
-               self->value_size);
-        to += self->value_size;
+}
+
+static void
+gather_values(const dense_t *self, uint8_t *to)
+{
+    size_t size = self->width * self->value_size;
+    bool whole = self->width == self->full_width;
+    const uint8_t *values = self->args->values;
+
+    if (self->cols->places != NULL) {
+        gather_picked(self, to);
+    } else if (self->rows->order == NULL && whole) {
+        memcpy(to, row_at(self, 0), self->n * size);
+    } else if (whole && self->rows->order != NULL && size == sizeof(uint32_t)) {
+        gather_u32(self, values, to);
+    } else if (whole && self->rows->order != NULL && size == sizeof(uint64_t)) {
+        gather_u64(self, values, to);
+    } else {
+        for (size_t i = 0; i < self->n; i++) {
+            memcpy(to + i * size, row_at(self, i), size);
+        }
     }
-    return to;
 }
 
 static bool
 point_at_rows(const dense_t *self, ps_payload_t *payload)
 {
-    payload->spans = ps_alloc_raw(self->n, sizeof *payload->spans);
-    if (payload->spans == NULL) {
+    ps_bytes_t *spans = ps_alloc_raw(self->n, sizeof *spans);
+
+    if (spans == NULL) {
         return false;
     }
+    payload->spans = spans;
     for (size_t i = 0; i < self->n; i++) {
-        payload->spans[i] = (ps_bytes_t){
-            .data = row_at(self, i), .size = self->width * self->value_size};
+        spans[i] = (ps_bytes_t){.data = row_at(self, i),
+                                .size = self->width * self->value_size};
     }
     payload->n_spans = self->n;
     return true;
@@ -135,41 +171,35 @@ sizes_of(const dense_t *self)
     return sizes;
 }
 
-/* Fills the block with what is gathered, and says where each part lies. */
+/* Fills in what is gathered and points at the rest. */
 static void
 fill(const dense_t *self,
      const sizes_t *sizes,
-     uint8_t *block,
-     ps_bytes_t *keys,
-     ps_bytes_t *index,
-     ps_bytes_t *values)
+     uint8_t *to,
+     ps_payload_t *payload)
 {
     const psd_select_t *select = self->args->select;
-    uint8_t *to = block;
 
-    *keys = (ps_bytes_t){.data = to, .size = sizes->keys};
     if (self->borrows_keys) {
-        keys->data =
-            (const uint8_t *)(select->rows + self->rows->first + self->from);
+        payload->keys = (ps_bytes_t){
+            (const uint8_t *)(select->rows + self->rows->first + self->from),
+            sizes->keys};
     } else if (sizes->keys > 0) {
         ps_cut_keys(select, self->rows, self->from, self->n, to);
         to += sizes->keys;
     }
-    *index = (ps_bytes_t){.data = to, .size = sizes->index};
     if (self->borrows_index) {
-        index->data = (const uint8_t *)select->cols;
+        payload->index =
+            (ps_bytes_t){(const uint8_t *)select->cols, sizes->index};
     } else if (sizes->index > 0) {
         to = gather_index(self, to);
     }
-    *values = (ps_bytes_t){.data = to, .size = sizes->values};
-    if (self->borrows_values) {
-        values->data = row_at(self, 0);
-    } else if (self->borrows_rows) {
-        *values = (ps_bytes_t){.data = NULL, .size = 0};
-    } else {
-        for (size_t i = 0; sizes->values > 0 && i < self->n; i++) {
-            to = gather_row(self, i, to);
-        }
+    if (self->borrows_values && sizes->values > 0) {
+        payload->span = (ps_bytes_t){row_at(self, 0), sizes->values};
+        payload->spans = &payload->span;
+        payload->n_spans = 1;
+    } else if (!self->borrows_rows && sizes->values > 0) {
+        gather_values(self, to);
     }
 }
 
@@ -177,29 +207,16 @@ static ps_payload_t *
 make_payload(const dense_t *self)
 {
     sizes_t sizes = sizes_of(self);
-    size_t gathered =
-        (self->borrows_keys ? 0 : sizes.keys) +
-        (self->borrows_index ? 0 : sizes.index) +
-        (self->borrows_values || self->borrows_rows ? 0 : sizes.values);
-    uint8_t *block = NULL;
-    ps_bytes_t keys = {NULL, 0};
-    ps_bytes_t index = {NULL, 0};
-    ps_bytes_t values = {NULL, 0};
-    ps_payload_t *payload = NULL;
+    uint8_t *bytes = NULL;
+    ps_payload_t *payload = ps_payload_room(
+        self->borrows_keys ? 0 : sizes.keys,
+        self->borrows_index ? 0 : sizes.index,
+        self->borrows_values || self->borrows_rows ? 0 : sizes.values, &bytes);
 
-    if (gathered > 0) {
-        block = ps_alloc_raw(gathered, 1);
-        if (block == NULL) {
-            return NULL;
-        }
-    }
-    fill(self, &sizes, block, &keys, &index, &values);
-    payload = ps_payload_new(keys, index, values, block,
-                             block == NULL ? NULL : ps_free);
     if (payload == NULL) {
-        ps_free(block);
         return NULL;
     }
+    fill(self, &sizes, bytes, payload);
     if (self->borrows_rows && !point_at_rows(self, payload)) {
         ps_payload_destroy(&payload);
     }

@@ -8,17 +8,19 @@
 /* The caller's rows that one row slice of the table holds. */
 typedef struct ps_row_run {
     uint32_t row_slice;
-    size_t first;        /* contiguous: of the caller's rows */
-    size_t n;            /* > 0 */
-    const size_t *order; /* borrowed: the caller's rows, when they are not
-                            contiguous; else NULL */
+    size_t first;          /* contiguous: of the caller's rows */
+    size_t n;              /* > 0 */
+    const uint32_t *order; /* borrowed: the caller's rows, when they are not
+                              contiguous; else NULL */
 } ps_row_run_t;
 
+/* Not copied, for `one` is mostly all there is. */
 typedef struct ps_row_runs {
-    ps_row_run_t *items; /* owned */
+    ps_row_run_t *items; /* &one, or owned */
     size_t n;
-    size_t capacity;
-    size_t *order; /* owned; what runs borrow */
+    size_t capacity; /* of what is owned */
+    ps_row_run_t one;
+    uint32_t *order; /* owned; what runs borrow */
 } ps_row_runs_t;
 
 /* The selected columns that one column slice of the table holds. */
@@ -58,6 +60,12 @@ void ps_cut_keys(const psd_select_t *select,
                  size_t from,
                  size_t n,
                  uint8_t *to);
+/* The whole call is a few whole rows of one partition: ps_cut_small makes its
+ * one slice. Errors: PSD_NOMEM. */
+bool ps_cut_is_small(const ps_cut_args_t *args);
+PSD_MUST_CHECK psd_status_t ps_cut_small(const ps_cut_args_t *args,
+                                         ps_cuts_t *cuts,
+                                         psd_error_t *err);
 /* The slices of sparse rows. */
 PSD_MUST_CHECK psd_status_t ps_cut_sparse(const ps_cut_args_t *args,
                                           const ps_row_runs_t *runs,

@@ -2,7 +2,11 @@
 /* Which of the caller's rows and columns lie in which slice of the table. */
 #include "client/cut_inner.h"
 
+#include <inttypes.h>
+
 #include "base/alloc.h"
+#include "base/hash.h"
+#include "model/fold.h"
 #include "model/partition.h"
 
 static uint32_t
@@ -20,9 +24,18 @@ no_memory(psd_error_t *err)
 static ps_row_run_t *
 add_run(ps_row_runs_t *self)
 {
-    if (!ps_grow(&self->items, &self->capacity, self->n + 1,
-                 sizeof *self->items)) {
-        return NULL;
+    ps_row_run_t *items = self->items == &self->one ? NULL : self->items;
+
+    if (self->n == 0) {
+        self->items = &self->one;
+    } else {
+        if (!ps_grow(&items, &self->capacity, self->n + 1, sizeof *items)) {
+            return NULL;
+        }
+        if (self->items == &self->one) {
+            items[0] = self->one;
+        }
+        self->items = items;
     }
     self->items[self->n] = (ps_row_run_t){.n = 0};
     return &self->items[self->n++];
@@ -87,17 +100,56 @@ make_contiguous(const ps_table_spec_t *spec,
     return PSD_OK;
 }
 
-/* Counts the rows of each slice, and says which slice each row is in. */
+/* Which slice each row is in. The rule is ps_row_slice_of's; that for keys of
+ * the whole u64 space stands here again, because a call and a switch for each
+ * of very many keys cost more than the rule. */
 static void
-count_rows(const ps_table_spec_t *spec,
-           const psd_select_t *select,
-           uint32_t *slice_of,
-           size_t *counts)
+find_slices(const ps_table_spec_t *spec,
+            const psd_select_t *select,
+            uint32_t *slice_of)
 {
-    for (size_t i = 0; i < select->n_rows; i++) {
-        slice_of[i] = ps_row_slice_of(spec, ps_select_row(select, i));
-        counts[slice_of[i]]++;
+    size_t n = select->n_rows;
+    uint32_t slices = row_slices(spec);
+    bool lists = select->rows_are == PS_SELECT_LIST;
+
+    if (lists && spec->partition_by == PS_PARTITION_BY_HASH) {
+        for (size_t i = 0; i < n; i++) {
+            slice_of[i] =
+                (uint32_t)ps_fold(ps_hash_u64(select->rows[i]), slices);
+        }
+    } else if (lists && spec->partition_by == PS_PARTITION_BY_RANGE &&
+               spec->keys == PS_KEYS_HASH) {
+        for (size_t i = 0; i < n; i++) {
+            slice_of[i] = (uint32_t)ps_fold(select->rows[i], slices);
+        }
+    } else {
+        for (size_t i = 0; i < n; i++) {
+            slice_of[i] = ps_row_slice_of(spec, ps_select_row(select, i));
+        }
     }
+}
+
+/* A run for each slice that has rows; counts become where each one begins. */
+static bool
+add_runs(ps_row_runs_t *runs, uint32_t *counts, uint32_t n_slices)
+{
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < n_slices; i++) {
+        uint32_t n = counts[i];
+        ps_row_run_t *run = n == 0 ? NULL : add_run(runs);
+
+        if (n > 0 && run == NULL) {
+            return false;
+        }
+        if (run != NULL) {
+            *run = (ps_row_run_t){
+                .row_slice = i, .n = n, .order = runs->order + at};
+        }
+        counts[i] = at;
+        at += n;
+    }
+    return true;
 }
 
 /* A counting sort, which keeps the order of rows within a slice. */
@@ -108,31 +160,30 @@ make_gathered(const ps_table_spec_t *spec,
               psd_error_t *err)
 {
     uint32_t n_slices = row_slices(spec);
-    PSD_AUTO(ps_free_at)
-    uint32_t *slice_of = ps_alloc_raw(select->n_rows, sizeof *slice_of);
-    PSD_AUTO(ps_free_at) size_t *ends = ps_alloc(n_slices, sizeof *ends);
-    size_t at = 0;
+    size_t n = select->n_rows;
+    PSD_AUTO(ps_free_at) uint32_t *slice_of = NULL;
+    PSD_AUTO(ps_free_at) uint32_t *ends = NULL;
 
-    runs->order = ps_alloc_raw(select->n_rows, sizeof *runs->order);
+    if (n > UINT32_MAX) {
+        return psd_error_set(err, PSD_LIMIT,
+                             "%zu rows that do not lie together; allowed: "
+                             "%" PRIu32 " in one call",
+                             n, UINT32_MAX);
+    }
+    slice_of = ps_alloc_raw(n, sizeof *slice_of);
+    ends = ps_alloc(n_slices, sizeof *ends);
+    runs->order = ps_alloc_raw(n, sizeof *runs->order);
     if (slice_of == NULL || ends == NULL || runs->order == NULL) {
         return no_memory(err);
     }
-    count_rows(spec, select, slice_of, ends);
-    for (uint32_t i = 0; i < n_slices; i++) {
-        size_t n = ends[i];
-        ps_row_run_t *run = n == 0 ? NULL : add_run(runs);
-
-        if (n > 0 && run == NULL) {
-            return no_memory(err);
-        }
-        if (run != NULL) {
-            *run = (ps_row_run_t){
-                .row_slice = i, .n = n, .order = runs->order + at};
-        }
-        ends[i] = at;
-        at += n;
+    find_slices(spec, select, slice_of);
+    for (size_t i = 0; i < n; i++) {
+        ends[slice_of[i]]++;
     }
-    for (size_t i = 0; i < select->n_rows; i++) {
+    if (!add_runs(runs, ends, n_slices)) {
+        return no_memory(err);
+    }
+    for (uint32_t i = 0; i < n; i++) {
         runs->order[ends[slice_of[i]]++] = i;
     }
     return PSD_OK;
@@ -168,7 +219,9 @@ ps_row_runs_make(const ps_table_spec_t *spec,
 void
 ps_row_runs_done(ps_row_runs_t *self)
 {
-    ps_free(self->items);
+    if (self->items != &self->one) {
+        ps_free(self->items);
+    }
     ps_free(self->order);
     *self = (ps_row_runs_t){.n = 0};
 }

@@ -57,6 +57,40 @@ row_of(const ps_places_t *self, size_t i)
     return self->rows == NULL ? self->first + at : self->rows[at];
 }
 
+/* Rows of one value, in one span: what sparse pulls are. */
+#define SCATTER_SINGLES(name, type)                                      \
+    static void scatter_##name(const uint32_t *rows, size_t n,           \
+                               const uint8_t *from, uint8_t *to)         \
+    {                                                                    \
+        for (size_t i = 0; i < n; i++) {                                 \
+            memcpy(to + rows[i] * sizeof(type), from + i * sizeof(type), \
+                   sizeof(type));                                        \
+        }                                                                \
+    }
+SCATTER_SINGLES(u32, uint32_t)
+SCATTER_SINGLES(u64, uint64_t)
+
+/* True when it was done. */
+static bool
+scatter_singles(const ps_places_t *self,
+                const ps_payload_t *payload,
+                size_t n_rows,
+                size_t value_size,
+                uint8_t *to)
+{
+    const uint32_t *rows = self->rows + self->n_done;
+
+    if (payload->n_spans != 1 || self->cols != NULL || self->row_width != 1) {
+        return false;
+    }
+    if (value_size == sizeof(uint32_t)) {
+        scatter_u32(rows, n_rows, payload->spans[0].data, to);
+    } else {
+        scatter_u64(rows, n_rows, payload->spans[0].data, to);
+    }
+    return true;
+}
+
 void
 ps_places_scatter(const ps_places_t *self,
                   const ps_payload_t *payload,
@@ -71,6 +105,10 @@ ps_places_scatter(const ps_places_t *self,
 
     if (self->rows == NULL && self->cols == NULL && n_cols == self->row_width) {
         read_bytes(&reader, base + row_of(self, 0) * stride, n_rows * stride);
+        return;
+    }
+    if (self->rows != NULL &&
+        scatter_singles(self, payload, n_rows, value_size, base)) {
         return;
     }
     for (size_t i = 0; i < n_rows; i++) {

@@ -43,21 +43,12 @@ void
 ps_session_destroy(ps_session_t **self_p)
 {
     ps_session_t *self = self_p == NULL ? NULL : *self_p;
-    size_t at = 0;
-    uint64_t key = 0;
-    void *op = NULL;
 
     if (self == NULL) {
         return;
     }
     *self_p = NULL;
-    while (ps_map_next(&self->op_of, &at, &key, &op)) {
-        ps_op_t *dropped = op;
-
-        ps_op_destroy(self, &dropped);
-    }
-    ps_ops_drain(self);
-    ps_map_done(&self->op_of);
+    ps_ops_drop(self);
     ps_map_done(&self->table_of);
     for (size_t i = 0; i < self->n_tables; i++) {
         ps_free(self->tables[i]->parts);
@@ -269,12 +260,12 @@ ps_session_start(ps_session_t *self,
     }
     op = ps_op_new(self); /* everything that needs memory comes first */
     if (op == NULL || !ps_outbox_reserve(outbox, EFFECTS_OF_START) ||
-        !ps_map_put(&self->op_of, self->last_op + 1, op)) {
+        !ps_op_name(self, op, self->last_op + 1)) {
         ps_op_destroy(self, &op);
         return psd_error_set(err, PSD_NOMEM, "no memory for an operation");
     }
     op->ask = *start;
-    op->id = ++self->last_op;
+    self->last_op++;
     op->part = part;
     op->start_ms = now_ms;
     op->heard_ms = now_ms;

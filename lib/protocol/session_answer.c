@@ -269,7 +269,7 @@ on_moved(ps_session_t *self, const arrival_t *arrival)
                  arrival->message->moved.n_routes);
         return;
     }
-    op = ps_map_get(&self->op_of, arrival->request);
+    op = ps_op_find(self, arrival->request);
     if (op == NULL || op->part->link != arrival->link || !op->sent) {
         return; /* ended, or carried along */
     }
@@ -285,7 +285,7 @@ on_moved(ps_session_t *self, const arrival_t *arrival)
 static void
 on_answer(ps_session_t *self, const arrival_t *arrival)
 {
-    ps_op_t *op = ps_map_get(&self->op_of, arrival->request);
+    ps_op_t *op = ps_op_find(self, arrival->request);
 
     if (op == NULL || op->part->link != arrival->link) {
         return; /* late: it has ended, or is asked of another place */

@@ -40,8 +40,8 @@ ps_op_destroy(ps_session_t *self, ps_op_t **op_p)
     self->n_spare++;
 }
 
-void
-ps_ops_drain(ps_session_t *self)
+static void
+drain(ps_session_t *self)
 {
     while (!TAILQ_EMPTY(&self->spare)) {
         ps_op_t *op = TAILQ_FIRST(&self->spare);
@@ -52,11 +52,66 @@ ps_ops_drain(ps_session_t *self)
     self->n_spare = 0;
 }
 
+ps_op_t *
+ps_op_find(const ps_session_t *self, uint64_t id)
+{
+    ps_op_t *op = self->recent[id % PS_RECENT];
+
+    return op != NULL && op->id == id ? op : ps_map_get(&self->op_of, id);
+}
+
+bool
+ps_op_name(ps_session_t *self, ps_op_t *op, uint64_t id)
+{
+    ps_op_t **place = &self->recent[id % PS_RECENT];
+
+    if (*place != NULL) {
+        if (!ps_map_put(&self->op_of, id, op)) {
+            return false;
+        }
+    } else {
+        *place = op;
+    }
+    op->id = id;
+    return true;
+}
+
+static void
+unname(ps_session_t *self, const ps_op_t *op)
+{
+    ps_op_t **place = &self->recent[op->id % PS_RECENT];
+
+    if (*place == op) {
+        *place = NULL;
+    } else {
+        (void)ps_map_remove(&self->op_of, op->id);
+    }
+}
+
+void
+ps_ops_drop(ps_session_t *self)
+{
+    size_t at = 0;
+    uint64_t id = 0;
+    void *op = NULL;
+
+    for (size_t i = 0; i < PS_RECENT; i++) {
+        ps_op_destroy(self, &self->recent[i]);
+    }
+    while (ps_map_next(&self->op_of, &at, &id, &op)) {
+        ps_op_t *dropped = op;
+
+        ps_op_destroy(self, &dropped);
+    }
+    ps_map_done(&self->op_of);
+    drain(self);
+}
+
 /* Drops an operation whose end was said. */
 static void
 forget(ps_session_t *self, ps_op_t *op)
 {
-    (void)ps_map_remove(&self->op_of, op->id);
+    unname(self, op);
     if (op->ask.kind == PS_KIND_PULL) {
         self->n_pulls--;
     } else {

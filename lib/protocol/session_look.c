@@ -73,7 +73,7 @@ ps_op_reason(const ps_session_t *self, const ps_op_t *op, uint64_t now_ms)
 const char *
 ps_session_reason(const ps_session_t *self, uint64_t now_ms, uint64_t op)
 {
-    const ps_op_t *found = ps_map_get(&self->op_of, op);
+    const ps_op_t *found = ps_op_find(self, op);
 
     return found == NULL ? "" : ps_op_reason(self, found, now_ms);
 }

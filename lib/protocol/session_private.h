@@ -33,6 +33,7 @@
 #define PS_BACKOFF_DOUBLING 4 /* waits double up to 2^4 times the first */
 #define PS_RESEND_GAP_MS 50   /* least time between two sends of one thing */
 #define PS_RESEND_MAX_MS 3600000
+#define PS_RECENT 512 /* a power of two; ids follow each other */
 #define PS_REASON_SIZE (PS_TEXT_MAX + 1)
 
 typedef struct ps_part ps_part_t;
@@ -124,10 +125,11 @@ struct ps_session {
     ps_session_table_t **tables; /* owned; in order of learning */
     size_t n_tables;
     size_t tables_capacity;
-    ps_map_t table_of;        /* number -> ps_session_table_t */
-    ps_map_t op_of;           /* id -> ps_op_t */
-    struct ps_ops unreported; /* ended; no memory to say so yet */
-    struct ps_ops spare;      /* owned; to be used again */
+    ps_map_t table_of;          /* number -> ps_session_table_t */
+    ps_op_t *recent[PS_RECENT]; /* by id, as long as the place is free … */
+    ps_map_t op_of;             /* … else id -> ps_op_t */
+    struct ps_ops unreported;   /* ended; no memory to say so yet */
+    struct ps_ops spare;        /* owned; to be used again */
     size_t n_spare;
     uint64_t last_op;
     size_t n_pulls;
@@ -203,12 +205,16 @@ void ps_op_end_locally(ps_session_t *self,
                        ps_outbox_t *outbox);
 /* Says the ends that had no memory to be said. */
 void ps_session_report(ps_session_t *self, ps_outbox_t *outbox);
+/* The operation of that number, or NULL. */
+ps_op_t *ps_op_find(const ps_session_t *self, uint64_t id);
+/* Gives an operation its number. false: no memory. */
+PSD_MUST_CHECK bool ps_op_name(ps_session_t *self, ps_op_t *op, uint64_t id);
+/* Frees what is under way and what was kept to be used again. */
+void ps_ops_drop(ps_session_t *self);
 /* Zeroed but for its place in lists. NULL: no memory. */
 ps_op_t *ps_op_new(ps_session_t *self);
 /* Lets go of an operation that is in no list, which may be used again. */
 void ps_op_destroy(ps_session_t *self, ps_op_t **op_p);
-/* Frees those that were kept to be used again. */
-void ps_ops_drain(ps_session_t *self);
 
 /* session_link.c */
 /* The link to that place; made if there is none. Errors: PSD_NOMEM, PSD_LIMIT.
