@@ -192,6 +192,12 @@ ps_store_set_worker(ps_store_t *self, uint32_t worker)
     self->worker = worker;
 }
 
+psd_status_t
+ps_store_check_worker(const ps_store_t *self, uint32_t worker, psd_error_t *err)
+{
+    return ps_updater_check_worker(self->updater, worker, err);
+}
+
 void
 ps_store_apply(ps_store_t *self,
                const ps_slice_t *slice,

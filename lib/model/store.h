@@ -66,6 +66,10 @@ void ps_store_unreserve(ps_store_t *self,
  * of PS_UPDATER_NO_WORKER (model/updater.h), as in the beginning: some updaters
  * keep state for every worker. */
 void ps_store_set_worker(ps_store_t *self, uint32_t worker);
+/* Whether the updater takes deltas of this worker. Errors: PSD_RANGE. */
+PSD_MUST_CHECK psd_status_t ps_store_check_worker(const ps_store_t *self,
+                                                  uint32_t worker,
+                                                  psd_error_t *err);
 /* Applies a push that ps_store_check_push and ps_store_reserve accepted, row by
  * row in the slice's order. It cannot fail. A dense delta into a dense or range
  * row runs the updater on every column of the slice; a sparse delta only on the

@@ -160,6 +160,9 @@ check(ps_shard_t *shard,
     if (request->kind == PS_KIND_PUSH) {
         rc = ps_store_check_push(self->store, &request->slice, request->payload,
                                  err);
+        if (rc == PSD_OK && request->job != 0) {
+            rc = ps_store_check_worker(self->store, request->worker, err);
+        }
         return rc != PSD_OK ? rc
                             : check_open_clock(shard, *ret_place, request, err);
     }
