@@ -175,6 +175,7 @@ set_value(void *value, const ps_key_t *key, const char *text)
 {
     switch (key->kind) {
     case PS_KEY_KIND_PATH:
+    case PS_KEY_KIND_DIR:
         return is_path(text, key) ? set_text(value, text) : PSD_CONFIG;
     case PS_KEY_KIND_NAME:
         return ps_text_is_name(text) ? set_text(value, text) : PSD_CONFIG;
@@ -361,6 +362,7 @@ ps_config_done(ps_config_t *self)
         if (key->kind == PS_KEY_KIND_URLS) {
             list_done(value);
         } else if (key->kind == PS_KEY_KIND_PATH ||
+                   key->kind == PS_KEY_KIND_DIR ||
                    key->kind == PS_KEY_KIND_NAME ||
                    key->kind == PS_KEY_KIND_HOST) {
             ps_free_at(value);

@@ -16,6 +16,7 @@
 /* X(KIND, C type) */
 #define PS_KEY_KINDS(X)                                                   \
     X(PATH, char *)                                                       \
+    X(DIR, char *)          /* a path; "" none */                         \
     X(NAME, char *)         /* ps_text_is_name */                         \
     X(HOST, char *)         /* letters, digits, '.', '-', ':'; "" none */ \
     X(URLS, ps_text_list_t) /* tcp://HOST:PORT, ipc://PATH */             \

@@ -15,6 +15,7 @@
 
 /* What cyaml fills: every value as its text. */
 #define RAW_PATH(member) char *member;
+#define RAW_DIR(member) char *member;
 #define RAW_NAME(member) char *member;
 #define RAW_HOST(member) char *member;
 #define RAW_UINT(member) char *member;
@@ -47,6 +48,7 @@ static const cyaml_schema_value_t ITEM = {
     CYAML_FIELD_STRING_PTR(#member, CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, \
                            type, member, 0, CYAML_UNLIMITED),
 #define FIELD_PATH(type, member) TEXT_FIELD(type, member)
+#define FIELD_DIR(type, member) TEXT_FIELD(type, member)
 #define FIELD_NAME(type, member) TEXT_FIELD(type, member)
 #define FIELD_HOST(type, member) TEXT_FIELD(type, member)
 #define FIELD_UINT(type, member) TEXT_FIELD(type, member)
@@ -130,6 +132,7 @@ take_list(const loading_t *self,
 /* Where cyaml puts the text of each key. */
 #define NOWHERE SIZE_MAX
 #define COUNT_PATH(type, member) NOWHERE
+#define COUNT_DIR(type, member) NOWHERE
 #define COUNT_NAME(type, member) NOWHERE
 #define COUNT_HOST(type, member) NOWHERE
 #define COUNT_UINT(type, member) NOWHERE

@@ -78,6 +78,9 @@ ps_key_allowed(const ps_key_t *key, ps_buffer_t *buffer)
     case PS_KEY_KIND_PATH:
         return ps_buffer_print(buffer, "a path of at most %" PRIu64 " bytes",
                                key->max);
+    case PS_KEY_KIND_DIR:
+        return ps_buffer_print(
+            buffer, "a path of at most %" PRIu64 " bytes, or \"\"", key->max);
     case PS_KEY_KIND_NAME:
         return ps_buffer_print(buffer, "1 .. 63 of A-Z a-z 0-9 _ . - with no . "
                                        "or - in front");

@@ -61,6 +61,7 @@ ps_config_value_print(const ps_config_t *self,
 
     switch (key->kind) {
     case PS_KEY_KIND_PATH:
+    case PS_KEY_KIND_DIR:
     case PS_KEY_KIND_NAME:
     case PS_KEY_KIND_HOST:
         text = *(char *const *)value;
@@ -101,8 +102,8 @@ print_yaml(const ps_config_t *self, const ps_key_t *key, ps_buffer_t *buffer)
 {
     const void *value = (const char *)self + key->offset;
 
-    if (key->kind == PS_KEY_KIND_PATH || key->kind == PS_KEY_KIND_NAME ||
-        key->kind == PS_KEY_KIND_HOST) {
+    if (key->kind == PS_KEY_KIND_PATH || key->kind == PS_KEY_KIND_DIR ||
+        key->kind == PS_KEY_KIND_NAME || key->kind == PS_KEY_KIND_HOST) {
         return print_quoted(*(char *const *)value, buffer);
     }
     if (key->kind == PS_KEY_KIND_URLS) {

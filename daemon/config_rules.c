@@ -141,6 +141,7 @@ copy_value(ps_config_t *self, const ps_config_t *from, const ps_key_t *key)
         memcpy(target, source, sizeof(bool));
         break;
     case PS_KEY_KIND_PATH:
+    case PS_KEY_KIND_DIR:
     case PS_KEY_KIND_NAME:
     case PS_KEY_KIND_HOST:
     case PS_KEY_KIND_URLS:

@@ -442,6 +442,23 @@ ps_control_destroy(ps_control_t **self_p)
     *self_p = NULL;
 }
 
+/* A table whose plug-in is gone does not keep the others from being served. */
+static psd_status_t
+tell_table(ps_control_t *self, const ps_table_t *table, psd_error_t *err)
+{
+    char quoted[512];
+    psd_status_t rc = ps_control_check_updater(self, &table->spec, err);
+
+    if (rc == PSD_OK) {
+        return ps_control_tell_table(self, table, err);
+    }
+    ps_log(PS_LOG_ERROR, "table_unusable", "table=%s reason=%s",
+           table->spec.name,
+           ps_log_quote(psd_error_text(err), quoted, sizeof quoted));
+    psd_error_clear(err);
+    return PSD_OK;
+}
+
 psd_status_t
 ps_control_start(ps_control_t *self, psd_error_t *err)
 {
@@ -449,7 +466,7 @@ ps_control_start(ps_control_t *self, psd_error_t *err)
 
     for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
         const ps_table_t *table = ps_registry_table_at(registry, i);
-        psd_status_t rc = ps_shards_tell_table(self->is.shards, table, err);
+        psd_status_t rc = tell_table(self, table, err);
 
         if (rc != PSD_OK) {
             return psd_error_wrap(err, rc, "table \"%s\"", table->spec.name);

@@ -12,6 +12,7 @@
 #define PS_DAEMON_CONTROL_H
 
 #include "daemon/config.h"
+#include "daemon/plugins.h"
 #include "daemon/shards.h"
 #include "protocol/registry.h"
 #include "storage/registry_db.h"
@@ -25,7 +26,8 @@ typedef struct ps_control_args {
     ps_registry_t *registry; /* loaded, and has this node */
     ps_registry_db_t *db;
     ps_shards_t *shards;
-    ps_socket_t *port;    /* bound */
+    ps_socket_t *port; /* bound */
+    const ps_plugins_t *plugins;
     const char *node;     /* name of this node */
     uint64_t incarnation; /* of this node */
 } ps_control_args_t;
@@ -38,8 +40,9 @@ PSD_MUST_CHECK psd_status_t ps_control_new(const ps_control_args_t *args,
 void ps_control_destroy(ps_control_t **self_p);
 
 /* Tells the shards every table and every job that has not ended, and logs
- * tables whose rows are gone; before the first request. Errors: PSD_NOMEM,
- * PSD_LIMIT, PSD_BUSY naming table or job. */
+ * tables whose rows are gone, or whose plug-in is: the shards are not told of
+ * these; before the first request. Errors: PSD_NOMEM, PSD_LIMIT, PSD_BUSY
+ * naming table or job. */
 PSD_MUST_CHECK psd_status_t ps_control_start(ps_control_t *self,
                                              psd_error_t *err);
 /* Answers the requests that wait, not more than a batch at a time. */

@@ -100,6 +100,15 @@ PSD_MUST_CHECK psd_status_t ps_control_find_table(const ps_control_t *self,
                                                   const char *key,
                                                   const ps_table_t **ret_table,
                                                   psd_error_t *err);
+/* Whether the updater of a table can be had on this node. Errors: as
+ * ps_plugins_bind. */
+PSD_MUST_CHECK psd_status_t ps_control_check_updater(
+    const ps_control_t *self, const ps_table_spec_t *spec, psd_error_t *err);
+/* Tells the shards a table with the functions of its updater. Errors: as
+ * ps_plugins_bind, ps_shards_tell_table. */
+PSD_MUST_CHECK psd_status_t ps_control_tell_table(ps_control_t *self,
+                                                  const ps_table_t *table,
+                                                  psd_error_t *err);
 /* The job that "job_id" names by its number, or "job" by number or name.
  * Errors: PSD_PROTO, PSD_NO_JOB. */
 PSD_MUST_CHECK psd_status_t ps_control_find_job(const ps_control_t *self,

@@ -40,6 +40,30 @@ fill_table(ps_control_t *self,
     return PSD_OK;
 }
 
+/* ---- updaters ---- */
+
+psd_status_t
+ps_control_check_updater(const ps_control_t *self,
+                         const ps_table_spec_t *spec,
+                         psd_error_t *err)
+{
+    ps_table_spec_t bound = *spec; /* its boundaries stay borrowed */
+
+    return ps_plugins_bind(self->is.plugins, &bound, err);
+}
+
+psd_status_t
+ps_control_tell_table(ps_control_t *self,
+                      const ps_table_t *table,
+                      psd_error_t *err)
+{
+    ps_table_t bound = *table; /* as above */
+    psd_status_t rc = ps_plugins_bind(self->is.plugins, &bound.spec, err);
+
+    return rc == PSD_OK ? ps_shards_tell_table(self->is.shards, &bound, err)
+                        : rc;
+}
+
 /* ---- create and drop ---- */
 
 static psd_status_t
@@ -80,6 +104,9 @@ create(ps_control_t *self, const ps_table_spec_t *spec, psd_error_t *err)
     psd_status_t rc = ps_registry_plan_table(self->is.registry, spec,
                                              ps_unix_ms(), &command, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_control_check_updater(self, spec, err);
+    }
     if (rc == PSD_OK && ps_registry_n_tables(self->is.registry) >= limit) {
         return psd_error_set(
             err, PSD_LIMIT,
@@ -94,7 +121,7 @@ create(ps_control_t *self, const ps_table_spec_t *spec, psd_error_t *err)
         return rc;
     }
     table = ps_registry_table(self->is.registry, spec->name);
-    rc = ps_shards_tell_table(self->is.shards, table, err);
+    rc = ps_control_tell_table(self, table, err);
     if (rc != PSD_OK) {
         take_back(self, spec->name);
     }
@@ -186,6 +213,9 @@ ps_control_table_open(ps_control_t *self,
         ps_control_find_table(self, request->doc, "name", &table, err);
     uint32_t id = rc == PSD_OK ? table->id : 0;
 
+    if (rc == PSD_OK) {
+        rc = ps_control_check_updater(self, &table->spec, err);
+    }
     if (rc == PSD_OK && ps_doc_has(request->doc, "job")) {
         rc = open_for_job(self, request->doc, id, err);
     }

@@ -34,6 +34,7 @@ struct ps_server {
     ps_shards_t *shards;
     ps_socket_t *port;
     ps_control_t *control;
+    ps_plugins_t plugins;
     char host[PS_ENDPOINT_MAX + 1]; /* that the shards bind */
     char advertise[PS_ENDPOINT_MAX + 1];
     char endpoint[PS_ENDPOINT_MAX + 1]; /* control, as others are told */
@@ -338,6 +339,7 @@ start_control(ps_server_t *self, psd_error_t *err)
         .db = self->db,
         .shards = self->shards,
         .port = self->port,
+        .plugins = &self->plugins,
         .node = self->node,
         .incarnation = self->incarnation,
     };
@@ -405,7 +407,10 @@ open_all(ps_server_t *self, psd_error_t *err)
     }
     ps_log_set_level((ps_log_level_t)self->config->log.level);
     log_addresses(self);
-    rc = register_node(self, err);
+    rc = ps_plugins_load(self->config->updaters.dir, &self->plugins, err);
+    if (rc == PSD_OK) {
+        rc = register_node(self, err);
+    }
     if (rc == PSD_OK) {
         rc = end_old_jobs(self, err);
     }
@@ -470,6 +475,7 @@ ps_server_close(ps_server_t **self_p)
     ps_context_destroy(&self->context);
     ps_registry_destroy(&self->registry);
     ps_registry_db_close(&self->db);
+    ps_plugins_done(&self->plugins);
     ps_free(self->dir);
     ps_free(self);
     *self_p = NULL;

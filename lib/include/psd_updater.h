@@ -36,9 +36,9 @@ extern "C" {
 #define PSD_UPDATER_F32 3 /* float */
 #define PSD_UPDATER_F64 4 /* double */
 
-#define PSD_UPDATER_STATES_MAX 256       /* arrays beside the values */
-#define PSD_UPDATER_NO_WORKER UINT32_MAX /* a client that is in no job pushed \
-                                          */
+#define PSD_UPDATER_STATES_MAX 256 /* arrays beside the values */
+/* A client that is in no job pushed. */
+#define PSD_UPDATER_NO_WORKER UINT32_MAX
 
 typedef struct psd_updater {
     uint32_t abi;     /* PSD_UPDATER_ABI */

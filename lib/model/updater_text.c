@@ -39,8 +39,7 @@ read_parameter(const ps_updater_rule_t *rule,
     double value = 0;
     psd_status_t rc = PSD_OK;
 
-    if (!ps_word_take(&number, '=', name) ||
-        strlen(number) >= PS_NUMBER_SIZE) {
+    if (!ps_word_take(&number, '=', name) || strlen(number) >= PS_NUMBER_SIZE) {
         return ps_word_no_number("updater parameter", part, err);
     }
     while (at->name != NULL && strcmp(at->name, name) != 0) {
