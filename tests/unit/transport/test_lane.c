@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of a lane, and one lane whose two ends are one thread's. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "support/fail_alloc.h"
+#include "transport/lane.h"
+#include "transport/lane_record.h"
+#include "transport/spin.h"
+
+static const ps_lane_sizes_t SIZES = {.request_bytes = PS_LANE_RING_MIN,
+                                      .reply_bytes = PS_LANE_RING_MIN,
+                                      .arena_bytes = 1 << 18};
+static const ps_lane_args_t ARGS = {.high_water = 16,
+                                    .assembly_bytes = 1 << 20};
+
+/* ---- arena -------------------------------------------------------------- */
+
+Test(arena, takes_the_lowest_and_joins_what_is_given_back)
+{
+    ps_arena_t arena;
+    uint64_t at[4] = {0};
+    uint64_t none = 7;
+
+    cr_assert(ps_arena_init(&arena, 4 * 64));
+    for (int i = 0; i < 4; i++) {
+        cr_assert(ps_arena_take(&arena, 1 + (uint64_t)i, &at[i]));
+        cr_assert_eq(at[i], 64u * (unsigned)i);
+    }
+    cr_assert_not(ps_arena_take(&arena, 1, &none));
+    ps_arena_give(&arena, at[1], 2);
+    ps_arena_give(&arena, at[3], 4);
+    cr_assert_eq(arena.n_free, 2);
+    cr_assert_not(ps_arena_take(&arena, 65, &none));
+    ps_arena_give(&arena, at[2], 3);
+    cr_assert_eq(arena.n_free, 1);
+    cr_assert(ps_arena_take(&arena, 192, &none));
+    cr_assert_eq(none, 64);
+    ps_arena_give(&arena, 64, 192);
+    ps_arena_give(&arena, at[0], 1);
+    cr_assert_eq(arena.n_free, 1);
+    cr_assert_eq(arena.free[0].size, 256);
+    ps_arena_done(&arena);
+}
+
+Test(arena, refuses_sizes_that_cannot_be)
+{
+    ps_arena_t arena;
+    uint64_t at = 7;
+
+    cr_assert(ps_arena_init(&arena, 256));
+    cr_assert_not(ps_arena_take(&arena, 0, &at));
+    cr_assert_not(ps_arena_take(&arena, 257, &at));
+    cr_assert_not(ps_arena_take(&arena, UINT64_MAX, &at));
+    cr_assert_eq(at, 7);
+    ps_arena_done(&arena);
+}
+
+/* No two blocks overlap, and at the end everything is one extent again. */
+Test(arena, blocks_never_overlap)
+{
+    enum { BLOCKS = 64, UNITS = 512 };
+    static uint8_t owner[UNITS];
+    uint64_t at[BLOCKS];
+    uint64_t size[BLOCKS] = {0};
+    ps_rng_t rng = {.state = 1};
+    ps_arena_t arena;
+
+    cr_assert(ps_arena_init(&arena, UNITS * 64));
+    for (int round = 0; round < 20000; round++) {
+        size_t i = ps_rng_below(&rng, BLOCKS);
+
+        if (size[i] > 0) {
+            memset(owner + at[i] / 64, 0, ps_arena_round(size[i]) / 64);
+            ps_arena_give(&arena, at[i], size[i]);
+            size[i] = 0;
+            continue;
+        }
+        size[i] = 1 + ps_rng_below(&rng, 40 * 64);
+        if (!ps_arena_take(&arena, size[i], &at[i])) {
+            size[i] = 0;
+            continue;
+        }
+        for (uint64_t unit = 0; unit < ps_arena_round(size[i]) / 64; unit++) {
+            cr_assert_eq(owner[at[i] / 64 + unit], 0);
+            owner[at[i] / 64 + unit] = 1;
+        }
+    }
+    for (size_t i = 0; i < BLOCKS; i++) {
+        if (size[i] > 0) {
+            ps_arena_give(&arena, at[i], size[i]);
+        }
+    }
+    cr_assert_eq(arena.n_free, 1);
+    cr_assert_eq(arena.free[0].size, UNITS * 64);
+    ps_arena_done(&arena);
+}
+
+/* ---- share -------------------------------------------------------------- */
+
+Test(lane_share, rings_go_on_at_their_beginning)
+{
+    ps_lane_share_t *share = NULL;
+    ps_lane_share_t *other = NULL;
+    int fd = -1;
+
+    cr_assert_eq(ps_lane_share_new(&SIZES, &share, &fd, NULL), PSD_OK);
+    cr_assert_eq(ps_lane_share_adopt(fd, &SIZES, &other, NULL), PSD_OK);
+    share->requests[5] = 42;
+    share->replies[SIZES.reply_bytes + 6] = 43;
+    share->arena[SIZES.arena_bytes - 1] = 44;
+    cr_assert_eq(other->requests[SIZES.request_bytes + 5], 42);
+    cr_assert_eq(other->replies[6], 43);
+    cr_assert_eq(other->arena[SIZES.arena_bytes - 1], 44);
+    /* Nobody can pull the memory away from under the other one. */
+    cr_assert_neq(ftruncate(fd, 4096), 0);
+    cr_assert_eq(close(fd), 0);
+    ps_lane_share_drop(&share);
+    ps_lane_share_drop(&other);
+    ps_lane_share_drop(&other);
+}
+
+Test(lane_share, takes_no_memory_that_may_shrink_or_is_of_another_size)
+{
+    psd_error_t *err = psd_error_new();
+    ps_lane_share_t *share = NULL;
+    ps_lane_sizes_t sizes = SIZES;
+    int fd = memfd_create("test", MFD_ALLOW_SEALING);
+
+    cr_assert_eq(ftruncate(fd, 4096 + (2 << 16) + (1 << 18)), 0);
+    cr_assert_eq(ps_lane_share_adopt(fd, &sizes, &share, err), PSD_PROTO);
+    cr_assert_neq(strstr(psd_error_text(err), "allowed: 397312, sealed"), NULL,
+                  "%s", psd_error_text(err));
+    psd_error_clear(err);
+    cr_assert_eq(close(fd), 0);
+
+    cr_assert_eq(ps_lane_share_new(&SIZES, &share, &fd, NULL), PSD_OK);
+    ps_lane_share_drop(&share);
+    sizes.arena_bytes *= 2;
+    cr_assert_eq(ps_lane_share_adopt(fd, &sizes, &share, NULL), PSD_PROTO);
+    sizes = SIZES;
+    sizes.request_bytes += 4096;
+    cr_assert_eq(ps_lane_share_adopt(fd, &sizes, &share, err), PSD_PROTO);
+    cr_assert_neq(strstr(psd_error_text(err), "powers of two"), NULL);
+    sizes = SIZES;
+    sizes.reply_bytes = UINT64_C(1) << 63;
+    cr_assert_eq(ps_lane_share_adopt(fd, &sizes, &share, NULL), PSD_PROTO);
+    cr_assert_eq(close(fd), 0);
+    cr_assert_null(share);
+    psd_error_destroy(&err);
+}
+
+/* ---- a lane ------------------------------------------------------------- */
+
+typedef struct ends {
+    ps_lane_t *server;
+    ps_lane_t *client;
+} ends_t;
+
+static psd_status_t
+open_ends(ends_t *self)
+{
+    ps_lane_share_t *share = NULL;
+    ps_lane_share_t *other = NULL;
+    int pair[2] = {-1, -1};
+    int fd = -1;
+    psd_status_t rc = ps_lane_share_new(&SIZES, &share, &fd, NULL);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = ps_lane_share_adopt(fd, &SIZES, &other, NULL);
+    cr_assert_eq(close(fd), 0);
+    if (rc != PSD_OK) {
+        ps_lane_share_drop(&share);
+        return rc;
+    }
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair), 0);
+    rc = ps_lane_new(share, pair[0], true, &ARGS, &self->server, NULL);
+    if (rc != PSD_OK) {
+        ps_lane_share_drop(&other);
+        cr_assert_eq(close(pair[1]), 0);
+        return rc;
+    }
+    return ps_lane_new(other, pair[1], false, &ARGS, &self->client, NULL);
+}
+
+static void
+close_ends(ends_t *self)
+{
+    ps_lane_destroy(&self->client);
+    ps_lane_destroy(&self->server);
+}
+
+static ps_message_t
+push_of(uint64_t request, uint64_t n)
+{
+    ps_message_t message = {.kind = PS_KIND_PUSH};
+
+    message.push = (ps_msg_push_t){.request = request,
+                                   .seq = 1,
+                                   .rows = PS_ROWS_RANGE,
+                                   .type = PS_TYPE_F32,
+                                   .n_rows = n,
+                                   .n_cols = 1,
+                                   .n_values = n};
+    return message;
+}
+
+static ps_message_t
+pull_of(uint64_t request, uint64_t n)
+{
+    ps_message_t message = {.kind = PS_KIND_PULL};
+
+    message.pull = (ps_msg_pull_t){.request = request,
+                                   .rows = PS_ROWS_RANGE,
+                                   .type = PS_TYPE_F32,
+                                   .n_rows = n,
+                                   .n_cols = 1};
+    return message;
+}
+
+static psd_status_t
+send_push(ps_lane_t *lane, uint64_t request, uint64_t n)
+{
+    static float values[1 << 16];
+    ps_message_t message = push_of(request, n);
+    ps_payload_t *payload = ps_payload_new(
+        (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+        (ps_bytes_t){(const uint8_t *)values, 4 * n}, NULL, NULL);
+    psd_status_t rc = payload == NULL
+                          ? PSD_NOMEM
+                          : ps_lane_send(lane, &message, payload, NULL);
+
+    ps_payload_destroy(&payload);
+    return rc;
+}
+
+static psd_status_t
+take(ps_lane_t *lane, ps_message_t *message, ps_payload_t **payload, bool *got)
+{
+    ps_room_t room;
+
+    *payload = NULL;
+    return ps_lane_receive(lane, got, message, payload, &room, NULL);
+}
+
+/* Large and small pushes there, acknowledged. */
+static psd_status_t
+push_there_and_back(void *fixture)
+{
+    const uint64_t sizes[] = {10, 900, 20000, 1 << 16};
+    ends_t ends = {.server = NULL};
+    psd_status_t rc = open_ends(&ends);
+
+    (void)fixture;
+    for (size_t i = 0; rc == PSD_OK && i < 4; i++) {
+        ps_message_t message = {.kind = 0};
+        ps_payload_t *payload = NULL;
+        bool got = false;
+
+        rc = send_push(ends.client, i + 1, sizes[i]);
+        for (int turn = 0; rc == PSD_OK && !got && turn < 100; turn++) {
+            rc = take(ends.server, &message, &payload, &got);
+            ps_lane_flush(ends.server);
+            ps_lane_flush(ends.client);
+        }
+        if (rc == PSD_OK) {
+            cr_assert(got);
+            cr_assert_eq(ps_payload_size(payload), 4 * sizes[i]);
+        }
+        ps_payload_destroy(&payload);
+    }
+    close_ends(&ends);
+    return rc;
+}
+
+Test(lane, gives_everything_back_when_memory_is_short)
+{
+    cr_assert_null(fail_alloc_sweep(push_there_and_back, NULL));
+}
+
+/* Without memory for room, the answer comes through the ring. */
+Test(lane, asks_without_room_when_memory_is_short)
+{
+    for (size_t at = 0; at < 4; at++) {
+        ends_t ends = {.server = NULL};
+        ps_message_t pull = pull_of(9, 5000);
+        ps_payload_t *payload = NULL;
+        ps_room_t room = {NULL, 0};
+        psd_status_t rc = PSD_OK;
+        bool got = false;
+
+        cr_assert_eq(open_ends(&ends), PSD_OK);
+        fail_alloc_at(at);
+        rc = ps_lane_send(ends.client, &pull, NULL, NULL);
+        fail_alloc_off();
+        if (rc == PSD_OK) {
+            cr_assert_eq(ps_lane_receive(ends.server, &got, &pull, &payload,
+                                         &room, NULL),
+                         PSD_OK);
+            cr_assert(got);
+            cr_assert_null(payload);
+        } else {
+            cr_assert_eq(rc, PSD_NOMEM);
+        }
+        close_ends(&ends);
+    }
+}
+
+/* The client dies between two pieces of a push. */
+Test(lane, ends_amid_a_message)
+{
+    ends_t ends = {.server = NULL};
+    ps_message_t message;
+    ps_payload_t *payload = NULL;
+    bool got = true;
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    cr_assert_eq(send_push(ends.client, 1, 1 << 16), PSD_OK);
+    cr_assert_gt(ends.client->n_items, 0); /* its ring is full */
+    ps_lane_destroy(&ends.client);
+    cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
+    cr_assert_not(got);
+    cr_assert_eq(ends.server->assembly.n_open, 1);
+    ps_lane_listen(ends.server);
+    cr_assert(ends.server->gone);
+    cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
+    cr_assert_not(got);
+    cr_assert_eq(ps_lane_send(ends.server, &message, NULL, NULL), PSD_BUSY);
+    close_ends(&ends);
+}
+
+/* The server's payload outlives its lane. */
+Test(lane, body_outlives_the_lane)
+{
+    ends_t ends = {.server = NULL};
+    ps_message_t message;
+    ps_payload_t *payload = NULL;
+    bool got = false;
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    cr_assert_eq(send_push(ends.client, 1, 20000), PSD_OK);
+    cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
+    cr_assert(got && payload->shared);
+    close_ends(&ends);
+    cr_assert_eq(payload->spans[0].data[0], 0);
+    ps_payload_destroy(&payload);
+}
+
+/* Memory of a push is not used again while the server may read it. */
+Test(lane, body_is_free_when_the_server_has_passed_it)
+{
+    ends_t ends = {.server = NULL};
+    ps_message_t message;
+    ps_payload_t *payload = NULL;
+    bool got = false;
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    cr_assert_eq(send_push(ends.client, 1, 20000), PSD_OK);
+    cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
+    ps_lane_flush(ends.server); /* it is still held */
+    ps_lane_reclaim(ends.client);
+    cr_assert_eq(ends.client->n_bodies, 1);
+    ps_payload_destroy(&payload);
+    ps_lane_reclaim(ends.client);
+    cr_assert_eq(ends.client->n_bodies, 1);
+    ps_lane_flush(ends.server);
+    ps_lane_reclaim(ends.client);
+    cr_assert_eq(ends.client->n_bodies, 0);
+    cr_assert_eq(ends.client->share->free.n_taken, 0);
+    close_ends(&ends);
+}
+
+/* ---- rubbish ------------------------------------------------------------ */
+
+/* Writes words as the client's next record and says that `n` bytes are there.
+ * Returns what the server makes of it. */
+static psd_status_t
+feed(const uint64_t *words, size_t n_words, uint64_t n, psd_error_t *err)
+{
+    ends_t ends = {.server = NULL};
+    ps_message_t message;
+    ps_payload_t *payload = NULL;
+    ps_room_t room;
+    bool got = false;
+    psd_status_t rc = PSD_OK;
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    memcpy(ends.client->share->requests, words, 8 * n_words);
+    atomic_store(&ends.client->share->counters->request_tail, n);
+    cr_assert(ps_lane_is_ready(ends.server));
+    rc = ps_lane_receive(ends.server, &got, &message, &payload, &room, err);
+    cr_assert_not(got);
+    cr_assert(ends.server->gone);
+    /* It is not followed any further. */
+    cr_assert_not(ps_lane_has_record(ends.server));
+    cr_assert_eq(
+        ps_lane_receive(ends.server, &got, &message, &payload, &room, NULL),
+        PSD_OK);
+    cr_assert_not(got);
+    close_ends(&ends);
+    return rc;
+}
+
+#define WORD(size, header, kind) \
+    ((uint64_t)(size) | (uint64_t)(header) << 32 | (uint64_t)(kind) << 48)
+#define ARENA (UINT64_C(1) << 18)
+
+Test(lane, is_closed_at_what_is_no_record)
+{
+    static const struct {
+        uint64_t words[8];
+        uint64_t n;
+        const char *why;
+    } CASES[] = {
+        {{0}, 8, "size of a record is 0"},
+        {{WORD(7, 0, 1)}, 8, "size of a record is 7"},
+        {{WORD(8, 0, 1)}, 8, "size of a record is 8"},
+        {{WORD(16, 0, 1)}, 8, "size of a record is 16"},
+        {{WORD(UINT32_MAX, 0, 1)}, 64, "size of a record is 4294967295"},
+        {{WORD(16, 0, 0)}, 16, "kind of a record is 0"},
+        {{WORD(16, 0, 4)}, 16, "kind of a record is 4"},
+        {{WORD(2000, 0, 1)}, 2000, "size of a small record is 2000"},
+        {{WORD(63, 0, 3)}, 64, "size of a record is 63"},
+        {{WORD(64, 513, 3)}, 64, "size of a header is 513"},
+        {{WORD(64, 1, 3)}, 64, "size of a record is 64"},
+        {{WORD(64, 0, 3), UINT64_MAX, 1}, 64, "size of keys and index is 0"},
+        {{WORD(64, 0, 3), 8, 0, 8}, 64, "size of keys and index is 8"},
+        {{WORD(64, 0, 3), 8, 0, 0}, 64, "size of a record is 64"},
+        {{WORD(72, 0, 3), 8, 0, 0, UINT64_MAX, 8},
+         72,
+         "size of a record is 72"},
+        {{WORD(64, 0, 3), 0, 0, 0, ARENA - 3, 4},
+         64,
+         "place of values is 262141"},
+        {{WORD(64, 0, 3), 0, 0, 0, UINT64_MAX - 1, 4}, 64, "place of values"},
+        {{WORD(64, 0, 3), 0, 0, 0, 0, 0, 32, 64}, 64, "place of room is 32"},
+        {{WORD(64, 0, 3), 0, 0, 0, 0, 0, ARENA - 64, 65},
+         64,
+         "place of room is 262080"},
+        {{WORD(16, 0, 1)}, (1 << 16) + 8, "position in the ring"},
+        {{WORD(16, 0, 1)}, 17, "position in the ring"},
+        {{WORD(16, 0, 1)}, UINT64_MAX - 7, "position in the ring"},
+    };
+
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        psd_error_t *err = psd_error_new();
+
+        cr_assert_eq(feed(CASES[i].words, 8, CASES[i].n, err), PSD_PROTO,
+                     "case %zu", i);
+        cr_assert_neq(strstr(psd_error_text(err), CASES[i].why), NULL,
+                      "case %zu: %s", i, psd_error_text(err));
+        psd_error_destroy(&err);
+    }
+}
+
+/* A record that is one, with a message that is none: as over tcp, the message
+ * is refused and the lane goes on. */
+Test(lane, goes_on_behind_a_bad_message)
+{
+    ends_t ends = {.server = NULL};
+    ps_message_t message;
+    ps_payload_t *payload = NULL;
+    const uint64_t word = WORD(16, 8, 1);
+    bool got = false;
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    memcpy(ps_ring_reserve(&ends.client->out, 16), &word, sizeof word);
+    ps_ring_commit(&ends.client->out, 16);
+    cr_assert_eq(send_push(ends.client, 5, 10), PSD_OK);
+    cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_PROTO);
+    cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
+    cr_assert(got);
+    cr_assert_eq(message.push.request, 5);
+    ps_payload_destroy(&payload);
+    close_ends(&ends);
+}
+
+/* Keys in PARTs are counted before they are kept. */
+Test(lane, is_closed_at_keys_without_end)
+{
+    ends_t ends = {.server = NULL};
+    ps_message_t message;
+    ps_payload_t *payload = NULL;
+    psd_status_t rc = PSD_OK;
+    bool got = false;
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    for (int i = 0; rc == PSD_OK && i < 1000; i++) {
+        const uint64_t word = WORD(8008, 0, 2);
+        uint8_t *record = ps_ring_reserve(&ends.client->out, 8008);
+
+        cr_assert_not_null(record);
+        memcpy(record, &word, sizeof word);
+        ps_ring_commit(&ends.client->out, 8008);
+        rc = take(ends.server, &message, &payload, &got);
+        ps_lane_flush(ends.server);
+    }
+    cr_assert_eq(rc, PSD_PROTO);
+    cr_assert(ends.server->gone);
+    close_ends(&ends);
+}
+
+/* The reader's counter is the peer's word too. */
+Test(lane, is_closed_at_a_head_that_cannot_be)
+{
+    ends_t ends = {.server = NULL};
+    const ps_message_t bye = {.kind = PS_KIND_BYE};
+    psd_status_t rc = PSD_OK;
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    atomic_store(&ends.client->share->counters->reply_head, UINT64_MAX / 2);
+    for (int i = 0; rc == PSD_OK && i < 100000; i++) {
+        rc = ps_lane_send(ends.server, &bye, NULL, NULL);
+        ps_lane_flush(ends.server);
+    }
+    cr_assert_eq(rc, PSD_BUSY);
+    cr_assert(ends.server->gone);
+    close_ends(&ends);
+}
+
+/* ---- spin --------------------------------------------------------------- */
+
+Test(spin, ends_and_is_shorter_when_it_was_in_vain)
+{
+    ps_spin_t spin;
+    int n = 0;
+
+    ps_spin_init(&spin, 0);
+    cr_assert_not(ps_spin_begin(&spin));
+    ps_spin_init(&spin, PS_SPIN_MAX_US);
+    if (spin.most_us == 0) {
+        return; /* one processor: never */
+    }
+    cr_assert(ps_spin_begin(&spin));
+    while (ps_spin_go_on(&spin)) {
+        n++;
+    }
+    cr_assert_gt(n, 0);
+    cr_assert(spin.budget_us < PS_SPIN_MAX_US || !ps_spin_begin(&spin));
+    ps_spin_paid(&spin);
+    cr_assert_eq(spin.budget_us, PS_SPIN_MAX_US);
+}
