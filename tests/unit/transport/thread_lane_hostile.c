@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clients that write whatever they like over the shared memory while the server
+ * reads it, and users who may not have a lane. Each costs itself its lane; the
+ * well-behaved client beside them gets all of its answers. */
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "base/rng.h"
+#include "lane_kit.h"
+#include "transport/lane_record.h"
+#include "transport/socket_inner.h"
+
+#define LANES 150 /* that are spoilt, one after the other */
+#define TURNS 300 /* of the server, for each */
+#define NOBODY 65534
+
+typedef struct vandal {
+    ps_lane_share_t *share;
+    uint64_t seed;
+    atomic_bool stop;
+} vandal_t;
+
+static void
+write_word(uint8_t *at, uint64_t word)
+{
+    __atomic_store_n((uint64_t *)(void *)at, word, __ATOMIC_RELAXED);
+}
+
+/* A head that could be right, of any kind and with any numbers. */
+static void
+write_record(uint8_t *at, ps_rng_t *rng)
+{
+    uint64_t size = 8 * (1 + ps_rng_below(rng, 40));
+
+    write_word(at,
+               ps_record_word((uint32_t)size, (uint16_t)ps_rng_below(rng, 200),
+                              (ps_record_kind_t)(1 + ps_rng_below(rng, 3))));
+    for (int i = 1; i < PS_RECORD_WORDS; i++) {
+        uint64_t dice = ps_rng_u64(rng);
+
+        write_word(at + 8 * i, dice % 3 == 0   ? dice
+                               : dice % 3 == 1 ? dice % (1 << 20)
+                                               : 0);
+    }
+}
+
+static void *
+spoil(void *arg)
+{
+    vandal_t *self = arg;
+    ps_lane_counters_t *counters = self->share->counters;
+    ps_rng_t rng = {.state = self->seed};
+
+    while (!atomic_load(&self->stop)) {
+        uint64_t at = 8 * ps_rng_below(&rng, 2000);
+
+        switch (ps_rng_below(&rng, 8)) {
+        case 0:
+        case 1:
+            write_record(self->share->requests + at, &rng);
+            break;
+        case 2:
+            write_word(self->share->requests + at, ps_rng_u64(&rng));
+            break;
+        case 3:
+        case 4:
+            write_word(self->share->arena + at, ps_rng_u64(&rng));
+            break;
+        case 5:
+            atomic_store(&counters->request_tail,
+                         atomic_load(&counters->request_head) + at / 8);
+            break;
+        case 6:
+            atomic_store(&counters->reply_head, ps_rng_u64(&rng));
+            break;
+        default:
+            atomic_store(&counters->server_waits, ps_rng_u64(&rng));
+            atomic_store(&counters->client_waits, ps_rng_u64(&rng));
+            break;
+        }
+    }
+    return NULL;
+}
+
+/* Reads every byte, as the shard would. */
+static uint64_t
+sum_of(const ps_payload_t *payload)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; payload != NULL && i < payload->keys.size; i++) {
+        sum += payload->keys.data[i];
+    }
+    for (size_t i = 0; payload != NULL && i < payload->n_spans; i++) {
+        for (size_t j = 0; j < payload->spans[i].size; j++) {
+            sum += payload->spans[i].data[j];
+        }
+    }
+    return sum;
+}
+
+/* Answers whatever came, and fills the room that was offered. */
+static bool
+answer(lane_kit_t *kit, const arrived_t *got)
+{
+    ps_message_t message = {.kind = PS_KIND_ACK};
+    psd_status_t rc = PSD_OK;
+
+    if (got->room.size > 0) {
+        memset(got->room.data, 1, got->room.size);
+    }
+    message.ack = (ps_msg_ack_t){
+        .request = got->message.push.request, .seq = 1, .level = 1};
+    rc = ps_socket_send(kit->port, got->conn, &message, NULL, kit->err);
+    CHECK(rc == PSD_OK || rc == PSD_BUSY);
+    psd_error_clear(kit->err);
+    return true;
+}
+
+/* One turn of a server: everything that waits, and who is gone. */
+static bool
+serve(lane_kit_t *kit, uint64_t *sum, size_t *n_gone)
+{
+    bool ready = false;
+    uint64_t conn = 0;
+
+    CHECK_OK(ps_socket_wait(&kit->port, 1, 0, &ready, kit->err), kit->err);
+    for (int i = 0; i < 64; i++) {
+        arrived_t got = {.payload = NULL};
+        bool is_one = false;
+        psd_status_t rc =
+            ps_socket_receive(kit->port, &is_one, &got.conn, &got.message,
+                              &got.payload, &got.room, kit->err);
+
+        if (rc == PSD_OK && !is_one) {
+            break;
+        }
+        CHECK(rc != PSD_IO && rc != PSD_NOMEM);
+        psd_error_clear(kit->err);
+        if (rc != PSD_OK) {
+            ps_socket_forget(kit->port, got.conn);
+            continue;
+        }
+        *sum += sum_of(got.payload);
+        CHECK(answer(kit, &got));
+        ps_payload_destroy(&got.payload);
+    }
+    while (ps_socket_next_gone(kit->port, &conn)) {
+        (*n_gone)++;
+    }
+    return true;
+}
+
+/* The good client: a push, and its answer. */
+static bool
+good_turn(lane_kit_t *kit, uint64_t request, uint64_t *sum, size_t *n_gone)
+{
+    static uint8_t bytes[40000];
+    uint64_t n = 1 + request % 10000;
+    ps_message_t push = lane_kit_push(request, n);
+    ps_payload_t *payload = NULL;
+    bool got_one = false;
+    arrived_t got = {.payload = NULL};
+
+    push.push.rows = PS_ROWS_RANGE;
+    payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                             (ps_bytes_t){bytes, n * 4}, NULL, NULL);
+    CHECK_OK(ps_socket_send(kit->link, 0, &push, payload, kit->err), kit->err);
+    ps_socket_flush(kit->link);
+    ps_payload_destroy(&payload);
+    for (int i = 0; i < 10000 && !got_one; i++) {
+        CHECK(serve(kit, sum, n_gone));
+        CHECK_OK(ps_socket_receive(kit->link, &got_one, &got.conn, &got.message,
+                                   &got.payload, &got.room, kit->err),
+                 kit->err);
+    }
+    CHECK(got_one && got.message.kind == PS_KIND_ACK &&
+          got.message.ack.request == request);
+    return true;
+}
+
+/* Something that is right at first, so that what is spoilt has a meaning. */
+static bool
+send_some(lane_kit_t *kit, ps_socket_t *link)
+{
+    static uint8_t bytes[600000];
+
+    for (uint64_t i = 1; i <= 6; i++) {
+        uint64_t n = i % 2 == 0 ? 100 : 30000 * (i + 1) / 2;
+        ps_message_t push = lane_kit_push(i, n);
+        ps_message_t pull = lane_kit_pull(100 + i, n);
+        ps_payload_t *payload = ps_payload_new(
+            (ps_bytes_t){bytes, n * 8 > sizeof bytes ? 0 : n * 8},
+            (ps_bytes_t){NULL, 0}, (ps_bytes_t){bytes, n * 4}, NULL, NULL);
+
+        if (payload->keys.size == 0) {
+            push.push.rows = PS_ROWS_RANGE;
+        }
+        CHECK_OK(ps_socket_send(link, 0, &push, payload, kit->err), kit->err);
+        CHECK_OK(ps_socket_send(link, 0, &pull, NULL, kit->err), kit->err);
+        ps_payload_destroy(&payload);
+    }
+    return true;
+}
+
+static bool
+spoil_one(lane_kit_t *kit, uint64_t round, uint64_t *sum, size_t *n_gone)
+{
+    vandal_t vandal = {.seed = round};
+    ps_socket_t *link = NULL;
+    pthread_t thread;
+    size_t gone_before = *n_gone;
+    uint64_t until_ms = 0;
+
+    CHECK_OK(lane_kit_connect(kit, &link), kit->err);
+    CHECK(send_some(kit, link));
+    vandal.share = link->lane->share;
+    CHECK(pthread_create(&thread, NULL, spoil, &vandal) == 0);
+    for (uint64_t i = 0; i < TURNS && *n_gone == gone_before; i++) {
+        CHECK(good_turn(kit, round * TURNS + i + 1000, sum, n_gone));
+    }
+    atomic_store(&vandal.stop, true);
+    CHECK(pthread_join(thread, NULL) == 0);
+    ps_socket_drop(&link);
+    until_ms = ps_now_ms() + PATIENCE_MS;
+    while (*n_gone == gone_before) {
+        CHECK(ps_now_ms() < until_ms);
+        CHECK(serve(kit, sum, n_gone));
+    }
+    return true;
+}
+
+static bool
+vandals_harm_nobody(void)
+{
+    ps_socket_args_t args = lane_kit_args(0);
+    lane_kit_t kit = {.port = NULL};
+    uint64_t sum = 0;
+    size_t n_gone = 0;
+    bool ok = lane_kit_open(&kit, &args) &&
+              lane_kit_connect(&kit, &kit.link) == PSD_OK;
+
+    for (uint64_t round = 1; ok && round <= LANES; round++) {
+        ok = spoil_one(&kit, round, &sum, &n_gone);
+    }
+    ok = ok && n_gone == LANES && !ps_socket_is_gone(kit.link);
+    lane_kit_done(&kit);
+    return ok;
+}
+
+/* ---- who may have one ---- */
+
+/* Connects as another user; the exit code is the status. */
+static int
+connect_as_nobody(lane_kit_t *kit)
+{
+    pid_t child = fork();
+    int status = -1;
+
+    if (child == 0) {
+        ps_socket_t *link = NULL;
+        psd_status_t rc = PSD_FAILED;
+
+        if (setgid(NOBODY) == 0 && setuid(NOBODY) == 0) {
+            rc = ps_socket_connect(kit->endpoint, &kit->args, &link, NULL);
+        }
+        _Exit((int)rc);
+    }
+    while (child > 0 && waitpid(child, &status, WNOHANG) == 0) {
+        bool ready = false;
+
+        if (ps_socket_wait(&kit->port, 1, 1, &ready, NULL) != PSD_OK) {
+            return -1;
+        }
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* The file is opened to all, so that it is the port who says no. */
+static bool
+others_are_turned_away(bool any_peer, psd_status_t expected)
+{
+    ps_socket_args_t args = lane_kit_args(0);
+    lane_kit_t kit = {.port = NULL};
+    bool ok = false;
+
+    args.lane.any_peer = any_peer;
+    ok = lane_kit_open(&kit, &args) && chmod(kit.dir.path, 0777) == 0 &&
+         chmod(kit.endpoint + strlen(PS_LANE_PREFIX), 0666) == 0 &&
+         connect_as_nobody(&kit) == (int)expected &&
+         ps_socket_n_refused(kit.port) == (expected == PSD_OK ? 0 : 1);
+    lane_kit_done(&kit);
+    return ok;
+}
+
+int
+main(void)
+{
+    bool ok = vandals_harm_nobody();
+
+    /* Only root can be somebody else. */
+    if (ok && geteuid() == 0) {
+        ok = others_are_turned_away(false, PSD_DENIED) &&
+             others_are_turned_away(true, PSD_OK);
+    }
+    return ok ? 0 : 1;
+}
