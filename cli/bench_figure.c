@@ -58,6 +58,8 @@ const ps_column_t ps_bench_columns_suite[] = {
     {"P99.9", "p999_s", PS_UNIT_SECONDS, false},
     {"RATIO", "ratio", PS_UNIT_NONE, false},
     {"LIMIT", "limit", PS_UNIT_NONE, false},
+    {"MAX", "max_s", PS_UNIT_SECONDS, WIDE},
+    {"ROW_OVERHEAD", "row_overhead_bytes", PS_UNIT_BYTES, WIDE},
     {"LOW", "min_requests_s", PS_UNIT_NONE, WIDE},
     {"HIGH", "max_requests_s", PS_UNIT_NONE, WIDE},
     {"REPEATS", "repeats", PS_UNIT_NONE, WIDE},
@@ -163,6 +165,8 @@ ps_bench_figure_add(json_t *figures, ps_bench_case_t *one, psd_error_t *err)
     if (figure == NULL || !set_shape(figure, one) || !set_rates(figure, one) ||
         (one->p50_s.n > 0 && !set_times(figure, one)) ||
         (one->n_limits > 0 && !set_limit(figure, one)) ||
+        (one->row_bytes > 0 && !set(figure, "row_overhead_bytes",
+                                    ps_bench_rounded(one->row_bytes))) ||
         json_array_append(figures, figure) != 0) {
         json_decref(figure);
         return psd_error_set(err, PSD_NOMEM, "no memory for a figure");

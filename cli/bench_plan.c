@@ -4,35 +4,39 @@
 
 #include <string.h>
 
-#define FULL true
-#define HASH true
+#define FULL PS_BENCH_LINE_FULL
+#define HASH PS_BENCH_LINE_HASH
+#define WIDE PS_BENCH_LINE_WIDE
+#define GROW PS_BENCH_LINE_GROW
 #define MILLION 1000000
 #define FOUR_MB ((uint64_t)1 << 20) /* floats of it */
 
 /* Sections of one number of shards stand together: each change of it is
  * another psd. */
 static const ps_bench_line_t LINES[] = {
-    {"dense", !FULL, !HASH, true, 8, FOUR_MB, 1, 1, 1, {1, 8}},
-    {"sparse", !FULL, HASH, false, MILLION, 1, 100000, 1, 1, {1, 4}},
-    {"sparse", !FULL, HASH, false, MILLION, 64, 100000, 1, 1, {1, 4}},
-    {"small", !FULL, HASH, false, 10000, 16, 1, 1, 1, {1, 64}},
-    {"width", FULL, HASH, false, 100000, 1, 10000, 1, 1, {4, 0}},
-    {"width", FULL, HASH, false, 100000, 16, 10000, 1, 1, {4, 0}},
-    {"width", FULL, HASH, false, 100000, 64, 10000, 1, 1, {4, 0}},
-    {"width", FULL, HASH, false, 100000, 256, 10000, 1, 1, {4, 0}},
-    {"rows", FULL, HASH, false, 1000, 1, 1000, 1, 1, {4, 0}},
-    {"rows", FULL, HASH, false, 10000, 1, 1000, 1, 1, {4, 0}},
-    {"rows", FULL, HASH, false, 100000, 1, 1000, 1, 1, {4, 0}},
-    {"rows", FULL, HASH, false, MILLION, 1, 1000, 1, 1, {4, 0}},
-    {"rows", FULL, HASH, false, 10 * MILLION, 1, 1000, 1, 1, {4, 0}},
-    {"rows", FULL, HASH, false, 100 * MILLION, 1, 1000, 1, 1, {4, 0}},
-    {"workers", FULL, HASH, false, 100000, 16, 10000, 1, 1, {4, 0}},
-    {"workers", FULL, HASH, false, 100000, 16, 10000, 2, 1, {4, 0}},
-    {"workers", FULL, HASH, false, 100000, 16, 10000, 4, 1, {4, 0}},
-    {"workers", FULL, HASH, false, 100000, 16, 10000, 8, 1, {4, 0}},
-    {"shards", FULL, HASH, false, MILLION, 16, 10000, 1, 1, {4, 0}},
-    {"shards", FULL, HASH, false, MILLION, 16, 10000, 1, 2, {4, 0}},
-    {"shards", FULL, HASH, false, MILLION, 16, 10000, 1, 4, {4, 0}},
+    {"dense", WIDE, 8, FOUR_MB, 1, 1, 1, {1, 8}},
+    {"sparse", HASH, MILLION, 1, 100000, 1, 1, {1, 4}},
+    {"sparse", HASH, MILLION, 64, 100000, 1, 1, {1, 4}},
+    {"small", HASH, 10000, 16, 1, 1, 1, {1, 64}},
+    {"width", FULL | HASH, 100000, 1, 10000, 1, 1, {4, 0}},
+    {"width", FULL | HASH, 100000, 16, 10000, 1, 1, {4, 0}},
+    {"width", FULL | HASH, 100000, 64, 10000, 1, 1, {4, 0}},
+    {"width", FULL | HASH, 100000, 256, 10000, 1, 1, {4, 0}},
+    {"rows", FULL | HASH, 1000, 1, 1000, 1, 1, {4, 0}},
+    {"rows", FULL | HASH, 10000, 1, 1000, 1, 1, {4, 0}},
+    {"rows", FULL | HASH, 100000, 1, 1000, 1, 1, {4, 0}},
+    {"rows", FULL | HASH, MILLION, 1, 1000, 1, 1, {4, 0}},
+    {"rows", FULL | HASH, 10 * MILLION, 1, 1000, 1, 1, {4, 0}},
+    {"rows", FULL | HASH, 100 * MILLION, 1, 1000, 1, 1, {4, 0}},
+    {"grow", FULL, HASH, false, 10 * MILLION, 1, 1000, 1, 1, {1, 0}, true},
+    {"grow", FULL, HASH, false, 100 * MILLION, 1, 1000, 1, 1, {1, 0}, true},
+    {"workers", FULL | HASH, 100000, 16, 10000, 1, 1, {4, 0}},
+    {"workers", FULL | HASH, 100000, 16, 10000, 2, 1, {4, 0}},
+    {"workers", FULL | HASH, 100000, 16, 10000, 4, 1, {4, 0}},
+    {"workers", FULL | HASH, 100000, 16, 10000, 8, 1, {4, 0}},
+    {"shards", FULL | HASH, MILLION, 16, 10000, 1, 1, {4, 0}},
+    {"shards", FULL | HASH, MILLION, 16, 10000, 1, 2, {4, 0}},
+    {"shards", FULL | HASH, MILLION, 16, 10000, 1, 4, {4, 0}},
 };
 #define N_LINES (sizeof LINES / sizeof LINES[0])
 
@@ -55,13 +59,13 @@ ps_bench_plan_shape(const ps_bench_line_t *line,
                     uint64_t divide)
 {
     ps_bench_shape_t shape = {.kind = kind,
-                              .hash = line->hash,
+                              .hash = (line->flags & HASH) != 0,
                               .n_rows = line->n_rows,
                               .n_cols = line->n_cols,
                               .n_keys = line->n_keys,
                               .in_flight = line->in_flight[w]};
 
-    if (line->scale) {
+    if ((line->flags & WIDE) != 0) {
         shape.n_cols = at_least_one(shape.n_cols / divide);
         return shape;
     }
@@ -108,7 +112,7 @@ ps_bench_plan_check(const char *list, psd_error_t *err)
         if (i == N_LINES) {
             return psd_error_set(err, PSD_USAGE,
                                  "--only has \"%.*s\"; allowed: dense, sparse, "
-                                 "small, width, rows, workers, shards",
+                                 "small, width, rows, grow, workers, shards",
                                  (int)(part < 40 ? part : 40), list);
         }
         list = list[part] == '\0' ? NULL : list + part + 1;

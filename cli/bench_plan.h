@@ -13,11 +13,14 @@
 
 #define PS_BENCH_WINDOWS_MAX 2
 
+#define PS_BENCH_LINE_FULL 1U /* only in full suites */
+#define PS_BENCH_LINE_HASH 2U /* else a range table */
+#define PS_BENCH_LINE_WIDE 4U /* columns, not rows, make it large */
+#define PS_BENCH_LINE_GROW 8U /* measures how the table gets its rows */
+
 typedef struct ps_bench_line {
     const char *section;
-    bool full;  /* only in full suites */
-    bool hash;  /* else a range table */
-    bool scale; /* its columns, not its rows, are what makes it large */
+    unsigned flags; /* PS_BENCH_LINE_… */
     uint64_t n_rows;
     uint64_t n_cols;
     size_t n_keys;

@@ -148,6 +148,34 @@ ratio_of(const ps_bench_case_t *one,
     return limit > 0 ? value / limit : 0;
 }
 
+psd_status_t
+ps_bench_case_add(ps_bench_case_t *self,
+                  const ps_bench_sample_t *sample,
+                  double limit,
+                  psd_error_t *err)
+{
+    psd_status_t rc = append(&self->requests_s, sample->requests_s, err);
+
+    if (rc == PSD_OK) {
+        rc = append(&self->limit, limit, err);
+    }
+    if (rc == PSD_OK) {
+        rc = append(&self->ratio, ratio_of(self, sample, limit), err);
+    }
+    if (rc != PSD_OK || self->shape.in_flight != 1) {
+        return rc;
+    }
+    rc = append(&self->p50_s, sample->p50_s, err);
+    if (rc == PSD_OK) {
+        rc = append(&self->p99_s, sample->p99_s, err);
+    }
+    if (rc == PSD_OK) {
+        rc = append(&self->p999_s, sample->p999_s, err);
+    }
+    self->max_s = sample->max_s > self->max_s ? sample->max_s : self->max_s;
+    return rc;
+}
+
 static psd_status_t
 measure_case(ps_bench_run_t *self, ps_bench_case_t *one, psd_error_t *err)
 {
@@ -155,27 +183,9 @@ measure_case(ps_bench_run_t *self, ps_bench_case_t *one, psd_error_t *err)
     psd_status_t rc =
         ps_bench_team_sample(one->team, &one->shape, one->n, &sample, err);
 
-    if (rc == PSD_OK) {
-        rc = append(&one->requests_s, sample.requests_s, err);
-    }
-    if (rc == PSD_OK) {
-        rc = append(&one->limit, slowest(self, one), err);
-    }
-    if (rc == PSD_OK) {
-        rc = append(&one->ratio, ratio_of(one, &sample, slowest(self, one)),
-                    err);
-    }
-    if (rc == PSD_OK && one->shape.in_flight == 1) {
-        rc = append(&one->p50_s, sample.p50_s, err);
-        if (rc == PSD_OK) {
-            rc = append(&one->p99_s, sample.p99_s, err);
-        }
-        if (rc == PSD_OK) {
-            rc = append(&one->p999_s, sample.p999_s, err);
-        }
-        one->max_s = sample.max_s > one->max_s ? sample.max_s : one->max_s;
-    }
-    return rc;
+    return rc != PSD_OK
+               ? rc
+               : ps_bench_case_add(one, &sample, slowest(self, one), err);
 }
 
 static psd_status_t

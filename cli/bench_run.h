@@ -46,6 +46,7 @@ typedef struct ps_bench_case {
     ps_bench_series_t p50_s, p99_s, p999_s;
     ps_bench_series_t limit, ratio;
     double max_s;
+    double row_bytes; /* memory of a row over its values; 0: not known */
 } ps_bench_case_t;
 
 /* What a case's ratio compares. */
@@ -63,6 +64,12 @@ ps_bench_measure_t ps_bench_measure_of(const ps_bench_shape_t *shape);
 void ps_bench_case_limit(ps_bench_case_t *self, const char *transport);
 void ps_bench_case_done(ps_bench_case_t *self);
 
+/* Adds one repeat's sample, which was held against `limit` (0: nothing).
+ * Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_bench_case_add(ps_bench_case_t *self,
+                                              const ps_bench_sample_t *sample,
+                                              double limit,
+                                              psd_error_t *err);
 /* Measures them and appends a figure for each. Errors: as ps_bench_team_sample
  * and ps_machine_measure. */
 PSD_MUST_CHECK psd_status_t ps_bench_run_cases(ps_bench_run_t *self,

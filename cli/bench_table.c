@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "cli/bench_keys.h"
 #include "cli/bench_limit.h"
+#include "cli/bench_stats.h"
 #include "cli/interrupt.h"
 
 #define FILL_KEYS ((size_t)100000) /* of one push that makes rows */
@@ -54,6 +55,9 @@ typedef struct filler {
     uint64_t *spare; /* owned */
     float *zeros;    /* owned */
     size_t step;     /* rows of one push */
+    double *times;   /* owned; seconds of each push */
+    size_t n_pushes;
+    double seconds; /* of all */
 } filler_t;
 
 static void
@@ -62,19 +66,26 @@ filler_done(filler_t *self)
     ps_free(self->keys);
     ps_free(self->spare);
     ps_free(self->zeros);
+    ps_free(self->times);
 }
 
 static psd_status_t
-filler_init(filler_t *self, size_t n_cols, psd_error_t *err)
+filler_init(filler_t *self, const ps_bench_shape_t *shape, psd_error_t *err)
 {
-    self->step = FILL_FLOATS / n_cols;
-    self->step = self->step > FILL_KEYS ? FILL_KEYS
-                 : self->step == 0      ? 1
-                                        : self->step;
+    size_t n_cols = (size_t)shape->n_cols;
+
+    if (self->step == 0) {
+        self->step = FILL_FLOATS / n_cols;
+        self->step = self->step > FILL_KEYS ? FILL_KEYS : self->step;
+        self->step = self->step == 0 ? 1 : self->step;
+    }
     self->keys = ps_alloc(self->step, sizeof *self->keys);
     self->spare = ps_alloc(self->step, sizeof *self->spare);
     self->zeros = ps_alloc(self->step * n_cols, sizeof *self->zeros);
-    if (self->keys == NULL || self->spare == NULL || self->zeros == NULL) {
+    self->times =
+        ps_alloc((size_t)(shape->n_rows / self->step) + 1, sizeof *self->times);
+    if (self->keys == NULL || self->spare == NULL || self->zeros == NULL ||
+        self->times == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %zu rows",
                              self->step);
     }
@@ -83,26 +94,60 @@ filler_init(filler_t *self, size_t n_cols, psd_error_t *err)
 
 /* Pushes zeros to all rows, by sorted keys. */
 static psd_status_t
-fill(psd_table_t *table, const ps_bench_shape_t *shape, psd_error_t *err)
+fill(filler_t *self,
+     psd_table_t *table,
+     const ps_bench_shape_t *shape,
+     psd_error_t *err)
 {
-    PSD_AUTO(filler_done) filler_t filler = {0};
-    size_t n_cols = (size_t)shape->n_cols;
-    psd_status_t rc = filler_init(&filler, n_cols, err);
+    psd_status_t rc = filler_init(self, shape, err);
 
     for (uint64_t at = 0; rc == PSD_OK && at < shape->n_rows;) {
-        size_t n = filler.step;
+        size_t n = self->step;
+        uint64_t start = 0;
+        double spent = 0;
 
         n = shape->n_rows - at < n ? (size_t)(shape->n_rows - at) : n;
         for (size_t i = 0; i < n; i++) {
-            filler.keys[i] = ps_bench_key(at + i);
+            self->keys[i] = ps_bench_key(at + i);
         }
-        ps_bench_sort_keys(filler.keys, filler.spare, n);
+        ps_bench_sort_keys(self->keys, self->spare, n);
+        start = ps_bench_now_ns();
         rc = ps_interrupt_came()
                  ? psd_error_set(err, PSD_INTERRUPTED, "interrupted")
-                 : psd_push(table, filler.keys, n, filler.zeros, n * n_cols,
-                            err);
+                 : psd_push(table, self->keys, n, self->zeros,
+                            n * (size_t)shape->n_cols, err);
+        spent = (double)(ps_bench_now_ns() - start) / 1e9;
+        self->times[self->n_pushes++] = spent;
+        self->seconds += spent;
         at += n;
     }
+    return rc;
+}
+
+static psd_status_t
+make(filler_t *filler,
+     psd_client_t *client,
+     const ps_bench_shape_t *shape,
+     uint32_t timeout_ms,
+     char ret_name[PS_BENCH_NAME_SIZE],
+     psd_error_t *err)
+{
+    psd_table_t *table = NULL;
+    psd_status_t rc = PSD_OK;
+
+    (void)snprintf(ret_name, PS_BENCH_NAME_SIZE, "bench-%d-%" PRIu64,
+                   (int)getpid(), ps_bench_now_ns() / 1000);
+    rc = create(client, shape, ret_name, &table, err);
+    if (rc == PSD_OK && shape->hash) {
+        rc = fill(filler, table, shape, err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_flush(client, timeout_ms, err);
+    }
+    if (rc != PSD_OK && table != NULL) {
+        ps_bench_table_drop(client, ret_name);
+    }
+    psd_table_close(&table);
     return rc;
 }
 
@@ -113,23 +158,35 @@ ps_bench_table_make(psd_client_t *client,
                     char ret_name[PS_BENCH_NAME_SIZE],
                     psd_error_t *err)
 {
-    psd_table_t *table = NULL;
-    psd_status_t rc = PSD_OK;
+    PSD_AUTO(filler_done) filler_t filler = {.step = 0};
 
-    (void)snprintf(ret_name, PS_BENCH_NAME_SIZE, "bench-%d-%" PRIu64,
-                   (int)getpid(), ps_bench_now_ns() / 1000);
-    rc = create(client, shape, ret_name, &table, err);
-    if (rc == PSD_OK && shape->hash) {
-        rc = fill(table, shape, err);
+    return make(&filler, client, shape, timeout_ms, ret_name, err);
+}
+
+psd_status_t
+ps_bench_table_grow(psd_client_t *client,
+                    const ps_bench_shape_t *shape,
+                    uint32_t timeout_ms,
+                    char ret_name[PS_BENCH_NAME_SIZE],
+                    ps_bench_sample_t *ret_sample,
+                    psd_error_t *err)
+{
+    PSD_AUTO(filler_done) filler_t filler = {.step = shape->n_keys};
+    psd_status_t rc = make(&filler, client, shape, timeout_ms, ret_name, err);
+    size_t n = filler.n_pushes;
+
+    if (rc != PSD_OK || n == 0) {
+        return rc;
     }
-    if (rc == PSD_OK) {
-        rc = psd_flush(client, timeout_ms, err);
-    }
-    if (rc != PSD_OK && table != NULL) {
-        ps_bench_table_drop(client, ret_name);
-    }
-    psd_table_close(&table);
-    return rc;
+    ps_bench_sort(filler.times, n);
+    *ret_sample =
+        (ps_bench_sample_t){.requests_s = (double)n / filler.seconds,
+                            .seconds = filler.seconds,
+                            .p50_s = ps_bench_quantile(filler.times, n, 0.5),
+                            .p99_s = ps_bench_quantile(filler.times, n, 0.99),
+                            .p999_s = ps_bench_quantile(filler.times, n, 0.999),
+                            .max_s = filler.times[n - 1]};
+    return PSD_OK;
 }
 
 void

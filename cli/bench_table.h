@@ -3,7 +3,7 @@
 #ifndef PS_CLI_BENCH_TABLE_H
 #define PS_CLI_BENCH_TABLE_H
 
-#include "cli/bench_load.h"
+#include "cli/bench_team.h"
 
 #define PS_BENCH_NAME_SIZE 64
 
@@ -14,6 +14,15 @@ ps_bench_table_make(psd_client_t *client,
                     const ps_bench_shape_t *shape,
                     uint32_t timeout_ms,
                     char ret_name[PS_BENCH_NAME_SIZE],
+                    psd_error_t *err);
+/* The same, with n_keys new rows of a hash table in each push, one push at a
+ * time; ret_sample says how they went. */
+PSD_MUST_CHECK psd_status_t
+ps_bench_table_grow(psd_client_t *client,
+                    const ps_bench_shape_t *shape,
+                    uint32_t timeout_ms,
+                    char ret_name[PS_BENCH_NAME_SIZE],
+                    ps_bench_sample_t *ret_sample,
                     psd_error_t *err);
 /* Drops it. Best effort: the measurement counts more. */
 void ps_bench_table_drop(psd_client_t *client, const char *name);

@@ -139,6 +139,65 @@ add_cases(suite_t *self, attempt_t *attempt)
     }
 }
 
+/* Memory of a row over its values, as psd tells it; 0: it does not. */
+static double
+row_overhead(suite_t *self, const attempt_t *attempt)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc = ps_cli_request(&self->cli, "table_inspect", "name",
+                                     attempt->table, &reply, NULL);
+    double rows = (double)ps_json_u64(reply, "table.rows_present");
+    double bytes = (double)ps_json_u64(reply, "table.bytes.values") +
+                   (double)ps_json_u64(reply, "table.bytes.index") +
+                   (double)ps_json_u64(reply, "table.bytes.state");
+    double values = (double)attempt->line->n_cols * sizeof(float);
+
+    psd_close(&self->cli.client);
+    return rc == PSD_OK && rows > 0 ? bytes / rows - values : 0;
+}
+
+/* How a table gets its rows, over the last of the transports. */
+static psd_status_t
+measure_growth(suite_t *self, attempt_t *attempt, psd_error_t *err)
+{
+    ps_bench_case_t *one = &attempt->cases[0];
+    ps_bench_sample_t sample = {0};
+    char name[PS_BENCH_NAME_SIZE];
+    psd_status_t rc = PSD_OK;
+
+    *one = (ps_bench_case_t){.section = attempt->line->section,
+                             .shape = ps_bench_plan_shape(
+                                 attempt->line, 0, PS_BENCH_PUSH, self->divide),
+                             .team = &attempt->teams[attempt->n_teams - 1],
+                             .n_shards = attempt->line->n_shards};
+    attempt->n_cases = 1;
+    one->n = (size_t)(one->shape.n_rows / one->shape.n_keys);
+    rc = ps_bench_table_grow(one->team->members[0].client, &one->shape,
+                             self->cli.timeout_ms, name, &sample, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    memcpy(attempt->table, name, sizeof name);
+    one->row_bytes = row_overhead(self, attempt);
+    rc = ps_bench_case_add(one, &sample, 0, err);
+    return rc != PSD_OK
+               ? rc
+               : ps_bench_figure_add(self->session.run.figures, one, err);
+}
+
+static psd_status_t
+measure_ways(suite_t *self, attempt_t *attempt, psd_error_t *err)
+{
+    psd_status_t rc = make_table(self, attempt, err);
+
+    if (rc == PSD_OK) {
+        add_cases(self, attempt);
+        rc = ps_bench_run_cases(&self->session.run, attempt->cases,
+                                attempt->n_cases, err);
+    }
+    return rc;
+}
+
 static psd_status_t
 measure_line(suite_t *self, const ps_bench_line_t *line, psd_error_t *err)
 {
@@ -153,13 +212,10 @@ measure_line(suite_t *self, const ps_bench_line_t *line, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = open_teams(self, &attempt, err);
     }
-    if (rc == PSD_OK) {
-        rc = make_table(self, &attempt, err);
-    }
-    if (rc == PSD_OK) {
-        add_cases(self, &attempt);
-        rc = ps_bench_run_cases(&self->session.run, attempt.cases,
-                                attempt.n_cases, err);
+    if (rc == PSD_OK && attempt.n_teams > 0) {
+        rc = (line->flags & PS_BENCH_LINE_GROW) != 0
+                 ? measure_growth(self, &attempt, err)
+                 : measure_ways(self, &attempt, err);
     }
     return rc;
 }
@@ -195,7 +251,7 @@ measure_all(suite_t *self, psd_error_t *err)
          i++) {
         /* A section that is named is wanted, whatever the suite. */
         if (ps_bench_plan_names(only, line->section) &&
-            (full || only != NULL || !line->full)) {
+            (full || only != NULL || (line->flags & PS_BENCH_LINE_FULL) == 0)) {
             rc = measure_line(self, line, err);
         }
     }

@@ -108,13 +108,13 @@ static const ps_opt_t SUITE_OPTIONS[] = {
      .help = "one worker and one shard: dense, sparse and small requests (the "
              "default)"},
     {.name = "full",
-     .help = "also by width of rows, numbers of rows (to 100 M), workers and "
-             "shards"},
+     .help = "also by width of rows, numbers of rows (to 100 M, and while they "
+             "grow), workers and shards"},
     {.name = "only",
      .kind = PS_OPT_TEXT,
      .value = "SECTIONS",
-     .help = "of dense, sparse, small, width, rows, workers, shards; with "
-             "commas between"},
+     .help = "of dense, sparse, small, width, rows, grow, workers, shards; "
+             "with commas between"},
     {.name = "transport",
      .kind = PS_OPT_CHOICE,
      .value = "TRANSPORT",

@@ -33,7 +33,7 @@ for transport in tcp ipc; do
 done
 
 # Each section that only full suites have.
-expect 0 "${tiny[@]}" --only width,rows,workers,shards --transport tcp -o json
+expect 0 "${tiny[@]}" --only width,rows,grow,workers,shards --transport tcp -o json
 suite_has '{f["floats"] for f in figures if f["section"] == "width"} ==
            {1, 16, 64, 256}'
 suite_has '{f["workers"] for f in figures if f["section"] == "workers"} ==
@@ -41,6 +41,9 @@ suite_has '{f["workers"] for f in figures if f["section"] == "workers"} ==
 suite_has '{f["shards"] for f in figures if f["section"] == "shards"} ==
            {1, 2, 4}'
 suite_has 'len({f["rows"] for f in figures if f["section"] == "rows"}) == 5'
+
+suite_has '[f["row_overhead_bytes"] > 0 and f["what"] == "push"
+           for f in figures if f["section"] == "grow"] == [True, True]'
 
 expect 0 "${tiny[@]}" --only small --transport tcp
 out_has 'SECTION'
