@@ -88,6 +88,32 @@ ps_payload_copy(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values)
 }
 
 ps_payload_t *
+ps_payload_clone(const ps_payload_t *self)
+{
+    size_t parts = self->keys.size + self->index.size;
+    size_t values = ps_payload_size(self) - parts;
+    uint8_t *at = NULL;
+    ps_payload_t *copy =
+        ps_payload_room(self->keys.size, self->index.size, values, &at);
+
+    if (copy == NULL) {
+        return NULL;
+    }
+    copy_part(&at, self->keys);
+    copy_part(&at, self->index);
+    for (size_t i = 0; i < self->n_spans; i++) {
+        copy_part(&at, self->spans[i]);
+    }
+    return copy;
+}
+
+ps_payload_t *
+ps_payload_own(ps_payload_t *self)
+{
+    return self->shared ? ps_payload_clone(self) : ps_payload_keep(self);
+}
+
+ps_payload_t *
 ps_payload_keep(ps_payload_t *self)
 {
     unsigned before =

@@ -112,6 +112,13 @@ PSD_MUST_CHECK ps_payload_t *ps_payload_room(size_t keys_size,
  * is no memory. */
 PSD_MUST_CHECK ps_payload_t *
 ps_payload_copy(ps_bytes_t keys, ps_bytes_t index, ps_bytes_t values);
+/* For who keeps a payload beyond the step that it came in: one more holder of
+ * it; or, when it is shared, a copy that nobody else can change, its values in
+ * one span. NULL: no memory. */
+PSD_MUST_CHECK ps_payload_t *ps_payload_own(ps_payload_t *self);
+/* A copy that nobody else can change, its values in one span. NULL: no memory.
+ */
+PSD_MUST_CHECK ps_payload_t *ps_payload_clone(const ps_payload_t *self);
 /* One more holder; returns self. */
 ps_payload_t *ps_payload_keep(ps_payload_t *self);
 /* One holder less, nulls *self_p; the last one frees. Takes NULL. */
@@ -119,7 +126,7 @@ void ps_payload_destroy(ps_payload_t **self_p);
 /* Bytes of keys, index and all spans. NULL has none. */
 size_t ps_payload_size(const ps_payload_t *self);
 
-/* Key of row i of a slice; i < n_rows. */
+/* Key of row i of a slice; i < n_rows; rows LIST or RANGE. */
 static inline uint64_t
 ps_slice_row(const ps_slice_t *self, const ps_payload_t *payload, uint64_t i)
 {

@@ -5,10 +5,14 @@
 #include <inttypes.h>
 
 #include "model/init.h"
+#include "model/row_loops.h"
 
 #define BLOCK_SHIFT 12 /* 4096 values: some pages, and a bit for them */
 #define BLOCK_VALUES (UINT64_C(1) << BLOCK_SHIFT)
 #define STRIDE_VALUES 16 /* keeps every state array on a cache line */
+#define LINE 64
+#define LINES_AHEAD 4  /* of a row; the processor goes on by itself */
+#define STATES_AHEAD 2 /* state arrays asked for ahead */
 #define BYTES_MAX (UINT64_C(1) << 47) /* what a process can address */
 
 /* Bytes of `arrays` arrays of values; false: too many to address. */
@@ -143,6 +147,42 @@ ps_array_rows_at(ps_array_rows_t *self, uint64_t row, uint32_t col, uint64_t n)
     };
 }
 
+static void
+prefetch(const ps_array_rows_t *self, size_t offset)
+{
+    size_t size = (size_t)self->shape.width * self->shape.value_size;
+    size_t stride = self->state_stride * self->shape.value_size;
+
+    ps_row_prefetch(self->values.data + offset, size);
+    for (uint32_t k = 0; k < self->shape.n_states && k < STATES_AHEAD; k++) {
+        __builtin_prefetch(self->state.data + k * stride + offset, 1);
+    }
+}
+
+size_t
+ps_array_rows_find(ps_array_rows_t *self,
+                   const ps_slice_t *slice,
+                   const ps_payload_t *payload,
+                   uint64_t i,
+                   uint8_t **ret_rows,
+                   size_t most)
+{
+    uint64_t left = i < slice->n_rows ? slice->n_rows - i : 0;
+    size_t n = left < most ? (size_t)left : most;
+    size_t row_bytes = (size_t)self->shape.width * self->shape.value_size;
+
+    for (size_t j = 0; j < n; j++) {
+        uint64_t row = ps_slice_row(slice, payload, i + j) - self->first_row;
+
+        ret_rows[j] = self->values.data + row * row_bytes;
+        prefetch(self, row * row_bytes);
+        if (self->filled.data != NULL) {
+            touch(self, row * self->shape.width, self->shape.width);
+        }
+    }
+    return n;
+}
+
 void
 ps_array_rows_read(ps_array_rows_t *self,
                    uint64_t row,
@@ -161,20 +201,5 @@ ps_array_rows_read(ps_array_rows_t *self,
         ps_values_copy(ret_values + i * size, at.values + col * size, run,
                        size);
         i += run;
-    }
-}
-
-void
-ps_array_rows_prefetch(const ps_array_rows_t *self,
-                       uint64_t row,
-                       bool with_state)
-{
-    size_t size = self->shape.value_size;
-    size_t offset = (row - self->first_row) * self->shape.width * size;
-
-    __builtin_prefetch(self->values.data + offset);
-    for (uint32_t k = 0; with_state && k < self->shape.n_states; k++) {
-        __builtin_prefetch(self->state.data + k * self->state_stride * size +
-                           offset);
     }
 }

@@ -35,14 +35,19 @@ void ps_array_rows_done(ps_array_rows_t *self);
  * on have got their first values. n may run on into the rows that follow. */
 ps_dense_row_t
 ps_array_rows_at(ps_array_rows_t *self, uint64_t row, uint32_t col, uint64_t n);
+/* The values of the rows of a slice from the i-th on, at most `most` of them:
+ * their number; asks the processor for each. All of their values have got their
+ * first values. */
+size_t ps_array_rows_find(ps_array_rows_t *self,
+                          const ps_slice_t *slice,
+                          const ps_payload_t *payload,
+                          uint64_t i,
+                          uint8_t **ret_rows,
+                          size_t most);
 /* Copies the values of n columns of a row. */
 void ps_array_rows_read(ps_array_rows_t *self,
                         uint64_t row,
                         ps_columns_t columns,
                         size_t n,
                         uint8_t *ret_values);
-/* Asks the processor for the beginning of a row. */
-void ps_array_rows_prefetch(const ps_array_rows_t *self,
-                            uint64_t row,
-                            bool with_state);
 #endif

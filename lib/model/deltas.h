@@ -71,6 +71,15 @@ size_t ps_deltas_take(ps_deltas_t *self,
                       ps_columns_t *ret_columns,
                       const uint8_t **ret_values);
 
+/* Every row of the slice carries all `width` columns of the partition, in
+ * order; the slice was checked. */
+static inline bool
+ps_slice_is_whole(const ps_slice_t *slice, uint32_t width)
+{
+    return slice->layout == PS_LAYOUT_DENSE && slice->cols != PS_COLS_LIST &&
+           slice->n_cols == width;
+}
+
 /* Columns that a DENSE slice selects. all_first: the partition's first. */
 ps_columns_t ps_slice_columns(const ps_slice_t *slice,
                               const ps_payload_t *payload,

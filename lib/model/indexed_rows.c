@@ -5,71 +5,161 @@
 #include <assert.h>
 
 #include "base/alloc.h"
-#include "model/dense_row.h"
-#include "model/indexed_impl.h"
+#include "model/init.h"
+#include "model/push.h"
+#include "model/row_head.h"
+#include "model/row_walk.h"
 
 static ps_row_t
-row_at(const ps_indexed_rows_t *self, uint32_t number)
+dense_row_at(const ps_indexed_rows_t *self, uint8_t *values)
+{
+    const ps_row_shape_t *shape = &self->shape;
+    size_t size = (size_t)shape->width * shape->value_size;
+
+    return (ps_row_t){
+        .dense = {.values = values,
+                  .state = shape->n_states == 0 ? NULL : values + size,
+                  .state_stride = shape->width},
+    };
+}
+
+ps_row_t
+ps_indexed_row_at(const ps_indexed_rows_t *self, uint8_t *at)
 {
     ps_row_head_t head = NULL;
 
-    number &= PS_ROW_NUMBER_MAX;
     if (!ps_rows_are_mixed(self)) {
-        return ps_dense_row_at(self, ps_slab_at(&self->dense, number));
+        return dense_row_at(self, at + self->values_at);
     }
-    head = *ps_row_head_at(self, number);
+    head = *ps_row_head_at(self, at);
     if (ps_row_head_is_dense(head)) {
-        return ps_dense_row_at(self, head - 1);
+        return dense_row_at(self, ps_row_head_target(head));
     }
     return (ps_row_t){.sparse = ps_row_head_sparse(head)};
+}
+
+bool
+ps_indexed_row_is_present(const ps_indexed_rows_t *self, const uint8_t *at)
+{
+    ps_row_head_t head = NULL;
+
+    if (!ps_rows_are_mixed(self)) {
+        return true;
+    }
+    memcpy(&head, at + self->values_at, sizeof head);
+    return (ps_row_head_flags(head) & PS_HEAD_ABSENT) == 0;
 }
 
 void
 ps_indexed_rows_init(ps_indexed_rows_t *self, const ps_row_shape_t *shape)
 {
-    *self = (ps_indexed_rows_t){.shape = *shape};
+    bool is_dense = shape->spec->row_format == PS_ROW_DENSE;
+
+    *self = (ps_indexed_rows_t){.shape = *shape, .values_at = sizeof(uint64_t)};
+    ps_slab_init(&self->rows,
+                 self->values_at + (is_dense ? ps_row_shape_bytes(shape)
+                                             : sizeof(ps_row_head_t)));
     ps_slab_init(&self->dense, ps_row_shape_bytes(shape));
-    ps_slab_init(&self->heads, sizeof(ps_row_head_t));
+    ps_row_index_init(&self->index, &self->rows);
 }
 
 void
 ps_indexed_rows_done(ps_indexed_rows_t *self)
 {
-    for (uint32_t i = 0; i < self->heads.n; i++) {
-        ps_row_head_t head = *ps_row_head_at(self, i);
+    if (self->shape.spec == NULL) {
+        return; /* never begun */
+    }
+    for (uint32_t i = 0; ps_rows_are_mixed(self) && i < self->rows.n; i++) {
+        ps_row_head_t head = *ps_row_head_at(self, ps_slab_at(&self->rows, i));
 
         if (!ps_row_head_is_dense(head)) {
-            ps_free(head);
+            ps_free(ps_row_head_target(head));
         }
     }
-    ps_slab_done(&self->heads);
+    ps_slab_done(&self->rows);
     ps_slab_done(&self->dense);
     ps_row_index_done(&self->index);
 }
 
-static void
-apply_dense(const ps_indexed_rows_t *self,
-            const ps_dense_row_t *row,
-            ps_deltas_t *deltas)
+/* The row of a key that was not there when its group was looked for; there is
+ * room for it. */
+static uint8_t *
+find_or_make(ps_indexed_rows_t *self, uint64_t key)
 {
-    ps_columns_t columns = {0};
-    const uint8_t *values = NULL;
-    size_t n = 0;
+    const ps_row_shape_t *shape = &self->shape;
+    size_t size = (size_t)shape->width * shape->value_size;
+    uint32_t number = ps_row_index_find(&self->index, key);
+    uint8_t *at = NULL;
+    bool is_made = false;
 
-    while ((n = ps_deltas_take(deltas, &columns, &values)) > 0) {
-        for (size_t i = 0; i < n;) {
-            ps_columns_t rest = ps_columns_from(columns, i);
-            size_t run = ps_columns_neighbours(rest, n - i);
+    if (number != PS_ROW_NONE) {
+        return ps_slab_at(&self->rows, number);
+    }
+    is_made = ps_slab_add(&self->rows, &number);
+    assert(is_made);
+    (void)is_made;
+    at = ps_slab_at(&self->rows, number);
+    ps_store_u64(at, key);
+    at += self->values_at;
+    if (!ps_init_is_zero(&shape->spec->init)) { /* else they are zero */
+        ps_init_fill(shape->spec, key, shape->first_col, shape->width, at);
+        ps_updater_begin(shape->updater, at,
+                         shape->n_states == 0 ? NULL : at + size, shape->width,
+                         shape->width);
+    }
+    ps_row_index_add(&self->index, key, number);
+    return at - self->values_at;
+}
 
-            ps_dense_row_apply(row, &self->shape, ps_columns_at(rest, 0),
-                               values + i * self->shape.value_size, run);
-            i += run;
+/* Every value of every row of a DENSE table. */
+static void
+push_whole_rows(ps_indexed_rows_t *self,
+                const ps_slice_t *slice,
+                const ps_payload_t *payload)
+{
+    ps_row_walk_t walk;
+    ps_push_t push;
+
+    ps_row_walk_begin(&walk, self, slice, payload, slice->n_rows);
+    ps_push_begin(&push, &self->shape, payload, NULL, NULL, self->shape.width);
+    while (ps_row_walk_next(&walk)) {
+        for (size_t i = 0; i < walk.n; i++) {
+            if (walk.found[i] == NULL) {
+                walk.found[i] = find_or_make(
+                    self, ps_slice_row(slice, payload, walk.first + i));
+            }
+            walk.found[i] += self->values_at;
+        }
+        ps_push_rows(&push, walk.found, walk.n);
+    }
+}
+
+/* Some columns of the rows of a DENSE table. */
+static void
+push_columns(ps_indexed_rows_t *self,
+             const ps_slice_t *slice,
+             const ps_payload_t *payload)
+{
+    ps_deltas_t deltas = ps_deltas_over(slice, payload, self->shape.first_col);
+    ps_row_walk_t walk;
+    ps_push_t push;
+
+    ps_row_walk_begin(&walk, self, slice, payload, slice->n_rows);
+    ps_push_begin(&push, &self->shape, payload, NULL, NULL, self->shape.width);
+    while (ps_row_walk_next(&walk)) {
+        for (size_t i = 0; i < walk.n && ps_deltas_next(&deltas); i++) {
+            uint8_t *at = walk.found[i];
+
+            at = at == NULL ? find_or_make(self, deltas.row) : at;
+            ps_push_columns(&push, at + self->values_at, &deltas);
         }
     }
 }
 
 static void
-apply_sparse(ps_indexed_rows_t *self, ps_row_head_t *head, ps_deltas_t *deltas)
+push_sparse_row(ps_indexed_rows_t *self,
+                ps_row_head_t *head,
+                ps_deltas_t *deltas)
 {
     ps_sparse_row_t *row = ps_row_head_sparse(*head);
     ps_columns_t columns = {0};
@@ -84,117 +174,77 @@ apply_sparse(ps_indexed_rows_t *self, ps_row_head_t *head, ps_deltas_t *deltas)
     ps_row_head_settle(self, head);
 }
 
+/* Rows of a SPARSE or AUTO table, which have been reserved. */
 static void
-apply_row(ps_indexed_rows_t *self, uint32_t *number, ps_deltas_t *deltas)
-{
-    ps_row_t row = row_at(self, *number);
-
-    if ((*number & PS_ROW_MARK) == 0) {
-        *number |= PS_ROW_MARK;
-        self->n_present++;
-    }
-    if (row.sparse != NULL) {
-        apply_sparse(self, ps_row_head_at(self, *number & PS_ROW_NUMBER_MAX),
-                     deltas);
-    } else {
-        apply_dense(self, &row.dense, deltas);
-    }
-}
-
-void
-ps_indexed_rows_ask(const ps_indexed_rows_t *self,
-                    const ps_slice_t *slice,
-                    const ps_payload_t *payload,
-                    uint64_t first)
-{
-    for (uint64_t i = first; i < first + PS_ROWS_AHEAD && i < slice->n_rows;
-         i++) {
-        ps_row_index_prefetch(&self->index, ps_slice_row(slice, payload, i));
-    }
-}
-
-static void
-prefetch_row(const ps_indexed_rows_t *self, uint32_t number)
-{
-    if (ps_rows_are_mixed(self)) {
-        __builtin_prefetch(ps_row_head_at(self, number));
-    } else {
-        __builtin_prefetch(ps_slab_at(&self->dense, number));
-    }
-}
-
-/* Where the next rows of a slice are; asks for the memory of each. */
-static void
-find_some(const ps_indexed_rows_t *self,
-          const ps_slice_t *slice,
-          const ps_payload_t *payload,
-          uint64_t first,
-          uint32_t *ret_numbers[PS_ROWS_AHEAD])
-{
-    ps_indexed_rows_ask(self, slice, payload, first);
-    for (uint64_t i = 0; i < PS_ROWS_AHEAD && first + i < slice->n_rows; i++) {
-        uint64_t key = ps_slice_row(slice, payload, first + i);
-        uint32_t *number = ps_row_index_find(&self->index, key);
-
-        assert(number != NULL); /* ps_store_reserve has made it */
-        ret_numbers[i] = number;
-        prefetch_row(self, *number & PS_ROW_NUMBER_MAX);
-    }
-}
-
-void
-ps_indexed_rows_apply(ps_indexed_rows_t *self,
-                      const ps_slice_t *slice,
-                      const ps_payload_t *payload)
+push_mixed(ps_indexed_rows_t *self,
+           const ps_slice_t *slice,
+           const ps_payload_t *payload)
 {
     ps_deltas_t deltas = ps_deltas_over(slice, payload, self->shape.first_col);
-    uint32_t *numbers[PS_ROWS_AHEAD] = {NULL};
+    ps_row_walk_t walk;
+    ps_push_t push;
 
-    while (ps_deltas_next(&deltas)) {
-        uint64_t i = deltas.n_rows - 1;
+    ps_row_walk_begin(&walk, self, slice, payload, slice->n_rows);
+    ps_push_begin(&push, &self->shape, payload, NULL, NULL, self->shape.width);
+    while (ps_row_walk_next(&walk)) {
+        for (size_t i = 0; i < walk.n && ps_deltas_next(&deltas); i++) {
+            ps_row_head_t *head = ps_row_head_at(self, walk.found[i]);
 
-        if (i % PS_ROWS_AHEAD == 0) {
-            find_some(self, slice, payload, i, numbers);
+            if ((ps_row_head_flags(*head) & PS_HEAD_ABSENT) != 0) {
+                *head -= PS_HEAD_ABSENT;
+                self->n_absent--;
+            }
+            if (ps_row_head_is_dense(*head)) {
+                ps_push_columns(&push, ps_row_head_target(*head), &deltas);
+            } else {
+                push_sparse_row(self, head, &deltas);
+            }
         }
-        apply_row(self, numbers[i % PS_ROWS_AHEAD], &deltas);
     }
 }
 
 bool
-ps_indexed_rows_find(const ps_indexed_rows_t *self,
-                     uint64_t key,
-                     ps_row_t *ret_row)
+ps_indexed_rows_push(ps_indexed_rows_t *self,
+                     const ps_slice_t *slice,
+                     const ps_payload_t *payload)
 {
-    const uint32_t *number = ps_row_index_find(&self->index, key);
-
-    if (number == NULL) {
+    if (ps_rows_are_mixed(self)) {
+        if (!ps_row_heads_reserve(self, slice, payload)) {
+            return false;
+        }
+        push_mixed(self, slice, payload);
+        return true;
+    }
+    if (!ps_slab_reserve(&self->rows, slice->n_rows) ||
+        !ps_row_index_reserve(&self->index, slice->n_rows)) {
         return false;
     }
-    *ret_row = row_at(self, *number);
+    if (ps_slice_is_whole(slice, self->shape.width)) {
+        push_whole_rows(self, slice, payload);
+    } else {
+        push_columns(self, slice, payload);
+    }
     return true;
 }
 
-void
-ps_indexed_rows_prefetch(const ps_indexed_rows_t *self, uint64_t key)
+uint64_t
+ps_indexed_rows_present(const ps_indexed_rows_t *self)
 {
-    const uint32_t *number = ps_row_index_find(&self->index, key);
-
-    if (number != NULL) {
-        prefetch_row(self, *number & PS_ROW_NUMBER_MAX);
-    }
+    return self->rows.n - self->n_absent;
 }
 
 uint64_t
 ps_indexed_rows_value_bytes(const ps_indexed_rows_t *self)
 {
-    uint64_t dense = (uint64_t)self->dense.n * self->shape.width;
+    uint64_t dense = ps_rows_are_mixed(self) ? self->dense.n : self->rows.n;
 
-    return (dense + self->sparse_entries) * self->shape.value_size;
+    return (dense * self->shape.width + self->sparse_entries) *
+           self->shape.value_size;
 }
 
 uint64_t
 ps_indexed_rows_bytes(const ps_indexed_rows_t *self)
 {
-    return ps_row_index_bytes(&self->index) + ps_slab_bytes(&self->dense) +
-           ps_slab_bytes(&self->heads) + self->sparse_bytes;
+    return ps_row_index_bytes(&self->index) + ps_slab_bytes(&self->rows) +
+           ps_slab_bytes(&self->dense) + self->sparse_bytes;
 }

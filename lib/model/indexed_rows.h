@@ -2,16 +2,19 @@
 /*
  * ps_indexed_rows - rows that are found by their key
  *
- * What     An index from key to row number. In a DENSE table the number is a
- *          place in a slab of equal rows; in SPARSE and AUTO tables it is a
- *          head, which points at a sparse row or at a place in the slab.
- *          A row is made by a push that reserves it and counts as present when
- *          a push has been applied to it; until then its mark in the index is
- *          not set. So a pull cannot see pushes that wait for their clock.
+ * What     A slab of rows, each behind its key, and an index from key to place.
+ *          In a DENSE table the row itself stands there; in SPARSE and AUTO
+ *          tables a head, which points at a sparse row or at a dense one in a
+ *          slab of its own.
+ *          A row is made by the push that touches it first. A head that was
+ *          made for a push that then failed is *absent*: it reads as first
+ *          values, and ranges pass over it. Dense rows are never absent,
+ *          because all that can fail is taken before the first is made.
  *          A hash partition of a RANGE-keys table lies here too, because its
  *          rows are scattered; rows that were never pushed read as their first
  *          values, which is how all of them are present without being stored.
- * Shape    dense row: values, then the states
+ * Shape    row: u64 key, a u64 version where the table has them, then values
+ *          and states, or a head
  */
 #ifndef PS_MODEL_INDEXED_ROWS_H
 #define PS_MODEL_INDEXED_ROWS_H
@@ -20,12 +23,15 @@
 #include "model/slab.h"
 #include "model/sparse_row.h"
 
+#define PS_ROW_VERSION_AT 8 /* bytes of a row before its version */
+
 typedef struct ps_indexed_rows {
     ps_row_shape_t shape;
-    ps_row_index_t index;
-    ps_slab_t dense;         /* dense rows with their state */
-    ps_slab_t heads;         /* SPARSE and AUTO tables: one per row */
-    uint64_t n_present;      /* rows to which a push was applied */
+    uint32_t values_at;      /* bytes of a row before its values or head */
+    ps_slab_t rows;          /* of all keys, in the order of their coming */
+    ps_row_index_t index;    /* over rows, so the struct stays where it is */
+    ps_slab_t dense;         /* SPARSE and AUTO tables: dense rows with state */
+    uint64_t n_absent;       /* heads that no push was applied to */
     uint64_t sparse_entries; /* of all sparse rows */
     uint64_t sparse_bytes;   /* allocated for them */
 } ps_indexed_rows_t;
@@ -39,29 +45,27 @@ typedef struct ps_row {
 void ps_indexed_rows_init(ps_indexed_rows_t *self, const ps_row_shape_t *shape);
 void ps_indexed_rows_done(ps_indexed_rows_t *self);
 
-/* As ps_store_reserve. false: no memory; nothing stays reserved. */
-PSD_MUST_CHECK bool ps_indexed_rows_reserve(ps_indexed_rows_t *self,
-                                            const ps_slice_t *slice,
-                                            const ps_payload_t *payload);
-/* Takes back the reservation of the first n_rows rows of the slice. */
-void ps_indexed_rows_unreserve(ps_indexed_rows_t *self,
-                               const ps_slice_t *slice,
-                               const ps_payload_t *payload,
-                               uint64_t n_rows);
-/* As ps_store_apply. */
-void ps_indexed_rows_apply(ps_indexed_rows_t *self,
-                           const ps_slice_t *slice,
-                           const ps_payload_t *payload);
+/* As ps_store_push. false: no memory; no value has changed. */
+PSD_MUST_CHECK bool ps_indexed_rows_push(ps_indexed_rows_t *self,
+                                         const ps_slice_t *slice,
+                                         const ps_payload_t *payload);
 
-/* False when there is no such row; *ret_row is then left alone. */
-bool ps_indexed_rows_find(const ps_indexed_rows_t *self,
-                          uint64_t key,
-                          ps_row_t *ret_row);
-/* Asks the processor for the row, if it is there. */
-void ps_indexed_rows_prefetch(const ps_indexed_rows_t *self, uint64_t key);
+/* The row that `at`, an item of `rows`, is or leads to. */
+ps_row_t ps_indexed_row_at(const ps_indexed_rows_t *self, uint8_t *at);
+/* A push was applied to that row. */
+bool ps_indexed_row_is_present(const ps_indexed_rows_t *self,
+                               const uint8_t *at);
+/* Rows to which a push was applied. */
+uint64_t ps_indexed_rows_present(const ps_indexed_rows_t *self);
 
 /* Bytes of the values of all rows; the state is n_states times that. */
 uint64_t ps_indexed_rows_value_bytes(const ps_indexed_rows_t *self);
 /* Bytes of everything, free room included. */
 uint64_t ps_indexed_rows_bytes(const ps_indexed_rows_t *self);
+
+static inline bool
+ps_rows_are_mixed(const ps_indexed_rows_t *self)
+{
+    return self->shape.spec->row_format != PS_ROW_DENSE;
+}
 #endif

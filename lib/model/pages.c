@@ -9,7 +9,10 @@
 #include "base/alloc.h"
 
 #define ALIGNMENT 64
-#define MAP_FROM ((size_t)256 * 1024) /* bytes; below, zeroing is cheap */
+#define MAP_FROM ((size_t)64 * 1024) /* bytes; below, zeroing is cheap */
+#define HUGE_BYTES ((size_t)2 << 20) /* a huge page, where there are some */
+#define HUGE_FROM ((size_t)8 << 20)  /* bytes that are worth huge pages */
+#define SMALL_STEP ((size_t)16 * 1024)
 
 static bool
 take_heap(ps_pages_t *self, size_t size)
@@ -42,6 +45,7 @@ take_mapping(ps_pages_t *self, size_t size)
     self->block = NULL;
     self->data = data;
     self->size = size;
+    self->step = SMALL_STEP;
     return true;
 }
 
@@ -55,9 +59,27 @@ ps_pages_init(ps_pages_t *self, size_t size)
 void
 ps_pages_will_fill(ps_pages_t *self)
 {
-    if (self->block == NULL && self->data != NULL) {
+    if (self->block == NULL && self->size >= HUGE_FROM) {
+        self->step = HUGE_BYTES;
         (void)madvise(self->data, self->size, MADV_HUGEPAGE); /* a hint */
     }
+}
+
+void
+ps_pages_return(const ps_pages_t *self, size_t until, size_t *returned)
+{
+    size_t past = 0;
+
+    if (self->block != NULL || self->step == 0) {
+        return;
+    }
+    past = (uintptr_t)(self->data + until) % self->step;
+    if (until < past || until - past <= *returned) {
+        return;
+    }
+    until -= past;
+    (void)madvise(self->data + *returned, until - *returned, MADV_DONTNEED);
+    *returned = until;
 }
 
 void

@@ -20,6 +20,7 @@ typedef struct ps_pages {
     uint8_t *data; /* NULL when there is none */
     size_t size;   /* bytes */
     void *block;   /* what ps_alloc gave; NULL when data is mapped */
+    size_t step;   /* bytes that are given back at once; mapped only */
 } ps_pages_t;
 
 /* size > 0. false: no memory, nothing changed. */
@@ -27,6 +28,10 @@ PSD_MUST_CHECK bool ps_pages_init(ps_pages_t *self, size_t size);
 /* Says that all of the block will be used soon, so that it may as well come in
  * huge pages: random reads then walk far fewer page tables. */
 void ps_pages_will_fill(ps_pages_t *self);
+/* Gives back, in steps, what lies before byte `until` and has not been given
+ * back yet; those bytes must not be used any more. `*returned` is 0 at first and
+ * remembers how far it has come. Blocks of the heap keep what they have. */
+void ps_pages_return(const ps_pages_t *self, size_t until, size_t *returned);
 /* Takes a zeroed struct too, and leaves one. */
 void ps_pages_done(ps_pages_t *self);
 #endif

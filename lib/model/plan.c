@@ -175,10 +175,7 @@ push(sample_t *self, uint32_t n, psd_error_t *err)
     }
     rc = ps_store_check_push(self->store, &slice, payload, err);
     if (rc == PSD_OK) {
-        rc = ps_store_reserve(self->store, &slice, payload, err);
-    }
-    if (rc == PSD_OK) {
-        ps_store_apply(self->store, &slice, payload);
+        rc = ps_store_push(self->store, &slice, payload, err);
     }
     return rc;
 }

@@ -5,8 +5,8 @@
  * What     A small store of the table's kind is made and filled, and what it
  *          says of its bytes is scaled up: the layout is the store's own, so
  *          the two cannot disagree. The sample has the table's number of rows
- *          halved until it is small; an index that doubles as it grows is then
- *          as full as the real one will be.
+ *          halved until it is small. An index grows by a quarter at a time, so
+ *          the real one may be fuller or emptier than the sample's by 12 %.
  * Units    bytes
  */
 #ifndef PS_MODEL_PLAN_H

@@ -79,21 +79,19 @@ offer(ps_present_rows_t *self, uint64_t key, size_t limit)
 }
 
 static bool
-find_in_index(const ps_indexed_rows_t *rows,
-              uint64_t first,
-              uint64_t last,
-              size_t limit,
-              ps_present_rows_t *ret)
+find_in_rows(const ps_indexed_rows_t *rows,
+             uint64_t first,
+             uint64_t last,
+             size_t limit,
+             ps_present_rows_t *ret)
 {
-    uint64_t at = 0;
-    uint64_t key = 0;
-    uint32_t number = 0;
+    /* in the order of their coming, which is that of memory */
+    for (uint32_t i = 0; i < rows->rows.n; i++) {
+        const uint8_t *at = ps_slab_at(&rows->rows, i);
+        uint64_t key = ps_load_u64(at);
 
-    while (ps_row_index_next(&rows->index, &at, &key, &number)) {
-        bool is_wanted =
-            key >= first && key <= last && (number & PS_ROW_MARK) != 0;
-
-        if (is_wanted && !offer(ret, key, limit)) {
+        if (key >= first && key <= last &&
+            ps_indexed_row_is_present(rows, at) && !offer(ret, key, limit)) {
             return false;
         }
     }
@@ -139,7 +137,7 @@ ps_present_rows_find(const ps_store_t *store,
 
     memset(ret, 0, sizeof *ret);
     found = store->spec.keys == PS_KEYS_HASH
-                ? find_in_index(&store->indexed, first, last, limit, ret)
+                ? find_in_rows(&store->indexed, first, last, limit, ret)
                 : find_by_number(&store->extent, first, last, limit, ret);
     if (!found) {
         ps_present_rows_done(ret);

@@ -16,7 +16,7 @@ typedef struct ps_present_rows {
  * Finds the first `limit` (> 0) present rows of first .. first + n_rows - 1 in
  * a scattered store; n_rows > 0, and the range ends at UINT64_MAX or before.
  *
- * Cost     hash keys: one walk over the index, whatever the range's width;
+ * Cost     hash keys: one walk over all rows, whatever the range's width;
  *          a hash partition of range keys: the rows between first and the last
  *          one found times the number of slices
  *

@@ -1,50 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_reply - the one block of a reply, keys, index and values, and the parts of
- * gathering that dense and sparse replies share */
+/* ps_reply - the parts of a reply, and what dense and sparse replies share */
 #ifndef PS_MODEL_REPLY_H
 #define PS_MODEL_REPLY_H
 
+#include "model/row_walk.h"
 #include "model/store_impl.h"
 
-/* Rows whose memory is asked for before it is used. */
-#define PS_REPLY_AHEAD 16
 #define PS_KEY_BYTES 8
 #define PS_COUNT_BYTES 4 /* of a sparse row */
 #define PS_COLUMN_BYTES 4
 
 typedef struct ps_reply {
-    uint8_t *block; /* owned until it goes into a payload */
-    uint8_t *keys;  /* in the block, as the others */
+    ps_payload_t *payload; /* owned until it is handed out */
+    uint8_t *keys;         /* in the payload, as the others */
     uint8_t *index;
-    uint8_t *values; /* aligned to 8 */
+    uint8_t *values; /* any alignment */
     size_t keys_size;
     size_t index_size; /* a multiple of 4 */
     size_t values_size;
 } ps_reply_t;
 
-/* Takes memory for the three sizes that are set. false: there is none. */
-PSD_MUST_CHECK bool ps_reply_init(ps_reply_t *self);
+/* Takes memory for the three sizes that are set; values that fit into the room
+ * go there. false: there is no memory. */
+PSD_MUST_CHECK bool ps_reply_init(ps_reply_t *self, ps_room_t room);
 void ps_reply_done(ps_reply_t *self);
-/* The payload, which takes the block; NULL: no memory. */
-PSD_MUST_CHECK ps_payload_t *ps_reply_finish(ps_reply_t *self);
 /* PSD_NOMEM for a reply of so many rows. */
 psd_status_t ps_reply_no_memory(uint64_t n_rows, psd_error_t *err);
 
-/* Asks the processor for the rows i, i + 1 … of a slice, below n_rows, when i
- * is the first of a group. */
-void ps_store_prefetch(const ps_store_t *self,
-                       const ps_slice_t *want,
-                       const ps_payload_t *rows,
-                       uint64_t i,
-                       uint64_t n_rows);
+/* What is gathered, and how: the arguments of ps_store_gather. */
+typedef struct ps_gather {
+    ps_slice_t want; /* rows LIST, or RANGE where they are not scattered */
+    const ps_payload_t *rows;
+    size_t max_bytes;
+    ps_room_t room;
+    bool with_keys; /* rows LIST: the reply names them */
+} ps_gather_t;
 
-/* ps_store_gather for rows that are named one by one or a range in a store that
- * is not scattered; want is SPARSE and has the table's type. */
+/* A SPARSE reply; want has the table's type. */
 PSD_MUST_CHECK psd_status_t ps_store_gather_sparse(ps_store_t *self,
-                                                   const ps_slice_t *want,
-                                                   const ps_payload_t *rows,
-                                                   size_t max_bytes,
+                                                   const ps_gather_t *gather,
                                                    ps_slice_t *ret_slice,
                                                    ps_payload_t **ret_payload,
                                                    psd_error_t *err);
+/* Writes the first n_rows rows of a DENSE want, one behind the other. */
+void ps_store_read_rows(ps_store_t *self,
+                        const ps_slice_t *want,
+                        const ps_payload_t *rows,
+                        uint64_t n_rows,
+                        uint8_t *ret_values);
 #endif

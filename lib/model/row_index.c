@@ -1,172 +1,305 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buckets, linear probing from bucket to bucket, growth in small steps. */
+/* Buckets, linear probing from bucket to bucket, growth from the front on. */
 #include "model/row_index.h"
 
 #include <assert.h>
 #include <string.h>
 
-#define FIRST_BUCKETS 4
-#define FULL_PER_BUCKET 4 /* keys per bucket, on average, when it grows */
-#define COPIES_PER_ADD                                     \
-    2 /* buckets; all are copied long before `now` is full \
-       */
+#define FIRST_BUCKETS 8
+#define END_BUCKETS 16    /* behind a table; see put_in */
+#define PAUSE_BUCKETS 512 /* a table as small moves at once */
+#define FULL_NUM 82       /* per cent of its places that a table fills */
+#define FULL_DEN 100
+#define AHEAD 6 /* buckets whose rows are asked for before they move */
 
 _Static_assert(sizeof(ps_row_bucket_t) == 64, "a bucket is one cache line");
 
+#ifdef __SSE2__
+typedef char tags_t __attribute__((vector_size(16)));
+#endif
+
+static uint8_t
+tag_of(uint64_t hash)
+{
+    return (uint8_t)hash;
+}
+
+/* A bit for every row of the bucket with this tag. */
+static inline uint32_t
+match(const ps_row_bucket_t *bucket, uint8_t tag)
+{
+    uint32_t in_use = (UINT32_C(1) << bucket->n) - 1;
+#ifdef __SSE2__
+    tags_t tags;
+    tags_t same = (tags_t){0} + (char)tag;
+
+    memcpy(&tags, bucket, sizeof tags); /* the fill count is masked out */
+    same = (tags_t)(tags == same);
+    return (uint32_t)__builtin_ia32_pmovmskb128(same) & in_use;
+#else
+    uint32_t bits = 0;
+
+    for (uint32_t i = 0; i < PS_BUCKET_ROWS; i++) {
+        bits |= (uint32_t)(bucket->tags[i] == tag) << i;
+    }
+    return bits & in_use;
+#endif
+}
+
 static uint64_t
-n_buckets(const ps_pages_t *table)
+key_at(const ps_row_index_t *self, uint32_t number)
 {
-    return table->size / sizeof(ps_row_bucket_t);
+    return ps_load_u64(ps_slab_at(self->rows, number));
 }
 
-static ps_row_bucket_t *
-buckets(const ps_pages_t *table)
+static uint32_t
+find_in_bucket(const ps_row_index_t *self,
+               const ps_row_bucket_t *bucket,
+               uint8_t tag,
+               uint64_t key)
 {
-    return (void *)table->data;
-}
+    for (uint32_t bits = match(bucket, tag); bits != 0; bits &= bits - 1) {
+        uint32_t number = bucket->numbers[__builtin_ctz(bits)];
 
-/* Nothing is ever taken out, so the first bucket that is not full ends the
- * search. */
-static uint32_t *
-find_in(const ps_pages_t *table, uint64_t hash, uint64_t key)
-{
-    uint64_t mask = n_buckets(table) - 1;
-    uint64_t b = hash & mask;
-
-    for (;;) {
-        ps_row_bucket_t *bucket = &buckets(table)[b];
-
-        for (uint32_t i = 0; i < bucket->n; i++) {
-            if (bucket->keys[i] == key) {
-                return &bucket->numbers[i];
-            }
-        }
-        if (bucket->n < PS_BUCKET_KEYS) {
-            return NULL;
-        }
-        b = (b + 1) & mask;
-    }
-}
-
-static void
-put_in(const ps_pages_t *table, uint64_t key, uint32_t number)
-{
-    uint64_t mask = n_buckets(table) - 1;
-    uint64_t b = ps_hash_u64(key) & mask;
-    ps_row_bucket_t *bucket = NULL;
-
-    while (buckets(table)[b].n == PS_BUCKET_KEYS) {
-        b = (b + 1) & mask;
-    }
-    bucket = &buckets(table)[b];
-    bucket->keys[bucket->n] = key;
-    bucket->numbers[bucket->n] = number;
-    bucket->n++;
-}
-
-/* The old table is left as it is, because its searches run over full buckets;
- * a key that has been copied is found in the new one first. */
-static void
-copy_some(ps_row_index_t *self, uint64_t n)
-{
-    for (; n > 0 && self->old.data != NULL; n--) {
-        const ps_row_bucket_t *bucket = &buckets(&self->old)[self->n_copied];
-
-        for (uint32_t i = 0; i < bucket->n; i++) {
-            put_in(&self->now, bucket->keys[i], bucket->numbers[i]);
-        }
-        self->n_copied++;
-        if (self->n_copied == n_buckets(&self->old)) {
-            ps_pages_done(&self->old);
-            self->n_copied = 0;
+        if (key_at(self, number) == key) {
+            return number;
         }
     }
+    return PS_ROW_NONE;
 }
 
-static bool
-grow(ps_row_index_t *self)
+/* Searches from a bucket on. Nothing is ever taken out, so the first bucket
+ * that is not full ends the search. *ret_ran_over: it came to the end. */
+static uint32_t
+find_from(const ps_row_index_t *self,
+          const ps_row_table_t *table,
+          uint64_t b,
+          uint64_t hash,
+          uint64_t key,
+          bool *ret_ran_over)
 {
-    uint64_t n = n_buckets(&self->now);
-    ps_pages_t larger = {0};
+    for (; b < table->n_with_end; b++) {
+        const ps_row_bucket_t *bucket = ps_row_table_at(table, b);
+        uint32_t number = find_in_bucket(self, bucket, tag_of(hash), key);
 
-    copy_some(self, UINT64_MAX);
-    n = n == 0 ? FIRST_BUCKETS : 2 * n;
-    if (!ps_pages_init(&larger, n * sizeof(ps_row_bucket_t))) {
-        return false;
+        if (number != PS_ROW_NONE || bucket->n < PS_BUCKET_ROWS) {
+            return number;
+        }
     }
-    ps_pages_will_fill(&larger); /* hashed keys touch it everywhere */
-    self->old = self->now;
-    self->now = larger;
-    self->n_copied = 0;
-    return true;
+    *ret_ran_over = true;
+    return PS_ROW_NONE;
 }
 
-void
-ps_row_index_done(ps_row_index_t *self)
-{
-    ps_pages_done(&self->now);
-    ps_pages_done(&self->old);
-    memset(self, 0, sizeof *self);
-}
-
-uint32_t *
+uint32_t
 ps_row_index_find(const ps_row_index_t *self, uint64_t key)
 {
-    uint64_t hash = ps_hash_u64(key);
-    uint32_t *number = NULL;
+    uint64_t hash = ps_row_hash(key);
+    bool ran_over = false;
+    uint32_t number = PS_ROW_NONE;
 
-    if (self->now.data != NULL) {
-        number = find_in(&self->now, hash, key);
+    if (self->n == 0) {
+        return PS_ROW_NONE;
     }
-    if (number == NULL && self->old.data != NULL) {
-        number = find_in(&self->old, hash, key);
+    if (self->old.n_buckets > 0) {
+        uint64_t b = ps_fold(hash, self->old.n_buckets);
+
+        if (b >= self->n_moved) {
+            number = find_from(self, &self->old, b, hash, key, &ran_over);
+            if (number != PS_ROW_NONE || !ran_over) {
+                return number;
+            }
+            ran_over = false;
+        }
+    }
+    number = find_from(self, &self->now, ps_fold(hash, self->now.n_buckets),
+                       hash, key, &ran_over);
+    if (number == PS_ROW_NONE && ran_over && self->now.is_round) {
+        number = find_from(self, &self->now, 0, hash, key, &ran_over);
     }
     return number;
 }
 
-bool
-ps_row_index_add(ps_row_index_t *self, uint64_t key, uint32_t number)
+uint32_t
+ps_row_index_guess(const ps_row_index_t *self, uint64_t hash)
 {
-    assert(number <= PS_ROW_NUMBER_MAX);
-    if (self->n >= n_buckets(&self->now) * FULL_PER_BUCKET && !grow(self)) {
-        return false;
+    const ps_row_bucket_t *bucket = NULL;
+    uint32_t bits = 0;
+
+    if (self->n == 0) {
+        return PS_ROW_NONE;
     }
-    copy_some(self, COPIES_PER_ADD);
-    put_in(&self->now, key, number);
-    self->n++;
-    return true;
+    bucket = ps_row_index_home(self, hash);
+    bits = match(bucket, tag_of(hash));
+    return bits == 0 ? PS_ROW_NONE : bucket->numbers[__builtin_ctz(bits)];
 }
 
-bool
-ps_row_index_next(const ps_row_index_t *self,
-                  uint64_t *at,
-                  uint64_t *ret_key,
-                  uint32_t *ret_number)
+/* Puts a key into the first bucket from b on that is not full; false when there
+ * is none up to the end. Keys that are spread by their hash never get there
+ * (the odds are below 1e-20); keys that somebody chose to collide may. */
+static bool
+put_from(const ps_row_table_t *table, uint64_t b, uint8_t tag, uint32_t number)
 {
-    uint64_t n_now = n_buckets(&self->now);
-    uint64_t n_old = n_buckets(&self->old) - self->n_copied;
+    for (; b < table->n_with_end; b++) {
+        ps_row_bucket_t *bucket = ps_row_table_at(table, b);
 
-    /* *at counts slots, eight to a bucket: first those of the new table, then
-     * those of the old one that have not been copied. */
-    for (; *at / 8 < n_now + n_old; *at = (*at / 8 + 1) * 8) {
-        uint64_t b = *at / 8;
-        const ps_row_bucket_t *bucket =
-            b < n_now ? &buckets(&self->now)[b]
-                      : &buckets(&self->old)[b - n_now + self->n_copied];
-        uint64_t i = *at % 8;
-
-        if (i < bucket->n) {
-            *ret_key = bucket->keys[i];
-            *ret_number = bucket->numbers[i];
-            (*at)++;
+        if (bucket->n < PS_BUCKET_ROWS) {
+            bucket->tags[bucket->n] = tag;
+            bucket->numbers[bucket->n] = number;
+            bucket->n++;
             return true;
         }
     }
     return false;
 }
 
+static void
+put_now(ps_row_index_t *self, uint64_t hash, uint32_t number)
+{
+    ps_row_table_t *now = &self->now;
+
+    if (!put_from(now, ps_fold(hash, now->n_buckets), tag_of(hash), number)) {
+        bool is_put = put_from(now, 0, tag_of(hash), number);
+
+        assert(is_put); /* a table is never full */
+        now->is_round = true;
+    }
+}
+
+static void
+ask_for_rows(const ps_row_index_t *self, uint64_t b)
+{
+    const ps_row_bucket_t *bucket = NULL;
+
+    if (b < self->old.n_with_end) {
+        bucket = ps_row_table_at(&self->old, b);
+        for (uint32_t i = 0; i < bucket->n; i++) {
+            __builtin_prefetch(ps_slab_at(self->rows, bucket->numbers[i]));
+        }
+    }
+}
+
+/* Moves n buckets and those that the last of them ran over into, so that no
+ * search that begins behind needs one before. */
+static void
+move_some(ps_row_index_t *self, uint64_t n)
+{
+    ps_row_table_t *old = &self->old;
+    bool is_full = false;
+
+    for (; (n > 0 || is_full) && self->n_moved<old->n_with_end; n -= n> 0 ? 1
+                                                                          : 0) {
+        const ps_row_bucket_t *bucket = ps_row_table_at(old, self->n_moved);
+
+        ask_for_rows(self, self->n_moved + AHEAD);
+        for (uint32_t i = 0; i < bucket->n; i++) {
+            uint64_t hash = ps_row_hash(key_at(self, bucket->numbers[i]));
+
+            put_now(self, hash, bucket->numbers[i]);
+        }
+        is_full = bucket->n == PS_BUCKET_ROWS;
+        self->n_moved++;
+    }
+    if (self->n_moved == old->n_with_end) {
+        ps_pages_done(&old->pages);
+        *old = (ps_row_table_t){0};
+        self->returned = 0;
+        return;
+    }
+    ps_pages_return(&old->pages, self->n_moved * sizeof(ps_row_bucket_t),
+                    &self->returned);
+}
+
+/* Keys that a table of n buckets takes before the next one is begun. */
+static uint64_t
+limit_of(uint64_t n_buckets)
+{
+    return n_buckets * PS_BUCKET_ROWS * FULL_NUM / FULL_DEN;
+}
+
+static bool
+grow(ps_row_index_t *self, uint64_t n_keys)
+{
+    uint64_t n = self->now.n_buckets;
+    ps_row_table_t larger = {0};
+
+    n = n <= PAUSE_BUCKETS ? 2 * n : n + n / 4;
+    n = n < FIRST_BUCKETS ? FIRST_BUCKETS : n;
+    if (limit_of(n) < n_keys) {
+        n = n_keys / PS_BUCKET_ROWS * FULL_DEN / FULL_NUM + FIRST_BUCKETS;
+    }
+    larger.n_buckets = n;
+    larger.n_with_end = n + END_BUCKETS;
+    if (!ps_pages_init(&larger.pages,
+                       larger.n_with_end * sizeof(ps_row_bucket_t))) {
+        return false;
+    }
+    ps_pages_will_fill(&larger.pages); /* hashed keys touch it everywhere */
+    move_some(self, UINT64_MAX);
+    self->old = self->now;
+    self->now = larger;
+    self->n_moved = 0;
+    if (self->old.n_buckets <= PAUSE_BUCKETS || self->old.is_round) {
+        move_some(self, UINT64_MAX);
+    }
+    return true;
+}
+
+void
+ps_row_index_init(ps_row_index_t *self, const ps_slab_t *rows)
+{
+    *self = (ps_row_index_t){.rows = rows};
+}
+
+void
+ps_row_index_done(ps_row_index_t *self)
+{
+    ps_pages_done(&self->now.pages);
+    ps_pages_done(&self->old.pages);
+    memset(self, 0, sizeof *self);
+}
+
+bool
+ps_row_index_reserve(ps_row_index_t *self, uint64_t more)
+{
+    uint64_t n = self->n + more;
+
+    return n <= limit_of(self->now.n_buckets) || grow(self, n);
+}
+
+void
+ps_row_index_add(ps_row_index_t *self, uint64_t key, uint32_t number)
+{
+    uint64_t hash = ps_row_hash(key);
+    uint64_t b = 0;
+
+    assert(self->n < limit_of(self->now.n_buckets));
+    self->n++;
+    if (self->old.n_buckets > 0) {
+        move_some(self, 1);
+    }
+    if (self->old.n_buckets > 0) {
+        b = ps_fold(hash, self->old.n_buckets);
+        if (b >= self->n_moved &&
+            put_from(&self->old, b, tag_of(hash), number)) {
+            return;
+        }
+    }
+    put_now(self, hash, number);
+}
+
 uint64_t
 ps_row_index_bytes(const ps_row_index_t *self)
 {
-    return (uint64_t)self->now.size + self->old.size;
+    const ps_row_table_t *old = &self->old;
+    uint64_t now = self->now.pages.size;
+
+    if (old->n_buckets > 0) { /* the new table has been filled so far only */
+        uint64_t n = (uint64_t)((ps_u128_t)self->n_moved * self->now.n_buckets /
+                                old->n_buckets) +
+                     END_BUCKETS;
+        uint64_t filled = n * sizeof(ps_row_bucket_t);
+
+        now = filled < now ? filled : now;
+    }
+    return now + old->pages.size - self->returned;
 }

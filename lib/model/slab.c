@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Items of one size in chunks. */
+/* Items of one size in chunks that double. */
 #include "model/slab.h"
 
 #include <assert.h>
 #include <string.h>
 
-#include "base/alloc.h"
-
-#define CHUNK_BYTES ((size_t)256 * 1024) /* unless one item is larger */
+#define FIRST_BYTES ((size_t)4 * 1024) /* unless one item is larger */
 #define SHIFT_MAX 16
 
 void
@@ -17,7 +15,7 @@ ps_slab_init(ps_slab_t *self, size_t item_size)
     memset(self, 0, sizeof *self);
     self->item_size = item_size;
     while (self->shift < SHIFT_MAX &&
-           (item_size << (self->shift + 1)) <= CHUNK_BYTES) {
+           (item_size << (self->shift + 1)) <= FIRST_BYTES) {
         self->shift++;
     }
 }
@@ -25,54 +23,75 @@ ps_slab_init(ps_slab_t *self, size_t item_size)
 void
 ps_slab_done(ps_slab_t *self)
 {
-    for (size_t i = 0; i < self->n_chunks; i++) {
-        ps_free(self->chunks[i]);
+    for (uint32_t k = 0; k < self->n_chunks; k++) {
+        ps_pages_done(&self->chunks[k]);
     }
-    ps_free(self->chunks);
     memset(self, 0, sizeof *self);
+}
+
+/* Items that the chunks hold. */
+static uint64_t
+room(const ps_slab_t *self)
+{
+    return ((UINT64_C(1) << self->n_chunks) - 1) << self->shift;
 }
 
 static bool
 add_chunk(ps_slab_t *self)
 {
-    uint8_t *chunk = NULL;
+    uint32_t k = self->n_chunks;
+    size_t bytes = 0;
 
-    if (!ps_grow(&self->chunks, &self->max_chunks, self->n_chunks + 1,
-                 sizeof *self->chunks)) {
+    if (k == PS_SLAB_CHUNKS ||
+        __builtin_mul_overflow((size_t)1 << (self->shift + k), self->item_size,
+                               &bytes) ||
+        !ps_pages_init(&self->chunks[k], bytes)) {
         return false;
     }
-    /* Not zeroed: the pages of a chunk cost nothing until items use them. */
-    chunk = ps_alloc_raw((size_t)1 << self->shift, self->item_size);
-    if (chunk == NULL) {
+    ps_pages_will_fill(&self->chunks[k]); /* from the front, item by item */
+    self->data[k] = self->chunks[k].data;
+    self->n_chunks++;
+    return true;
+}
+
+bool
+ps_slab_reserve(ps_slab_t *self, uint64_t more)
+{
+    if (more > PS_SLAB_MAX - self->n) {
         return false;
     }
-    self->chunks[self->n_chunks++] = chunk;
+    while (self->n + more > room(self)) {
+        if (!add_chunk(self)) {
+            return false;
+        }
+    }
     return true;
 }
 
 bool
 ps_slab_add(ps_slab_t *self, uint32_t *ret_number)
 {
-    if (self->n == UINT32_MAX) {
+    if (!ps_slab_reserve(self, 1)) {
         return false;
     }
-    if ((self->n >> self->shift) == self->n_chunks && !add_chunk(self)) {
-        return false;
-    }
-    *ret_number = self->n++;
+    *ret_number = (uint32_t)self->n++;
     return true;
-}
-
-void
-ps_slab_pop(ps_slab_t *self)
-{
-    assert(self->n > 0);
-    self->n--;
 }
 
 uint64_t
 ps_slab_bytes(const ps_slab_t *self)
 {
-    return (uint64_t)self->n * self->item_size +
-           self->max_chunks * sizeof *self->chunks;
+    uint64_t bytes = self->n * self->item_size;
+
+    /* Blocks of the heap were zeroed, and so are there whether used or not. */
+    for (uint32_t k = 0; k < self->n_chunks; k++) {
+        uint64_t first = ((UINT64_C(1) << k) - 1) << self->shift;
+        uint64_t n = UINT64_C(1) << (self->shift + k);
+        uint64_t used = self->n <= first ? 0 : self->n - first;
+
+        if (self->chunks[k].block != NULL && used < n) {
+            bytes += (n - used) * self->item_size;
+        }
+    }
+    return bytes;
 }

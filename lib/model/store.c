@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The face over the two layouts: making a store, pushing into it, its size. */
+/* The face over the two layouts: making a store, reading a row, its size. */
 #include "model/store.h"
 
 #include <inttypes.h>
 
 #include "base/alloc.h"
-#include "model/dense_row.h"
-#include "model/init.h"
 #include "model/store_impl.h"
 
-#define AHEAD 8 /* rows whose memory is asked for before it is used */
 #define COUNT_MAX (UINT64_C(1) << 24) /* rows worth counting one by one */
 
 static psd_status_t
@@ -84,108 +81,6 @@ ps_store_destroy(ps_store_t **self_p)
     *self_p = NULL;
 }
 
-psd_status_t
-ps_store_reserve(ps_store_t *self,
-                 const ps_slice_t *slice,
-                 const ps_payload_t *payload,
-                 psd_error_t *err)
-{
-    if (self->is_array) {
-        return PSD_OK; /* every row has been there from the beginning */
-    }
-    if (!ps_indexed_rows_reserve(&self->indexed, slice, payload)) {
-        return psd_error_set(err, PSD_NOMEM,
-                             "no memory for the rows of a push of %" PRIu64
-                             " rows",
-                             slice->n_rows);
-    }
-    return PSD_OK;
-}
-
-void
-ps_store_unreserve(ps_store_t *self,
-                   const ps_slice_t *slice,
-                   const ps_payload_t *payload)
-{
-    if (!self->is_array) {
-        ps_indexed_rows_unreserve(&self->indexed, slice, payload,
-                                  slice->n_rows);
-    }
-}
-
-/* Whole neighbouring rows lie in the array as they lie in the slice. */
-static bool
-is_one_run(const ps_store_t *self, const ps_slice_t *slice)
-{
-    return slice->rows == PS_ROWS_RANGE && slice->layout == PS_LAYOUT_DENSE &&
-           slice->cols != PS_COLS_LIST && slice->n_rows > 0 &&
-           slice->n_cols == self->shape.width;
-}
-
-static void
-apply_one_run(ps_store_t *self,
-              const ps_slice_t *slice,
-              const ps_payload_t *payload)
-{
-    uint64_t n_values = slice->n_rows * self->shape.width;
-    ps_dense_row_t row =
-        ps_array_rows_at(&self->array, slice->first_row, 0, n_values);
-
-    for (size_t i = 0; i < payload->n_spans; i++) {
-        const ps_bytes_t *span = &payload->spans[i];
-        size_t n = span->size / self->shape.value_size;
-
-        ps_dense_row_apply(&row, &self->shape, self->shape.first_col,
-                           span->data, n);
-        row.values += span->size;
-        row.state = row.state == NULL ? NULL : row.state + span->size;
-    }
-}
-
-static void
-apply_array_row(ps_store_t *self, ps_deltas_t *deltas)
-{
-    const ps_row_shape_t *shape = &self->shape;
-    ps_columns_t columns = {0};
-    const uint8_t *values = NULL;
-    size_t n = 0;
-
-    while ((n = ps_deltas_take(deltas, &columns, &values)) > 0) {
-        for (size_t i = 0; i < n;) {
-            ps_columns_t rest = ps_columns_from(columns, i);
-            size_t run = ps_columns_neighbours(rest, n - i);
-            uint32_t col = ps_columns_at(rest, 0);
-            ps_dense_row_t row = ps_array_rows_at(&self->array, deltas->row,
-                                                  col - shape->first_col, run);
-
-            ps_dense_row_apply(&row, shape, col, values + i * shape->value_size,
-                               run);
-            i += run;
-        }
-    }
-}
-
-static void
-apply_array(ps_store_t *self,
-            const ps_slice_t *slice,
-            const ps_payload_t *payload)
-{
-    ps_deltas_t deltas = ps_deltas_over(slice, payload, self->shape.first_col);
-
-    if (is_one_run(self, slice)) {
-        apply_one_run(self, slice, payload);
-        return;
-    }
-    while (ps_deltas_next(&deltas)) {
-        if (deltas.n_rows + AHEAD <= slice->n_rows) {
-            ps_array_rows_prefetch(
-                &self->array,
-                ps_slice_row(slice, payload, deltas.n_rows + AHEAD - 1), true);
-        }
-        apply_array_row(self, &deltas);
-    }
-}
-
 void
 ps_store_set_worker(ps_store_t *self, uint32_t worker)
 {
@@ -198,46 +93,6 @@ ps_store_check_worker(const ps_store_t *self, uint32_t worker, psd_error_t *err)
     return ps_updater_check_worker(self->updater, worker, err);
 }
 
-void
-ps_store_apply(ps_store_t *self,
-               const ps_slice_t *slice,
-               const ps_payload_t *payload)
-{
-    if (self->is_array) {
-        apply_array(self, slice, payload);
-    } else {
-        ps_indexed_rows_apply(&self->indexed, slice, payload);
-    }
-}
-
-void
-ps_store_read(ps_store_t *self,
-              uint64_t row,
-              ps_columns_t columns,
-              size_t n,
-              uint8_t *ret_values)
-{
-    const ps_row_shape_t *shape = &self->shape;
-    ps_row_t found = {0};
-
-    if (self->is_array) {
-        ps_array_rows_read(&self->array, row, columns, n, ret_values);
-    } else if (!ps_indexed_rows_find(&self->indexed, row, &found)) {
-        for (size_t i = 0; i < n;) {
-            ps_columns_t rest = ps_columns_from(columns, i);
-            size_t run = ps_columns_neighbours(rest, n - i);
-
-            ps_init_fill(shape->spec, row, ps_columns_at(rest, 0),
-                         (uint32_t)run, ret_values + i * shape->value_size);
-            i += run;
-        }
-    } else if (found.sparse != NULL) {
-        ps_sparse_row_read(found.sparse, shape, columns, n, ret_values);
-    } else {
-        ps_dense_row_read(&found.dense, shape, columns, n, ret_values);
-    }
-}
-
 /* Every row of a RANGE-keys table is present. In a hash partition they would
  * have to be counted one by one; beyond COUNT_MAX the partition's even share
  * must do, and the shares of all partitions still add up to the table. */
@@ -248,7 +103,7 @@ rows_present(const ps_store_t *self)
     uint64_t n = self->spec.n_rows;
 
     if (self->spec.keys == PS_KEYS_HASH) {
-        return self->indexed.n_present;
+        return ps_indexed_rows_present(&self->indexed);
     }
     if (extent->n_slices > 1 && n > COUNT_MAX) {
         return n / extent->n_slices +

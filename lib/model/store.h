@@ -36,7 +36,7 @@ PSD_MUST_CHECK psd_status_t ps_store_new(const ps_table_spec_t *spec,
 void ps_store_destroy(ps_store_t **self_p);
 
 /*
- * Checks a push as a whole, so that ps_store_apply can only run out of memory:
+ * Checks a push as a whole, so that ps_store_push can only run out of memory:
  * type; rows inside the extent; columns inside it; n_cols of a cols-ALL dense
  * slice equals the extent's width; sparse columns strictly ascending within a
  * row; dense-format tables take sparse deltas too (missing columns: no delta),
@@ -50,18 +50,6 @@ PSD_MUST_CHECK psd_status_t ps_store_check_push(const ps_store_t *self,
                                                 const ps_slice_t *slice,
                                                 const ps_payload_t *payload,
                                                 psd_error_t *err);
-/* Makes the rows that a checked push will touch exist, with room for its
- * entries. Several pushes may be reserved before the first of them is applied,
- * in any order. Errors: PSD_NOMEM; rows made so far stay, with first values,
- * and are not present yet. */
-PSD_MUST_CHECK psd_status_t ps_store_reserve(ps_store_t *self,
-                                             const ps_slice_t *slice,
-                                             const ps_payload_t *payload,
-                                             psd_error_t *err);
-/* Gives back what ps_store_reserve made for a push that will not be applied. */
-void ps_store_unreserve(ps_store_t *self,
-                        const ps_slice_t *slice,
-                        const ps_payload_t *payload);
 /* Deltas applied from now on are those of this worker (its rank in its job), or
  * of PS_UPDATER_NO_WORKER (model/updater.h), as in the beginning: some updaters
  * keep state for every worker. */
@@ -70,13 +58,21 @@ void ps_store_set_worker(ps_store_t *self, uint32_t worker);
 PSD_MUST_CHECK psd_status_t ps_store_check_worker(const ps_store_t *self,
                                                   uint32_t worker,
                                                   psd_error_t *err);
-/* Applies a push that ps_store_check_push and ps_store_reserve accepted, row by
- * row in the slice's order. It cannot fail. A dense delta into a dense or range
+/*
+ * Applies a push that ps_store_check_push accepted, row by row in the slice's
+ * order; rows that are not there are made. A dense delta into a dense or range
  * row runs the updater on every column of the slice; a sparse delta only on the
- * columns that it names. */
-void ps_store_apply(ps_store_t *self,
-                    const ps_slice_t *slice,
-                    const ps_payload_t *payload);
+ * columns that it names.
+ * Values of a shared payload may have changed since they were checked: what is
+ * not finite any more, where it may not be so, is left out with the values
+ * around it, and never reaches a row.
+ * Errors: PSD_NOMEM; no value has changed then, and no row is present that was
+ * not before.
+ */
+PSD_MUST_CHECK psd_status_t ps_store_push(ps_store_t *self,
+                                          const ps_slice_t *slice,
+                                          const ps_payload_t *payload,
+                                          psd_error_t *err);
 
 /* Same checks for the rows and columns of a pull (slice->n_values is 0 and
  * layout is what the reader wants back). Errors: PSD_RANGE, PSD_SHAPE. */
@@ -95,8 +91,11 @@ PSD_MUST_CHECK psd_status_t ps_store_check_pull(const ps_store_t *self,
  * rows       in   keys and columns of `want`; NULL when it has neither
  * max_bytes  in   stop before a row that would make the payload larger, but
  *                 take at least one row
+ * room       in   where values go when all that are gathered fit there; the
+ *                 payload then borrows it
  * ret_slice  out  what was gathered: rows LIST with keys when the rows are
- *                 those present of a range, else as `want` with n_rows cut
+ *                 those present of a range, else as `want` with n_rows cut,
+ *                 where rows LIST becomes ASKED and has no keys
  * ret_done   out  rows of `want` that were dealt with: for RANGE, go on at
  *                 first_row + *ret_done while it is below want->n_rows
  * Errors: PSD_NOMEM.
@@ -105,6 +104,7 @@ PSD_MUST_CHECK psd_status_t ps_store_gather(ps_store_t *self,
                                             const ps_slice_t *want,
                                             const ps_payload_t *rows,
                                             size_t max_bytes,
+                                            ps_room_t room,
                                             ps_slice_t *ret_slice,
                                             ps_payload_t **ret_payload,
                                             uint64_t *ret_done,

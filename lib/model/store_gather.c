@@ -13,10 +13,11 @@
 static void
 dense_costs(const ps_store_t *self,
             const ps_slice_t *want,
+            bool with_keys,
             size_t *ret_row,
             size_t *ret_shared)
 {
-    size_t key = want->rows == PS_ROWS_LIST ? PS_KEY_BYTES : 0;
+    size_t key = with_keys ? PS_KEY_BYTES : 0;
 
     *ret_row = key + (size_t)want->n_cols * self->shape.value_size;
     *ret_shared =
@@ -37,100 +38,67 @@ rows_that_fit(size_t max_bytes, size_t shared, size_t row, uint64_t n_rows)
     return n < n_rows ? n : n_rows;
 }
 
-/* Whole neighbouring rows: one copy. */
-static bool
-is_one_copy(const ps_store_t *self, const ps_slice_t *want)
-{
-    return self->is_array && want->rows == PS_ROWS_RANGE &&
-           want->cols != PS_COLS_LIST && want->n_cols == self->shape.width;
-}
-
-static void
-read_dense(ps_store_t *self,
-           const ps_slice_t *want,
-           const ps_payload_t *rows,
-           uint64_t n_rows,
-           uint8_t *ret_values)
-{
-    ps_columns_t columns = ps_slice_columns(want, rows, self->shape.first_col);
-    size_t row_bytes = (size_t)want->n_cols * self->shape.value_size;
-
-    if (is_one_copy(self, want)) {
-        ps_dense_row_t row = ps_array_rows_at(&self->array, want->first_row, 0,
-                                              n_rows * want->n_cols);
-
-        memcpy(ret_values, row.values, n_rows * row_bytes);
-        return;
-    }
-    for (uint64_t i = 0; i < n_rows; i++) {
-        ps_store_prefetch(self, want, rows, i, n_rows);
-        ps_store_read(self, ps_slice_row(want, rows, i), columns, want->n_cols,
-                      ret_values + i * row_bytes);
-    }
-}
-
 static psd_status_t
 gather_dense(ps_store_t *self,
-             const ps_slice_t *want,
-             const ps_payload_t *rows,
-             size_t max_bytes,
+             const ps_gather_t *gather,
              ps_slice_t *ret_slice,
              ps_payload_t **ret_payload,
              psd_error_t *err)
 {
     PSD_AUTO(ps_reply_done) ps_reply_t reply = {0};
+    const ps_slice_t *want = &gather->want;
     size_t row_bytes = 0;
     uint64_t n = 0;
-    ps_payload_t *payload = NULL;
 
-    dense_costs(self, want, &row_bytes, &reply.index_size);
-    n = rows_that_fit(max_bytes, reply.index_size, row_bytes, want->n_rows);
-    reply.keys_size = want->rows == PS_ROWS_LIST ? n * PS_KEY_BYTES : 0;
+    dense_costs(self, want, gather->with_keys, &row_bytes, &reply.index_size);
+    n = rows_that_fit(gather->max_bytes, reply.index_size, row_bytes,
+                      want->n_rows);
+    reply.keys_size = gather->with_keys ? n * PS_KEY_BYTES : 0;
     if (__builtin_mul_overflow(n, (size_t)want->n_cols * self->shape.value_size,
                                &reply.values_size) ||
-        !ps_reply_init(&reply)) {
+        !ps_reply_init(&reply, gather->room)) {
         return ps_reply_no_memory(n, err);
     }
     if (reply.keys_size > 0) {
-        memcpy(reply.keys, rows->keys.data, reply.keys_size);
+        memcpy(reply.keys, gather->rows->keys.data, reply.keys_size);
     }
     if (reply.index_size > 0) {
-        assert(rows->index.data != NULL); /* `wire` has checked its size */
-        memcpy(reply.index, rows->index.data, reply.index_size);
+        /* `wire` has checked its size */
+        assert(gather->rows->index.data != NULL);
+        memcpy(reply.index, gather->rows->index.data, reply.index_size);
     }
-    read_dense(self, want, rows, n, reply.values);
-    payload = ps_reply_finish(&reply);
-    if (payload == NULL) {
-        return ps_reply_no_memory(n, err);
-    }
+    ps_store_read_rows(self, want, gather->rows, n, reply.values);
     *ret_slice = *want;
     ret_slice->n_rows = n;
     ret_slice->n_values = n * want->n_cols;
-    *ret_payload = payload;
+    *ret_payload = reply.payload;
+    reply.payload = NULL;
     return PSD_OK;
 }
 
 static psd_status_t
 gather_named(ps_store_t *self,
-             const ps_slice_t *want,
-             const ps_payload_t *rows,
-             size_t max_bytes,
+             const ps_gather_t *gather,
              ps_slice_t *ret_slice,
              ps_payload_t **ret_payload,
              psd_error_t *err)
 {
-    ps_slice_t named = *want;
+    ps_gather_t named = *gather;
+    psd_status_t rc = PSD_OK;
 
-    named.type = self->spec.type;
-    if (want->layout == PS_LAYOUT_SPARSE) {
-        named.cols = PS_COLS_ALL;
-        named.first_col = 0;
-        named.n_cols = 0;
-        return ps_store_gather_sparse(self, &named, rows, max_bytes, ret_slice,
-                                      ret_payload, err);
+    named.want.type = self->spec.type;
+    if (named.want.layout == PS_LAYOUT_SPARSE) {
+        named.want.cols = PS_COLS_ALL;
+        named.want.first_col = 0;
+        named.want.n_cols = 0;
+        rc = ps_store_gather_sparse(self, &named, ret_slice, ret_payload, err);
+    } else {
+        rc = gather_dense(self, &named, ret_slice, ret_payload, err);
     }
-    return gather_dense(self, &named, rows, max_bytes, ret_slice, ret_payload,
-                        err);
+    if (rc == PSD_OK && ret_slice->rows == PS_ROWS_LIST && !gather->with_keys) {
+        ret_slice->rows = PS_ROWS_ASKED;
+    }
+    return rc;
 }
 
 /* The most rows that can fit, so that no more keys than that are sorted. */
@@ -141,7 +109,7 @@ present_limit(const ps_store_t *self, const ps_slice_t *want, size_t max_bytes)
     size_t shared = 0;
 
     if (want->layout == PS_LAYOUT_DENSE) {
-        dense_costs(self, want, &row, &shared);
+        dense_costs(self, want, true, &row, &shared);
     }
     return rows_that_fit(max_bytes, shared, row, SIZE_MAX);
 }
@@ -149,41 +117,40 @@ present_limit(const ps_store_t *self, const ps_slice_t *want, size_t max_bytes)
 /* A range of a scattered store: first the keys, then as if they were named. */
 static psd_status_t
 gather_present(ps_store_t *self,
-               const ps_slice_t *want,
-               const ps_payload_t *rows,
-               size_t max_bytes,
+               const ps_gather_t *gather,
                ps_slice_t *ret_slice,
                ps_payload_t **ret_payload,
                uint64_t *ret_done,
                psd_error_t *err)
 {
     PSD_AUTO(ps_present_rows_done) ps_present_rows_t present = {0};
-    ps_slice_t named = *want;
+    const ps_slice_t *want = &gather->want;
+    ps_gather_t named = *gather;
     ps_payload_t names = {.keys = {NULL, 0}};
-    ps_slice_t got = {0};
     psd_status_t rc = PSD_OK;
 
-    named.rows = PS_ROWS_LIST;
-    named.first_row = 0;
-    if (rows != NULL) {
-        names.index = rows->index; /* a range without a column list has none */
+    named.want.rows = PS_ROWS_LIST;
+    named.want.first_row = 0;
+    named.rows = &names;
+    named.with_keys = true;
+    if (gather->rows != NULL) {
+        names.index = gather->rows->index; /* only with a column list */
     }
-    if (!ps_present_rows_find(self, want->first_row, want->n_rows,
-                              present_limit(self, &named, max_bytes),
-                              &present)) {
+    if (!ps_present_rows_find(
+            self, want->first_row, want->n_rows,
+            present_limit(self, &named.want, gather->max_bytes), &present)) {
         return ps_reply_no_memory(want->n_rows, err);
     }
-    named.n_rows = present.n;
+    named.want.n_rows = present.n;
     names.keys =
         (ps_bytes_t){(const uint8_t *)present.keys, present.n * PS_KEY_BYTES};
-    rc = gather_named(self, &named, &names, max_bytes, &got, ret_payload, err);
+    rc = gather_named(self, &named, ret_slice, ret_payload, err);
     if (rc != PSD_OK) {
         return rc;
     }
-    *ret_slice = got;
     *ret_done = want->n_rows;
-    if (present.is_cut || got.n_rows < present.n) {
-        *ret_done = present.keys[got.n_rows - 1] - want->first_row + 1;
+    if (present.is_cut || ret_slice->n_rows < present.n) {
+        *ret_done = present.keys[ret_slice->n_rows - 1] - want->first_row + 1;
     }
     return PSD_OK;
 }
@@ -193,19 +160,22 @@ ps_store_gather(ps_store_t *self,
                 const ps_slice_t *want,
                 const ps_payload_t *rows,
                 size_t max_bytes,
+                ps_room_t room,
                 ps_slice_t *ret_slice,
                 ps_payload_t **ret_payload,
                 uint64_t *ret_done,
                 psd_error_t *err)
 {
+    ps_gather_t gather = {
+        .want = *want, .rows = rows, .max_bytes = max_bytes, .room = room};
     psd_status_t rc = PSD_OK;
 
     if (want->rows == PS_ROWS_RANGE && want->n_rows > 0 &&
         ps_store_is_scattered(self)) {
-        return gather_present(self, want, rows, max_bytes, ret_slice,
-                              ret_payload, ret_done, err);
+        return gather_present(self, &gather, ret_slice, ret_payload, ret_done,
+                              err);
     }
-    rc = gather_named(self, want, rows, max_bytes, ret_slice, ret_payload, err);
+    rc = gather_named(self, &gather, ret_slice, ret_payload, err);
     if (rc == PSD_OK) {
         *ret_done = ret_slice->n_rows;
     }

@@ -49,7 +49,7 @@ keep_entries(const ps_row_shape_t *shape,
 
 /* Entries of a row that is not sparse: read in pieces, zeros left out. */
 static void
-scan_entries(ps_store_t *self, uint64_t row, entry_sink_t *sink)
+scan_entries(ps_store_t *self, uint64_t row, uint8_t *at, entry_sink_t *sink)
 {
     const ps_row_shape_t *shape = &self->shape;
     _Alignas(8) uint8_t piece[SCAN_VALUES * 8];
@@ -59,21 +59,22 @@ scan_entries(ps_store_t *self, uint64_t row, entry_sink_t *sink)
         uint32_t n = left < SCAN_VALUES ? left : SCAN_VALUES;
         ps_columns_t columns = {.first = shape->first_col + col};
 
-        ps_store_read(self, row, columns, n, piece);
+        ps_store_read(self, row, at, columns, n, piece);
         keep_entries(shape, columns.first, piece, n, sink);
     }
 }
 
 /* Adds the entries of a row that are not zero. */
 static void
-take_entries(ps_store_t *self, uint64_t row, entry_sink_t *sink)
+take_entries(ps_store_t *self, uint64_t row, uint8_t *at, entry_sink_t *sink)
 {
     const ps_row_shape_t *shape = &self->shape;
     ps_row_t found = {0};
-    bool is_found =
-        !self->is_array && ps_indexed_rows_find(&self->indexed, row, &found);
 
-    if (is_found && found.sparse != NULL) {
+    if (at != NULL) {
+        found = ps_indexed_row_at(&self->indexed, at);
+    }
+    if (found.sparse != NULL) {
         bool is_kept = sink->columns != NULL;
 
         sink->n += ps_sparse_row_entries(
@@ -82,8 +83,8 @@ take_entries(ps_store_t *self, uint64_t row, entry_sink_t *sink)
             is_kept ? sink->values + sink->n * shape->value_size : NULL);
         return;
     }
-    if ((is_found || self->is_array) || !ps_init_is_zero(&self->spec.init)) {
-        scan_entries(self, row, sink);
+    if (at != NULL || self->is_array || !ps_init_is_zero(&self->spec.init)) {
+        scan_entries(self, row, at, sink);
     }
 }
 
@@ -102,22 +103,22 @@ counts_done(counts_t *self)
 }
 
 static bool
-count_entries(ps_store_t *self,
-              const ps_slice_t *want,
-              const ps_payload_t *rows,
-              size_t max_bytes,
-              counts_t *ret)
+count_entries(ps_store_t *self, const ps_gather_t *gather, counts_t *ret)
 {
+    const ps_slice_t *want = &gather->want;
     size_t entry = PS_COLUMN_BYTES + self->shape.value_size;
+    size_t max_bytes = gather->max_bytes;
     size_t used = 0;
+    ps_store_walk_t walk;
 
+    ps_store_walk_begin(&walk, self, want, gather->rows, want->n_rows);
     for (uint64_t i = 0; i < want->n_rows; i++) {
         entry_sink_t sink = {0};
-        size_t row = PS_COUNT_BYTES;
+        size_t row = PS_COUNT_BYTES + (gather->with_keys ? PS_KEY_BYTES : 0);
 
-        ps_store_prefetch(self, want, rows, i, want->n_rows);
-        take_entries(self, ps_slice_row(want, rows, i), &sink);
-        row += sink.n * entry + (want->rows == PS_ROWS_LIST ? PS_KEY_BYTES : 0);
+        take_entries(self, ps_slice_row(want, gather->rows, i),
+                     ps_store_walk_at(&walk, i), &sink);
+        row += sink.n * entry;
         if (ret->n > 0 && (used > max_bytes || row > max_bytes - used)) {
             return true;
         }
@@ -134,48 +135,46 @@ count_entries(ps_store_t *self,
 
 psd_status_t
 ps_store_gather_sparse(ps_store_t *self,
-                       const ps_slice_t *want,
-                       const ps_payload_t *rows,
-                       size_t max_bytes,
+                       const ps_gather_t *gather,
                        ps_slice_t *ret_slice,
                        ps_payload_t **ret_payload,
                        psd_error_t *err)
 {
     PSD_AUTO(ps_reply_done) ps_reply_t reply = {0};
     PSD_AUTO(counts_done) counts_t counts = {0};
+    const ps_slice_t *want = &gather->want;
     entry_sink_t sink = {0};
     size_t heads = 0;
-    ps_payload_t *payload = NULL;
+    ps_store_walk_t walk;
 
-    if (!count_entries(self, want, rows, max_bytes, &counts)) {
+    if (!count_entries(self, gather, &counts)) {
         return ps_reply_no_memory(want->n_rows, err);
     }
     heads = counts.n * PS_COUNT_BYTES;
-    reply.keys_size = want->rows == PS_ROWS_LIST ? counts.n * PS_KEY_BYTES : 0;
+    reply.keys_size = gather->with_keys ? counts.n * PS_KEY_BYTES : 0;
     reply.index_size = heads + counts.n_entries * PS_COLUMN_BYTES;
     reply.values_size = counts.n_entries * self->shape.value_size;
-    if (!ps_reply_init(&reply)) {
+    if (!ps_reply_init(&reply, gather->room)) {
         return ps_reply_no_memory(counts.n, err);
     }
     if (reply.keys_size > 0) {
-        memcpy(reply.keys, rows->keys.data, reply.keys_size);
+        memcpy(reply.keys, gather->rows->keys.data, reply.keys_size);
     }
     if (heads > 0) {
         memcpy(reply.index, counts.items, heads);
     }
     sink.columns = reply.index + heads;
     sink.values = reply.values;
+    ps_store_walk_begin(&walk, self, want, gather->rows, counts.n);
     for (size_t i = 0; i < counts.n; i++) {
-        take_entries(self, ps_slice_row(want, rows, i), &sink);
+        take_entries(self, ps_slice_row(want, gather->rows, i),
+                     ps_store_walk_at(&walk, i), &sink);
     }
     assert(sink.n == counts.n_entries);
-    payload = ps_reply_finish(&reply);
-    if (payload == NULL) {
-        return ps_reply_no_memory(counts.n, err);
-    }
     *ret_slice = *want;
     ret_slice->n_rows = counts.n;
     ret_slice->n_values = counts.n_entries;
-    *ret_payload = payload;
+    *ret_payload = reply.payload;
+    reply.payload = NULL;
     return PSD_OK;
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a store is made of; shared by store.c, store_check.c and
- * store_gather.c, and by nobody else. */
+/* What a store is made of; for the store_*.c files and what they are made of,
+ * and for nobody else. */
 #ifndef PS_MODEL_STORE_IMPL_H
 #define PS_MODEL_STORE_IMPL_H
 
 #include "model/array_rows.h"
 #include "model/indexed_rows.h"
+#include "model/row_walk.h"
 #include "model/store.h"
 
 struct ps_store {
@@ -28,9 +29,44 @@ ps_store_is_scattered(const ps_store_t *self)
     return self->spec.keys == PS_KEYS_HASH || self->extent.n_slices > 1;
 }
 
-/* Writes the values of n columns of a row; first values if it is not there. */
+/* Rows of a slice in their order; for an array there is nothing to find. */
+typedef struct ps_store_walk {
+    bool is_array;
+    ps_row_walk_t rows;
+} ps_store_walk_t;
+
+static inline void
+ps_store_walk_begin(ps_store_walk_t *self,
+                    const ps_store_t *store,
+                    const ps_slice_t *slice,
+                    const ps_payload_t *payload,
+                    uint64_t n_rows)
+{
+    self->is_array = store->is_array;
+    if (!self->is_array) {
+        ps_row_walk_begin(&self->rows, &store->indexed, slice, payload, n_rows);
+    }
+}
+
+/* Row i < n_rows, to be asked for one after the other: an item of the indexed
+ * rows; NULL when it is not there, or in an array. */
+static inline uint8_t *
+ps_store_walk_at(ps_store_walk_t *self, uint64_t i)
+{
+    if (self->is_array) {
+        return NULL;
+    }
+    if (i >= self->rows.first + self->rows.n) {
+        (void)ps_row_walk_next(&self->rows);
+    }
+    return self->rows.found[i - self->rows.first];
+}
+
+/* Writes the values of n columns of a row; `at` is its item, NULL: it reads as
+ * its first values, or lies in an array. */
 void ps_store_read(ps_store_t *self,
                    uint64_t row,
+                   uint8_t *at,
                    ps_columns_t columns,
                    size_t n,
                    uint8_t *ret_values);

@@ -119,7 +119,8 @@ ps_answer_values(ps_shard_t *self,
         want.n_cols = want.layout == PS_LAYOUT_SPARSE ? 0 : want.n_cols;
     }
     rc = ps_store_gather(partition->store, &want, request->payload,
-                         self->args.slice_bytes, &got, &payload, &n_done, NULL);
+                         self->args.slice_bytes, request->room, &got, &payload,
+                         &n_done, NULL);
     if (rc != PSD_OK) {
         ps_answer_refused(self, request, rc, 0, psd_status_text(rc));
         return 0;

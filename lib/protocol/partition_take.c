@@ -252,13 +252,12 @@ log_push(ps_shard_t *shard,
 static bool
 apply_push(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
-    if (ps_store_reserve(self->store, &request->slice, request->payload,
-                         NULL) != PSD_OK) {
-        return false;
-    }
     ps_store_set_worker(self->store, request->job == 0 ? PS_UPDATER_NO_WORKER
                                                        : request->worker);
-    ps_store_apply(self->store, &request->slice, request->payload);
+    if (ps_store_push(self->store, &request->slice, request->payload, NULL) !=
+        PSD_OK) {
+        return false;
+    }
     self->lsn++;
     note_push(shard, self, request, PS_NOTE_APPLIED);
     return true;
@@ -316,19 +315,30 @@ take_mark(ps_shard_t *shard,
     return true;
 }
 
-bool
-ps_partition_take(ps_shard_t *shard,
-                  ps_partition_t *self,
-                  ps_window_t *window,
-                  const ps_request_t *request)
+/* A push that is kept beyond this step (BSP) while somebody else can change its
+ * values: what is checked must be what is kept. */
+static bool
+needs_own_payload(const ps_partition_t *self, const ps_request_t *request)
 {
-    ps_job_place_t *place = NULL;
-    psd_status_t rc;
+    const ps_gate_t *gate = NULL;
 
-    if (!ps_outbox_reserve(shard->outbox, EFFECTS_PER_TAKE)) {
+    if (request->kind != PS_KIND_PUSH || request->payload == NULL ||
+        !request->payload->shared || request->job == 0) {
         return false;
     }
-    rc = check(shard, self, request, &place, NULL);
+    gate = ps_partition_gate(self, request->job);
+    return gate == NULL || ps_gate_is_bsp(gate);
+}
+
+static bool
+take(ps_shard_t *shard,
+     ps_partition_t *self,
+     ps_window_t *window,
+     const ps_request_t *request)
+{
+    ps_job_place_t *place = NULL;
+    psd_status_t rc = check(shard, self, request, &place, NULL);
+
     if (rc == PSD_NOMEM) {
         return false;
     }
@@ -338,6 +348,30 @@ ps_partition_take(ps_shard_t *shard,
     return request->kind == PS_KIND_MARK
                ? take_mark(shard, self, place, window, request)
                : take_push(shard, self, place, window, request);
+}
+
+bool
+ps_partition_take(ps_shard_t *shard,
+                  ps_partition_t *self,
+                  ps_window_t *window,
+                  const ps_request_t *request)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    ps_request_t own;
+
+    if (!ps_outbox_reserve(shard->outbox, EFFECTS_PER_TAKE)) {
+        return false;
+    }
+    if (!needs_own_payload(self, request)) {
+        return take(shard, self, window, request);
+    }
+    payload = ps_payload_own(request->payload);
+    if (payload == NULL) {
+        return false;
+    }
+    own = *request;
+    own.payload = payload;
+    return take(shard, self, window, &own);
 }
 
 void
@@ -385,12 +419,11 @@ ps_partition_close_clocks(ps_shard_t *shard,
     while (n < place->open.n_pushes) {
         const ps_logged_t *push = &place->open.pushes[n];
 
-        if (ps_store_reserve(self->store, &push->slice, push->payload, NULL) !=
+        ps_store_set_worker(self->store, push->worker);
+        if (ps_store_push(self->store, &push->slice, push->payload, NULL) !=
             PSD_OK) {
             break;
         }
-        ps_store_set_worker(self->store, push->worker);
-        ps_store_apply(self->store, &push->slice, push->payload);
         n++;
     }
     ps_open_clock_drop(&place->open, n);

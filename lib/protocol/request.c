@@ -100,12 +100,14 @@ ps_held_append(ps_held_list_t *self,
         return NULL;
     }
     held->is = *request;
-    if (!append_own(self, held)) {
+    if (request->payload != NULL) {
+        held->is.payload = ps_payload_own(request->payload);
+    }
+    if ((held->is.payload == NULL && request->payload != NULL) ||
+        !append_own(self, held)) {
+        ps_payload_destroy(&held->is.payload);
         ps_free(held);
         return NULL;
-    }
-    if (request->payload != NULL) {
-        held->is.payload = ps_payload_keep(request->payload);
     }
     held->since_ms = now_ms;
     held->tell_ms =

@@ -328,9 +328,8 @@ psd_push_start(psd_table_t *table,
     slice.n_values = n_values;
     table->batch->spans = &span;
     table->batch->n_spans = 1;
-    rc = ps_store_reserve(table->store, &slice, table->batch, err);
+    rc = ps_store_push(table->store, &slice, table->batch, err);
     if (rc == PSD_OK) {
-        ps_store_apply(table->store, &slice, table->batch);
         *ret_ticket = 1;
     }
     table->batch->spans = NULL; /* it was borrowed */
@@ -357,8 +356,8 @@ psd_pull_start(psd_table_t *table,
     if (rc != PSD_OK || n_values == 0) {
         return rc;
     }
-    rc = ps_store_gather(table->store, &slice, table->batch, SIZE_MAX, &answer,
-                         &got, &n_done, err);
+    rc = ps_store_gather(table->store, &slice, table->batch, SIZE_MAX,
+                         (ps_room_t){NULL, 0}, &answer, &got, &n_done, err);
     if (rc == PSD_OK) {
         assert(n_done == slice.n_rows && got->n_spans == 1);
         memcpy(ret_values, got->spans[0].data, got->spans[0].size);

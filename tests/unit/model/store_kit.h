@@ -223,7 +223,7 @@ kit_sparse(ps_type_t type,
     return push;
 }
 
-/* Checks, reserves and applies; frees the push. */
+/* Checks and applies; frees the push. */
 static inline void
 kit_apply(ps_store_t *store, kit_push_t push)
 {
@@ -231,9 +231,7 @@ kit_apply(ps_store_t *store, kit_push_t push)
 
     cr_assert_eq(ps_store_check_push(store, &push.slice, push.payload, err),
                  PSD_OK, "%s", psd_error_text(err));
-    cr_assert_eq(ps_store_reserve(store, &push.slice, push.payload, err),
-                 PSD_OK);
-    ps_store_apply(store, &push.slice, push.payload);
+    cr_assert_eq(ps_store_push(store, &push.slice, push.payload, err), PSD_OK);
     kit_push_done(&push);
 }
 
@@ -270,8 +268,8 @@ kit_value(ps_store_t *store, ps_type_t type, uint64_t row, uint32_t col)
     kit_push_close(&pull, NULL);
     cr_assert_eq(ps_store_check_pull(store, &pull.slice, pull.payload, NULL),
                  PSD_OK);
-    cr_assert_eq(ps_store_gather(store, &pull.slice, pull.payload, 1024, &got,
-                                 &reply, &n_done, NULL),
+    cr_assert_eq(ps_store_gather(store, &pull.slice, pull.payload, 1024,
+                                 (ps_room_t){0}, &got, &reply, &n_done, NULL),
                  PSD_OK);
     cr_assert_eq(n_done, 1);
     cr_assert_eq(got.n_values, 1);

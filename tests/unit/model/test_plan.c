@@ -47,13 +47,15 @@ fill(ps_store_t *store, const ps_table_spec_t *spec, uint64_t n, uint32_t cells)
     }
 }
 
-/* Within 4 %, and a page for what the first rows need. */
+/* Within 4 %, and a page for what the first rows need. An index grows by a
+ * quarter at a time, so it is more or less full: within 12 %. */
 static void
 agree(const char *what, uint64_t n, uint64_t planned, uint64_t real)
 {
     double apart = fabs((double)planned - (double)real);
+    double part = strncmp(what, "index", 5) == 0 ? 0.12 : 0.04;
 
-    cr_assert_leq(apart, 0.04 * (double)real + 4096,
+    cr_assert_leq(apart, part * (double)real + 4096,
                   "%s of %" PRIu64 " rows: planned %" PRIu64 ", real %" PRIu64,
                   what, n, planned, real);
 }
@@ -84,7 +86,7 @@ compare(const ps_table_spec_t *spec, uint64_t n_rows, double part)
           plan.largest.index * spec->n_partitions);
 }
 
-/* Sizes between two doublings of an index, and next to them. */
+/* Powers of two, and others. */
 static const uint64_t SIZES[] = {1, 100, 65536, 70000, 100000};
 #define N_SIZES (sizeof SIZES / sizeof SIZES[0])
 

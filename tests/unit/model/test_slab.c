@@ -38,16 +38,37 @@ Test(slab, items_of_any_size_keep_their_place)
     check_items((size_t)300 * 1024); /* larger than a chunk */
 }
 
-Test(slab, the_last_item_can_be_taken_back)
+Test(slab, items_are_zero)
 {
     ps_slab_t slab;
     uint32_t number = 7;
 
-    ps_slab_init(&slab, 8);
+    ps_slab_init(&slab, 24);
+    for (uint32_t i = 0; i < 100 * N_ITEMS; i++) {
+        cr_assert(ps_slab_add(&slab, &number));
+        for (size_t j = 0; j < 24; j++) {
+            cr_assert_eq(ps_slab_at(&slab, i)[j], 0);
+        }
+        memset(ps_slab_at(&slab, i), 0xff, 24);
+    }
+    ps_slab_done(&slab);
+}
+
+/* Room for the most rows that a partition may have costs addresses only. */
+Test(slab, reserves_up_to_its_maximum)
+{
+    ps_slab_t slab;
+    uint32_t number = 7;
+
+    ps_slab_init(&slab, 12);
+    cr_assert(ps_slab_reserve(&slab, PS_SLAB_MAX));
+    cr_assert_not(ps_slab_reserve(&slab, PS_SLAB_MAX + 1));
+    cr_assert_lt(ps_slab_bytes(&slab), 1 << 20);
+    slab.n = PS_SLAB_MAX - 1;
     cr_assert(ps_slab_add(&slab, &number));
-    ps_slab_pop(&slab);
-    cr_assert(ps_slab_add(&slab, &number));
-    cr_assert_eq(number, 0);
+    cr_assert_eq(number, PS_SLAB_MAX - 1);
+    memset(ps_slab_at(&slab, number), 1, 12);
+    cr_assert_not(ps_slab_add(&slab, &number));
     ps_slab_done(&slab);
 }
 
@@ -58,7 +79,7 @@ add_or_fail(void *fixture)
     psd_status_t rc = PSD_OK;
 
     (void)fixture;
-    ps_slab_init(&slab, (size_t)100 * 1024);
+    ps_slab_init(&slab, 1024);
     for (uint32_t i = 0; i < 40 && rc == PSD_OK; i++) {
         uint32_t number = 77;
 
@@ -104,6 +125,28 @@ Test(pages, what_is_not_touched_costs_nothing)
     cr_assert(ps_pages_init(&pages, size));
     pages.data[size / 2] = 1;
     cr_assert_eq(pages.data[size / 2 + 4096], 0);
+    ps_pages_done(&pages);
+}
+
+Test(pages, what_is_given_back_in_front_costs_nothing_and_the_rest_stays)
+{
+    ps_pages_t pages = {0};
+    size_t size = (size_t)16 << 20;
+    size_t returned = 0;
+
+    cr_assert(ps_pages_init(&pages, size));
+    memset(pages.data, 1, size);
+    ps_pages_return(&pages, 1000, &returned);
+    cr_assert_eq(returned, 0);
+    for (size_t until = 0; until <= size; until += 100000) {
+        size_t before = returned;
+
+        ps_pages_return(&pages, until, &returned);
+        cr_assert(returned >= before && returned <= until);
+        cr_assert_lt(until - returned, (size_t)1 << 20);
+        cr_assert_eq(pages.data[until < size ? until : size - 1], 1);
+    }
+    cr_assert_eq(pages.data[0], 0);
     ps_pages_done(&pages);
 }
 

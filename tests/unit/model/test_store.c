@@ -126,53 +126,6 @@ Test(store, duplicates_are_applied_one_after_the_other)
     ps_store_destroy(&store);
 }
 
-/* BSP logs pushes on arrival and applies them when the clock closes: a row must
- * not be seen in between, else a pull would depend on timing. */
-Test(store, a_reserved_row_is_not_present_until_a_push_is_applied)
-{
-    static const ps_row_format_t formats[] = {PS_ROW_DENSE, PS_ROW_SPARSE,
-                                              PS_ROW_AUTO};
-
-    for (size_t f = 0; f < 3; f++) {
-        ps_table_spec_t spec =
-            kit_spec(PS_KEYS_HASH, formats[f], PS_TYPE_F32, 0, 2);
-        ps_store_t *store = kit_store(&spec, 0);
-        uint64_t key = 77;
-        kit_push_t push = kit_dense(PS_TYPE_F32, 1, &key, 2, ones);
-
-        cr_assert_eq(ps_store_reserve(store, &push.slice, push.payload, NULL),
-                     PSD_OK);
-        cr_assert_eq(ps_store_bytes(store).rows_present, 0);
-        cr_assert_eq(kit_value(store, PS_TYPE_F32, 77, 0), 0);
-        ps_store_apply(store, &push.slice, push.payload);
-        cr_assert_eq(ps_store_bytes(store).rows_present, 1);
-        cr_assert_eq(kit_value(store, PS_TYPE_F32, 77, 1), 1);
-        kit_push_done(&push);
-        ps_store_destroy(&store);
-    }
-}
-
-Test(store, unreserve_gives_entries_back)
-{
-    ps_table_spec_t spec =
-        kit_spec(PS_KEYS_RANGE, PS_ROW_SPARSE, PS_TYPE_I32, 10, 100);
-    ps_store_t *store = kit_store(&spec, 0);
-    uint32_t columns[3] = {1, 50, 99};
-    kit_push_t a = kit_sparse(PS_TYPE_I32, 4, 3, columns, ones);
-    kit_push_t b = kit_sparse(PS_TYPE_I32, 4, 2, columns, ones);
-
-    cr_assert_eq(ps_store_reserve(store, &a.slice, a.payload, NULL), PSD_OK);
-    cr_assert_eq(ps_store_reserve(store, &b.slice, b.payload, NULL), PSD_OK);
-    cr_assert_eq(ps_store_bytes(store).values, 3 * 4);
-    ps_store_unreserve(store, &a.slice, a.payload);
-    cr_assert_eq(ps_store_bytes(store).values, 3 * 4, "b is still to come");
-    ps_store_apply(store, &b.slice, b.payload);
-    cr_assert_eq(ps_store_bytes(store).values, 2 * 4);
-    kit_push_done(&a);
-    kit_push_done(&b);
-    ps_store_destroy(&store);
-}
-
 Test(store, a_sparse_entry_that_returns_to_zero_is_dropped)
 {
     ps_table_spec_t spec =
@@ -359,7 +312,7 @@ Test(store, a_sparse_row_gives_memory_back)
     }
     cr_assert_eq(ps_store_bytes(store).values, 0);
     cr_assert_gt(full, 50000 * 4);
-    cr_assert_lt(ps_store_bytes(store).index, 1000);
+    cr_assert_lt(ps_store_bytes(store).index, 8192);
     ps_store_destroy(&store);
 }
 

@@ -67,7 +67,7 @@ check_sums(const fixture_t *self, ps_store_t *store)
     uint64_t n_done = 0;
     psd_status_t rc =
         ps_store_gather(store, &self->pull.slice, self->pull.payload, SIZE_MAX,
-                        &got, &reply, &n_done, NULL);
+                        (ps_room_t){0}, &got, &reply, &n_done, NULL);
 
     if (rc != PSD_OK) {
         return rc;
@@ -92,8 +92,8 @@ gather_present(ps_store_t *store, ps_layout_t layout)
     ps_slice_t got;
     uint64_t n_done = 0;
 
-    return ps_store_gather(store, &want, &no_rows, SIZE_MAX, &got, &reply,
-                           &n_done, NULL);
+    return ps_store_gather(store, &want, &no_rows, SIZE_MAX, (ps_room_t){0},
+                           &got, &reply, &n_done, NULL);
 }
 
 /* Makes a store and pushes everything; what fails is as if it had not been. */
@@ -109,9 +109,8 @@ push_everything(void *arg)
         const kit_push_t *push = &self->pushes[i];
         uint64_t before = ps_store_bytes(store).values;
 
-        rc = ps_store_reserve(store, &push->slice, push->payload, NULL);
+        rc = ps_store_push(store, &push->slice, push->payload, NULL);
         if (rc == PSD_OK) {
-            ps_store_apply(store, &push->slice, push->payload);
             add_sums(self, push);
         } else if (self->spec.row_format == PS_ROW_SPARSE) {
             cr_assert_eq(ps_store_bytes(store).values, before);
@@ -195,7 +194,8 @@ Test(store_memory, refusals_have_text)
         kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_I64, 0, 1);
     ps_store_t *store = NULL;
     uint64_t key = 1;
-    kit_push_t pull = kit_dense(PS_TYPE_I64, 1, &key, 1, NULL);
+    double value = 1;
+    kit_push_t push = kit_dense(PS_TYPE_I64, 1, &key, 1, &value);
 
     fail_alloc_at(0);
     cr_assert_eq(ps_store_new(&spec, 0, &store, err), PSD_NOMEM);
@@ -204,11 +204,11 @@ Test(store_memory, refusals_have_text)
     psd_error_clear(err);
     store = kit_store(&spec, 0);
     fail_alloc_at(0);
-    cr_assert_eq(ps_store_reserve(store, &pull.slice, pull.payload, err),
+    cr_assert_eq(ps_store_push(store, &push.slice, push.payload, err),
                  PSD_NOMEM);
     fail_alloc_off();
     cr_assert_str_eq(psd_error_text(err),
                      "no memory for the rows of a push of 1 rows");
-    kit_push_done(&pull);
+    kit_push_done(&push);
     ps_store_destroy(&store);
 }

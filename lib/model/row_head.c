@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* All that pushing may fail at: making rows and room in them. */
-#include "model/indexed_impl.h"
+/* Rows of SPARSE and AUTO tables: making them and room in them, which is all
+ * that pushing may fail at. */
+#include "model/row_head.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "model/init.h"
+#include "model/row_walk.h"
 
 #define FIRST_ENTRIES 4 /* room of a sparse row whose need is not known */
 #define SHRINK_BELOW 4  /* a sparse row is cut down when it fills 1/4 of it */
@@ -18,12 +19,14 @@ set_sparse(ps_indexed_rows_t *self,
            ps_sparse_row_t *old,
            ps_sparse_row_t *row)
 {
+    uint32_t absent = ps_row_head_flags(*head) & PS_HEAD_ABSENT;
+
     if (old != NULL) {
         self->sparse_bytes -= ps_sparse_row_bytes(&self->shape, old->capacity);
         ps_free(old);
     }
     self->sparse_bytes += ps_sparse_row_bytes(&self->shape, row->capacity);
-    *head = (void *)row;
+    *head = (uint8_t *)(void *)row + absent;
 }
 
 /* True when an AUTO table keeps a row with so many entries as a dense one. */
@@ -35,16 +38,20 @@ dense_is_smaller(const ps_indexed_rows_t *self, uint32_t capacity)
                ps_row_shape_bytes(&self->shape);
 }
 
-/* Writes a sparse row's entries as a dense row. */
+/* Writes a sparse row's entries as a dense row, which is all zero. */
 static void
 spread(const ps_indexed_rows_t *self,
        const ps_sparse_row_t *sparse,
        uint8_t *values)
 {
-    ps_row_t row = ps_dense_row_at(self, values);
+    const ps_row_shape_t *shape = &self->shape;
+    ps_dense_row_t row = {
+        .values = values,
+        .state = values + (size_t)shape->width * shape->value_size,
+        .state_stride = shape->width,
+    };
 
-    memset(values, 0, ps_row_shape_bytes(&self->shape));
-    ps_sparse_row_spread(sparse, &self->shape, &row.dense);
+    ps_sparse_row_spread(sparse, shape, &row);
 }
 
 static bool
@@ -52,6 +59,7 @@ turn_dense(ps_indexed_rows_t *self,
            ps_row_head_t *head,
            ps_sparse_row_t *sparse)
 {
+    uint32_t absent = ps_row_head_flags(*head) & PS_HEAD_ABSENT;
     uint32_t number = 0;
     uint8_t *values = NULL;
 
@@ -63,7 +71,7 @@ turn_dense(ps_indexed_rows_t *self,
     self->sparse_entries -= sparse->n;
     self->sparse_bytes -= ps_sparse_row_bytes(&self->shape, sparse->capacity);
     ps_free(sparse);
-    *head = values + 1;
+    *head = values + PS_HEAD_DENSE + absent;
     return true;
 }
 
@@ -170,45 +178,23 @@ reserve_entries(ps_indexed_rows_t *self,
     return true;
 }
 
-static bool
-make_dense(ps_indexed_rows_t *self, uint64_t key, uint8_t **ret_values)
-{
-    const ps_row_shape_t *shape = &self->shape;
-    size_t size = (size_t)shape->width * shape->value_size;
-    uint32_t number = 0;
-    uint8_t *values = NULL;
-
-    if (!ps_slab_add(&self->dense, &number)) {
-        return false;
-    }
-    values = ps_slab_at(&self->dense, number);
-    ps_init_fill(shape->spec, key, shape->first_col, shape->width, values);
-    memset(values + size, 0, size * shape->n_states);
-    if (!ps_init_is_zero(&shape->spec->init)) {
-        ps_updater_begin(shape->updater, values, values + size, shape->width,
-                         shape->width);
-    }
-    *ret_values = values;
-    return true;
-}
-
 /* The head of a new row, born as the push has it: with `entries` entries, or
  * dense. */
 static bool
 make_head(ps_indexed_rows_t *self,
-          uint64_t key,
           bool born_dense,
           uint32_t entries,
           ps_row_head_t *ret_head)
 {
     ps_sparse_row_t *row = NULL;
-    uint8_t *values = NULL;
+    uint32_t number = 0;
 
     if (born_dense || dense_is_smaller(self, entries)) {
-        if (!make_dense(self, key, &values)) {
+        if (!ps_slab_add(&self->dense, &number)) { /* all zero, as it begins */
             return false;
         }
-        *ret_head = values + 1;
+        *ret_head =
+            ps_slab_at(&self->dense, number) + PS_HEAD_DENSE + PS_HEAD_ABSENT;
         return true;
     }
     row = ps_sparse_row_new(&self->shape, NULL, entries);
@@ -216,23 +202,16 @@ make_head(ps_indexed_rows_t *self,
         return false;
     }
     set_sparse(self, ret_head, NULL, row);
+    *ret_head += PS_HEAD_ABSENT;
     return true;
 }
 
-static void
-unmake_head(ps_indexed_rows_t *self, ps_row_head_t head)
-{
-    if (ps_row_head_is_dense(head)) {
-        ps_slab_pop(&self->dense);
-        return;
-    }
-    self->sparse_bytes -=
-        ps_sparse_row_bytes(&self->shape, ps_row_head_sparse(head)->capacity);
-    ps_free(head);
-}
-
+/* A row for the key of `deltas`, which is not there; there is room for it in
+ * rows and index. It is born as the push has it. */
 static bool
-make_mixed(ps_indexed_rows_t *self, const ps_deltas_t *deltas)
+make_row(ps_indexed_rows_t *self,
+         const ps_deltas_t *deltas,
+         ps_row_head_t **ret_head)
 {
     bool is_sparse = deltas->slice->layout == PS_LAYOUT_SPARSE;
     bool is_auto = self->shape.spec->row_format == PS_ROW_AUTO;
@@ -240,106 +219,84 @@ make_mixed(ps_indexed_rows_t *self, const ps_deltas_t *deltas)
     uint32_t width = self->shape.width;
     ps_row_head_t head = NULL;
     uint32_t number = 0;
+    uint8_t *at = NULL;
 
     entries = entries < width ? entries : width;
-    if (!make_head(self, deltas->row, is_auto && !is_sparse, (uint32_t)entries,
-                   &head)) {
+    if (!make_head(self, is_auto && !is_sparse, (uint32_t)entries, &head)) {
         return false;
     }
-    if (!ps_slab_add(&self->heads, &number)) {
-        unmake_head(self, head);
+    if (!ps_slab_add(&self->rows, &number)) {
+        assert(false); /* there was room */
         return false;
     }
-    if (!ps_row_index_add(&self->index, deltas->row, number)) {
-        ps_slab_pop(&self->heads);
-        unmake_head(self, head);
-        return false;
-    }
-    *ps_row_head_at(self, number) = head;
+    at = ps_slab_at(&self->rows, number);
+    ps_store_u64(at, deltas->row);
+    *ps_row_head_at(self, at) = head;
+    ps_row_index_add(&self->index, deltas->row, number);
+    self->n_absent++;
+    *ret_head = ps_row_head_at(self, at);
     return true;
 }
 
 static bool
-make_row(ps_indexed_rows_t *self, const ps_deltas_t *deltas)
+reserve_row(ps_indexed_rows_t *self, uint8_t *at, ps_deltas_t *deltas)
 {
-    uint8_t *values = NULL;
+    ps_row_head_t *head = at == NULL ? NULL : ps_row_head_at(self, at);
+    uint32_t number = PS_ROW_NONE;
 
-    if (self->index.n > PS_ROW_NUMBER_MAX) {
-        return false;
-    }
-    if (ps_rows_are_mixed(self)) {
-        return make_mixed(self, deltas);
-    }
-    if (!make_dense(self, deltas->row, &values)) {
-        return false;
-    }
-    /* The rows of a DENSE table are numbered as they lie in the slab. */
-    if (!ps_row_index_add(&self->index, deltas->row, (uint32_t)self->index.n)) {
-        ps_slab_pop(&self->dense);
-        return false;
-    }
-    return true;
-}
-
-static bool
-reserve_row(ps_indexed_rows_t *self, ps_deltas_t *deltas)
-{
-    uint32_t *number = ps_row_index_find(&self->index, deltas->row);
-    ps_row_head_t *head = NULL;
-
-    if (number == NULL) {
-        if (!make_row(self, deltas)) {
-            return false;
-        }
-        if (!ps_rows_are_mixed(self)) {
-            return true;
-        }
+    if (head == NULL) { /* since its group was looked for it may have come */
         number = ps_row_index_find(&self->index, deltas->row);
     }
-    if (!ps_rows_are_mixed(self)) {
-        return true;
+    if (number != PS_ROW_NONE) {
+        head = ps_row_head_at(self, ps_slab_at(&self->rows, number));
     }
-    head = ps_row_head_at(self, *number & PS_ROW_NUMBER_MAX);
+    if (head == NULL && !make_row(self, deltas, &head)) {
+        return false;
+    }
     return ps_row_head_is_dense(*head) || reserve_entries(self, head, deltas);
 }
 
-bool
-ps_indexed_rows_reserve(ps_indexed_rows_t *self,
-                        const ps_slice_t *slice,
-                        const ps_payload_t *payload)
+/* Takes back the reservation of the first n_rows rows. */
+static void
+unreserve(ps_indexed_rows_t *self,
+          const ps_slice_t *slice,
+          const ps_payload_t *payload,
+          uint64_t n_rows)
 {
-    ps_deltas_t deltas = ps_deltas_over(slice, payload, self->shape.first_col);
-
-    while (ps_deltas_next(&deltas)) {
-        uint64_t i = deltas.n_rows - 1;
-
-        if (i % PS_ROWS_AHEAD == 0) {
-            ps_indexed_rows_ask(self, slice, payload, i);
-        }
-        if (!reserve_row(self, &deltas)) {
-            ps_indexed_rows_unreserve(self, slice, payload, i);
-            return false;
-        }
-    }
-    return true;
-}
-
-void
-ps_indexed_rows_unreserve(ps_indexed_rows_t *self,
-                          const ps_slice_t *slice,
-                          const ps_payload_t *payload,
-                          uint64_t n_rows)
-{
-    for (uint64_t i = 0; ps_rows_are_mixed(self) && i < n_rows; i++) {
+    for (uint64_t i = 0; i < n_rows; i++) {
         uint64_t key = ps_slice_row(slice, payload, i);
-        uint32_t *number = ps_row_index_find(&self->index, key);
+        uint32_t number = ps_row_index_find(&self->index, key);
         ps_row_head_t *head = NULL;
 
-        assert(number != NULL);
-        head = ps_row_head_at(self, *number & PS_ROW_NUMBER_MAX);
+        assert(number != PS_ROW_NONE);
+        head = ps_row_head_at(self, ps_slab_at(&self->rows, number));
         if (!ps_row_head_is_dense(*head)) {
             ps_row_head_sparse(*head)->n_pending--;
             ps_row_head_settle(self, head);
         }
     }
+}
+
+bool
+ps_row_heads_reserve(ps_indexed_rows_t *self,
+                     const ps_slice_t *slice,
+                     const ps_payload_t *payload)
+{
+    ps_deltas_t deltas = ps_deltas_over(slice, payload, self->shape.first_col);
+    ps_row_walk_t walk;
+
+    if (!ps_slab_reserve(&self->rows, slice->n_rows) ||
+        !ps_row_index_reserve(&self->index, slice->n_rows)) {
+        return false;
+    }
+    ps_row_walk_begin(&walk, self, slice, payload, slice->n_rows);
+    while (ps_row_walk_next(&walk)) {
+        for (size_t i = 0; i < walk.n && ps_deltas_next(&deltas); i++) {
+            if (!reserve_row(self, walk.found[i], &deltas)) {
+                unreserve(self, slice, payload, walk.first + i);
+                return false;
+            }
+        }
+    }
+    return true;
 }

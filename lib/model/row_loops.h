@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_rows_add - sums of narrow rows that lie apart, a group at a time */
+#ifndef PS_MODEL_ROW_LOOPS_H
+#define PS_MODEL_ROW_LOOPS_H
+
+#include "base/slice.h"
+
+#define PS_LINE 64           /* bytes of a cache line */
+#define PS_ROW_LINES_AHEAD 4 /* of a row; the processor goes on by itself */
+
+/* Asks the processor for the beginning of a row of `size` bytes, which will be
+ * written or copied. */
+static inline void
+ps_row_prefetch(const uint8_t *row, size_t size)
+{
+    for (size_t k = 0; k < PS_ROW_LINES_AHEAD && k * PS_LINE < size; k++) {
+        __builtin_prefetch(row + k * PS_LINE, 1);
+    }
+}
+
+/* Adds n rows of `width` deltas (wire bytes, any alignment), row by row, to the
+ * values at rows[0] …, which are aligned to the type. Integers wrap. */
+void ps_rows_add(ps_type_t type,
+                 uint8_t *const *rows,
+                 size_t n,
+                 size_t width,
+                 const uint8_t *deltas);
+/* Copies n rows of `size` bytes, which lie apart, one behind the other. A row
+ * that is NULL is passed over. */
+void ps_rows_copy(uint8_t *to, uint8_t *const *rows, size_t n, size_t size);
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_row_walk - finds the rows of many keys, a group at a time
+ *
+ * What     A find waits for two lines of memory, a bucket's and a row's. The
+ *          walk asks for the buckets two groups ahead and for the rows one
+ *          group ahead, so that many are on their way at once.
+ * Owner    Borrows all that it is given. Rows may be added on the way.
+ */
+#ifndef PS_MODEL_ROW_WALK_H
+#define PS_MODEL_ROW_WALK_H
+
+#include "model/indexed_rows.h"
+
+#define PS_WALK_ROWS 16 /* in a group */
+
+typedef struct ps_row_walk {
+    const ps_indexed_rows_t *rows;
+    const ps_slice_t *slice;
+    const ps_payload_t *payload;
+    uint64_t n_rows; /* to be walked, from the front of the slice */
+    uint64_t first;  /* of the group at hand */
+    size_t n;        /* rows of the group at hand */
+    uint8_t *found[PS_WALK_ROWS]; /* items of rows; NULL: not there */
+    uint64_t hashes[3][PS_WALK_ROWS];
+    uint32_t guesses[2][PS_WALK_ROWS];
+} ps_row_walk_t;
+
+/* n_rows <= slice->n_rows; rows LIST or RANGE. */
+void ps_row_walk_begin(ps_row_walk_t *self,
+                       const ps_indexed_rows_t *rows,
+                       const ps_slice_t *slice,
+                       const ps_payload_t *payload,
+                       uint64_t n_rows);
+/* Goes to the next group; false at the end. */
+bool ps_row_walk_next(ps_row_walk_t *self);
+#endif
