@@ -75,9 +75,8 @@ filler_init(filler_t *self, const ps_bench_shape_t *shape, psd_error_t *err)
     size_t n_cols = (size_t)shape->n_cols;
 
     if (self->step == 0) {
-        self->step = FILL_FLOATS / n_cols;
+        self->step = FILL_FLOATS / n_cols + 1;
         self->step = self->step > FILL_KEYS ? FILL_KEYS : self->step;
-        self->step = self->step == 0 ? 1 : self->step;
     }
     self->keys = ps_alloc(self->step, sizeof *self->keys);
     self->spare = ps_alloc(self->step, sizeof *self->spare);
