@@ -214,7 +214,7 @@ NAME(count_steps)(REAL *restrict counts,
                   const uint8_t *restrict deltas,
                   size_t n)
 {
-    REAL differ = 0;
+    BITS differ = 0;
 
     for (size_t i = 0; i < n; i++) {
         REAL g = LOAD(deltas + i * sizeof(REAL));
@@ -223,7 +223,7 @@ NAME(count_steps)(REAL *restrict counts,
         counts[i] = count < PS_STEPS_MAX ? count : PS_STEPS_MAX;
     }
     for (size_t i = 0; i < n; i++) {
-        differ += counts[i] != counts[0] ? 1 : 0;
+        differ |= counts[i] != counts[0] ? 1 : 0;
     }
     return differ == 0;
 }
@@ -281,6 +281,11 @@ NAME(adam_block)(const struct NAME(ps_numbers) * u,
         }
     } else {
         for (size_t i = 0; i < n; i++) {
+            if (i > 0 && counts[i] == counts[i - 1]) {
+                rates[i] = rates[i - 1]; /* values of one row */
+                squares[i] = squares[i - 1];
+                continue;
+            }
             NAME(correct)(u->bias, counts[i], &rates[i], &squares[i]);
         }
     }
