@@ -105,13 +105,15 @@ static psd_status_t
 make_rule(ps_updater_t *self, const ps_updater_spec_t *spec, psd_error_t *err)
 {
     const ps_loops_t *loops = ps_loops_best();
+    double decay = spec->kind == PS_UPDATER_ADAMW ? spec->decay : 0;
+    double keep = 1 - spec->alpha * decay;
 
     assert(spec->kind >= PS_UPDATER_ADD && spec->kind < PS_LOOP_KINDS);
     self->loop = loops->of[spec->kind][self->type];
     self->plain_sgd = loops->of[PS_UPDATER_SGD][self->type];
     assert(self->loop != NULL);
-    FILL_NUMBERS(float, &self->f32, spec, 1 - spec->alpha * spec->decay);
-    FILL_NUMBERS(double, &self->f64, spec, 1 - spec->alpha * spec->decay);
+    FILL_NUMBERS(float, &self->f32, spec, keep);
+    FILL_NUMBERS(double, &self->f64, spec, keep);
     self->numbers = self->type == PS_TYPE_F32 ? (const void *)&self->f32
                                               : (const void *)&self->f64;
     if (spec->kind == PS_UPDATER_ADAM || spec->kind == PS_UPDATER_ADAMW) {

@@ -52,11 +52,13 @@
         REAL n = *s[1] + g * g;                                                \
         REAL sigma = (SQRT(n) - SQRT(*s[1])) / alpha;                          \
                                                                                \
+        REAL weight = (beta + SQRT(n)) / alpha + (REAL)u->l2;                  \
+                                                                               \
         *s[0] = *s[0] + (g - sigma * *w);                                      \
         *s[1] = n;                                                             \
-        *w = FABS(*s[0]) <= l1 ? 0                                             \
-                               : -(*s[0] - (*s[0] > 0 ? l1 : -l1)) /           \
-                                     ((beta + SQRT(n)) / alpha + (REAL)u->l2); \
+        *w = FABS(*s[0]) <= l1 || weight == 0                                  \
+                 ? 0                                                           \
+                 : -(*s[0] - (*s[0] > 0 ? l1 : -l1)) / weight;                 \
     }                                                                          \
                                                                                \
     static inline void plain_##suffix(const ps_updater_spec_t *u, REAL *w,     \
@@ -80,7 +82,8 @@
             break;                                                             \
         case PS_UPDATER_ADAGRAD:                                               \
             *s[0] = *s[0] + g * g;                                             \
-            eta = alpha / ((REAL)u->beta + SQRT(*s[0]));                       \
+            eta = (REAL)u->beta + SQRT(*s[0]);                                 \
+            eta = eta > 0 ? alpha / eta : 0;                                   \
             *w = plain_prox_##suffix(*w - eta * g, eta, (REAL)u->l1,           \
                                      (REAL)u->l2);                             \
             break;                                                             \

@@ -6,6 +6,7 @@
 
 #include "model/init.h"
 #include "model/updater.h"
+#include "model/updater_rule.h"
 #include "unit/model/plain_cell.h"
 
 #define N_ROWS 24
@@ -325,7 +326,8 @@ check_dense_row(const world_t *self,
         const uint8_t *want = self->cells[row][col].value;
 
         cr_assert(same_value(self, values + j * size, want),
-                  "row %zu column %u is %.9g, not %.9g", row, col,
+                  "updater %s: row %zu column %u is %.9g, not %.9g",
+                  ps_updater_name(self->spec.updater.kind), row, col,
                   kit_read(self->spec.type, values + j * size),
                   kit_read(self->spec.type, want));
     }
@@ -477,7 +479,8 @@ check_bytes(const world_t *self)
             const cell_t *cell = &self->cells[row][col];
 
             n_entries += kit_read(self->spec.type, cell->value) != 0 ||
-                                 cell->state[0] != 0 || cell->state[1] != 0
+                                 cell->state[0] != 0 || cell->state[1] != 0 ||
+                                 cell->state[2] != 0
                              ? 1
                              : 0;
         }
@@ -493,6 +496,7 @@ static void
 run_partition(world_t *self, uint32_t partition)
 {
     self->store = kit_store(&self->spec, partition);
+    ps_store_set_worker(self->store, 0);
     self->extent = *ps_store_extent(self->store);
     self->is_scattered =
         self->spec.keys == PS_KEYS_HASH || self->extent.n_slices > 1;
@@ -500,8 +504,12 @@ run_partition(world_t *self, uint32_t partition)
     memset(self->cells, 0, sizeof self->cells);
     for (size_t row = 0; row < N_ROWS; row++) {
         for (uint32_t col = 0; col < N_COLS; col++) {
-            ps_init_fill(&self->spec, self->keys[row], col, 1,
-                         self->cells[row][col].value);
+            cell_t *cell = &self->cells[row][col];
+
+            ps_init_fill(&self->spec, self->keys[row], col, 1, cell->value);
+            if (self->spec.updater.kind == PS_UPDATER_DCASGD) {
+                cell->state[0] = kit_read(self->spec.type, cell->value);
+            }
         }
     }
     for (int round = 0; round < N_ROUNDS; round++) {
@@ -518,15 +526,26 @@ run_updaters(world_t *self)
 {
     bool is_float =
         self->spec.type == PS_TYPE_F32 || self->spec.type == PS_TYPE_F64;
-    ps_updater_kind_t last = is_float ? PS_UPDATER_FTRL : PS_UPDATER_ASSIGN;
 
-    for (int kind = PS_UPDATER_ADD; kind <= (int)last; kind++) {
+    for (int kind = PS_UPDATER_ADD; kind <= PS_UPDATER_DCASGD; kind++) {
+        if (!is_float &&
+            !ps_updater_rule_of((ps_updater_kind_t)kind)->takes_integers) {
+            continue;
+        }
         self->spec.updater = (ps_updater_spec_t){
             .kind = (ps_updater_kind_t)kind,
             .alpha = 0.3,
             .beta = ps_rng_below(&self->rng, 2) == 0 ? 0 : 1,
             .l1 = ps_rng_below(&self->rng, 2) == 0 ? 0 : 0.2,
             .l2 = ps_rng_below(&self->rng, 2) == 0 ? 0 : 0.1,
+            .momentum = 0.5,
+            .beta1 = 0.7,
+            .beta2 = 0.9,
+            .rho = 0.6,
+            .eps = 1e-3,
+            .decay = 0.1,
+            .lambda = 0.2,
+            .workers = 1,
         };
         self->spec.init = (ps_init_spec_t){.kind = PS_INIT_ZERO};
         if (self->spec.row_format == PS_ROW_DENSE && kind != PS_UPDATER_FTRL &&
