@@ -548,6 +548,9 @@ ps_lane_receive(ps_lane_t *self,
             payload = NULL;
         }
     }
+    if (!whole) {
+        *ret_room = (ps_room_t){.data = NULL, .size = 0};
+    }
     *ret_got = whole;
     return PSD_OK;
 }
