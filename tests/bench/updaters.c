@@ -5,8 +5,9 @@
  *     updaters [REPEATS [MEGABYTES]]
  *
  * What     Every rule over f32 and f64: deltas of a size that stays in the
- *          cache (16 KiB), and of one that does not (30 MB, or as said), in
- *          turn with memcpy of as many bytes. Medians of REPEATS (7) rounds.
+ *          cache (16 KiB; also handed over one by one and sixteen by sixteen,
+ *          as rows are), and of one that does not (30 MB, or as said), in turn
+ *          with memcpy of as many bytes. Medians of REPEATS (7) rounds.
  *          The check for NaN and infinities is among them.
  * Units    ns for a value; GB/s of deltas, 10^9 bytes
  * Output   tab-separated: what, type, where, ns, GB/s, share of memcpy's GB/s
@@ -47,6 +48,7 @@ typedef struct bench {
     ps_type_t type;
     size_t n; /* values */
     size_t n_bytes;
+    size_t piece; /* values that are handed over at once */
     uint8_t *values;
     uint8_t *state;  /* three arrays */
     uint8_t *deltas; /* finite, around 0 */
@@ -84,16 +86,24 @@ now_ns(void)
 static bool
 do_once(const bench_t *self, size_t thing)
 {
-    if (thing == 0) {
-        memcpy(self->values, self->deltas, self->n_bytes);
-        return true;
+    size_t size = ps_type_size(self->type);
+    bool ok = true;
+
+    for (size_t i = 0; i < self->n; i += self->piece) {
+        uint8_t *values = self->values + i * size;
+        const uint8_t *deltas = self->deltas + i * size;
+
+        if (thing == 0) {
+            memcpy(values, deltas, self->piece * size);
+        } else if (thing == 1) {
+            ok = ok && ps_finite_all(self->type, deltas, self->piece);
+        } else {
+            ps_updater_apply(self->updaters[thing - 2], 1, values,
+                             self->state + i * size, self->n, deltas,
+                             self->piece);
+        }
     }
-    if (thing == 1) {
-        return ps_finite_all(self->type, self->deltas, self->n);
-    }
-    ps_updater_apply(self->updaters[thing - 2], 1, self->values, self->state,
-                     self->n, self->deltas, self->n);
-    return true;
+    return ok;
 }
 
 static double
@@ -168,13 +178,18 @@ make(bench_t *self)
 }
 
 static bool
-run(ps_type_t type, size_t n_bytes, const char *where, size_t repeats)
+run(ps_type_t type,
+    size_t n_bytes,
+    size_t piece, /* 0: all at once */
+    const char *where,
+    size_t repeats)
 {
     static bench_t bench;
     bool ok = true;
 
     bench = (bench_t){
         .type = type, .n = n_bytes / ps_type_size(type), .n_bytes = n_bytes};
+    bench.piece = piece == 0 ? bench.n : piece;
     ok = make(&bench);
     if (ok) {
         fill(&bench);
@@ -215,8 +230,10 @@ main(int argc, char **argv)
     }
     (void)printf("what\ttype\twhere\tns/value\tGB/s\tof memcpy\n");
     for (ps_type_t type = PS_TYPE_F32; ok && type <= PS_TYPE_F64; type++) {
-        ok = run(type, CACHE_BYTES, "cache", repeats) &&
-             run(type, megabytes * 1000000, "memory", repeats);
+        ok = run(type, CACHE_BYTES, 0, "cache", repeats) &&
+             run(type, CACHE_BYTES, 1, "one", repeats) &&
+             run(type, CACHE_BYTES, 16, "sixteen", repeats) &&
+             run(type, megabytes * 1000000, 0, "memory", repeats);
     }
     (void)fprintf(stderr, "instructions: %s\n", ps_loops_best()->name);
     return ok ? 0 : 1;
