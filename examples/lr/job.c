@@ -14,6 +14,9 @@
 #define TEXT_SIZE 160
 /* Rows in one pull of the whole model. */
 #define CHUNK_ROWS 65536
+/* Up to so many rows a model is one partition: 1 MiB of weights stay in the
+ * cache of the core that serves them, and a minibatch is one request. */
+#define ONE_PARTITION_ROWS (UINT64_C(1) << 18)
 /* How long a worker that cannot begin tries to say so. */
 #define LEAVE_MS 2000
 
@@ -122,12 +125,21 @@ static psd_status_t
 ensure(lr_job_t *self,
        const char *name,
        const char *const *pairs,
+       uint64_t n_rows,
        psd_table_t **ret_table,
        psd_error_t *err)
 {
     psd_spec_t *spec = NULL;
+    char rows[TEXT_SIZE];
     psd_status_t rc = make_spec(pairs, &spec, err);
 
+    (void)snprintf(rows, sizeof(rows), "%" PRIu64, n_rows);
+    if (rc == PSD_OK) {
+        rc = psd_spec_set(spec, "rows", rows, err);
+    }
+    if (rc == PSD_OK && n_rows <= ONE_PARTITION_ROWS) {
+        rc = psd_spec_set(spec, "partitions", "1", err);
+    }
     if (rc == PSD_OK) {
         rc = psd_table_ensure(self->client, name, spec, ret_table, err);
     }
@@ -175,12 +187,11 @@ check_weights(const lr_job_t *self, uint64_t n_rows, psd_error_t *err)
 }
 
 static psd_status_t
-open_weights(lr_job_t *self, const char *rows, psd_error_t *err)
+open_weights(lr_job_t *self, uint64_t n_rows, psd_error_t *err)
 {
     const lr_options_t *options = self->options;
     char updater[TEXT_SIZE];
-    const char *const pairs[] = {"rows",    rows,    "type", "f32",
-                                 "updater", updater, NULL};
+    const char *const pairs[] = {"type", "f32", "updater", updater, NULL};
     psd_status_t rc = PSD_NO_TABLE;
 
     if (!options->updater_given) {
@@ -191,7 +202,7 @@ open_weights(lr_job_t *self, const char *rows, psd_error_t *err)
     }
     psd_error_clear(err);
     print_updater(options, updater);
-    return ensure(self, options->table, pairs, &self->weights, err);
+    return ensure(self, options->table, pairs, n_rows, &self->weights, err);
 }
 
 static void
@@ -216,18 +227,18 @@ drop_scratch(lr_job_t *self, const char *what, psd_error_t *err)
 }
 
 static psd_status_t
-open_scratch(lr_job_t *self, const char *rows, psd_error_t *err)
+open_scratch(lr_job_t *self, uint64_t n_rows, psd_error_t *err)
 {
-    const char *const sums[] = {"rows", "1", "cols", "3", "type", "f64", NULL};
-    const char *const counts[] = {"rows", rows, "type", "i64", NULL};
+    const char *const sums[] = {"cols", "3", "type", "f64", NULL};
+    const char *const counts[] = {"type", "i64", NULL};
     char name[NAME_SIZE];
     psd_status_t rc = PSD_OK;
 
     name_scratch(self, "sums", name);
-    rc = ensure(self, name, sums, &self->sums, err);
+    rc = ensure(self, name, sums, 1, &self->sums, err);
     if (rc == PSD_OK && self->options->objective) {
         name_scratch(self, "counts", name);
-        rc = ensure(self, name, counts, &self->counts, err);
+        rc = ensure(self, name, counts, n_rows, &self->counts, err);
     }
     return rc;
 }
@@ -235,10 +246,9 @@ open_scratch(lr_job_t *self, const char *rows, psd_error_t *err)
 static psd_status_t
 open_tables(lr_job_t *self, uint32_t greatest, psd_error_t *err)
 {
-    char rows[TEXT_SIZE];
+    uint64_t n_rows = (uint64_t)greatest + 1;
     psd_status_t rc = PSD_OK;
 
-    (void)snprintf(rows, sizeof(rows), "%" PRIu64, (uint64_t)greatest + 1);
     if (self->worker == 0) {
         rc = drop_scratch(self, "sums", err);
         if (rc == PSD_OK) {
@@ -249,12 +259,12 @@ open_tables(lr_job_t *self, uint32_t greatest, psd_error_t *err)
         rc = psd_barrier(self->client, self->options->timeout_ms, err);
     }
     if (rc == PSD_OK) {
-        rc = open_weights(self, rows, err);
+        rc = open_weights(self, n_rows, err);
     }
     if (rc == PSD_OK) {
-        rc = check_weights(self, (uint64_t)greatest + 1, err);
+        rc = check_weights(self, n_rows, err);
     }
-    return rc == PSD_OK ? open_scratch(self, rows, err) : rc;
+    return rc == PSD_OK ? open_scratch(self, n_rows, err) : rc;
 }
 
 psd_status_t
