@@ -87,6 +87,10 @@ make(const char *endpoint,
     if (options != NULL) {
         self->options = *options;
     }
+    rc = ps_options_resolve(&self->options, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     self->endpoint = ps_strdup(endpoint);
     self->scratch = psd_error_new();
     if (self->endpoint == NULL || self->scratch == NULL ||

@@ -38,14 +38,18 @@ TAILQ_HEAD(ps_tickets, ps_ticket);
 TAILQ_HEAD(ps_queues, ps_queue);
 
 typedef enum ps_transport {
-    PS_TRANSPORT_AUTO = 0,
-    PS_TRANSPORT_TCP = 1,
-    PS_TRANSPORT_IPC = 2
+    PS_TRANSPORT_UNSAID = 0, /* the environment says, else AUTO */
+    PS_TRANSPORT_AUTO = 1,
+    PS_TRANSPORT_TCP = 2,
+    PS_TRANSPORT_IPC = 3,
+    PS_TRANSPORT_LANE = 4
 } ps_transport_t;
 
 struct psd_options {
     uint32_t timeout_ms;
     ps_transport_t transport;
+    bool has_spin; /* else the environment's, else PS_LANE_SPIN_US */
+    uint32_t spin_us;
 };
 
 struct psd_call {
@@ -58,11 +62,15 @@ struct psd_call {
     bool borrow;
 };
 
+/* A lane's has a word more than the ipc endpoint that it lies beside. */
+#define PS_LINK_ENDPOINT_SIZE (PS_ENDPOINT_MAX + sizeof "lane://.lane")
+
 /* The connection to one shard; its number is its place in the array. */
 typedef struct ps_client_link {
-    ps_socket_t *socket;                /* owned */
-    char endpoint[PS_ENDPOINT_MAX + 1]; /* where it goes */
+    ps_socket_t *socket;                  /* owned */
+    char endpoint[PS_LINK_ENDPOINT_SIZE]; /* where it goes */
     bool welcomed;
+    bool lane_failed; /* it was a lane that ended: AUTO goes another way */
 } ps_client_link_t;
 
 /* A table whose routes this client knows. Lives as long as the client. */
@@ -146,6 +154,13 @@ void ps_client_break(psd_client_t *self, psd_status_t status, const char *text);
 /* PSD_OK, or PSD_CLOSED with the reason. */
 PSD_MUST_CHECK psd_status_t ps_client_check(const psd_client_t *self,
                                             psd_error_t *err);
+
+/* ---- options.c ----------------------------------------------------------- */
+
+/* Takes from the environment what the options do not say. Errors: PSD_INVALID,
+ * naming the variable. */
+PSD_MUST_CHECK psd_status_t ps_options_resolve(psd_options_t *self,
+                                               psd_error_t *err);
 
 /* ---- control.c ----------------------------------------------------------- */
 

@@ -15,43 +15,131 @@
 #define CHUNK_BYTES (UINT32_C(1) << 20) /* before the WELCOME says */
 #define LINGER_MS 100                   /* for the BYE */
 
-static bool
-can_reach(const char *ipc)
+/* The path of an ipc endpoint; NULL: it is none. */
+static const char *
+path_of(const char *ipc)
 {
-    const char *path = ipc + strlen("ipc://");
-
-    return strncmp(ipc, "ipc://", strlen("ipc://")) == 0 &&
-           access(path, R_OK | W_OK) == 0;
+    return strncmp(ipc, "ipc://", strlen("ipc://")) == 0
+               ? ipc + strlen("ipc://")
+               : NULL;
 }
 
-/* The endpoint of a route under the client's choice of transport; NULL when
- * the node has none. */
-static const char *
-choose(const psd_client_t *self, const ps_route_t *route)
+/* A socket file at the path of the endpoint, and what follows it, is there. */
+static bool
+can_reach(const char *ipc, const char *suffix)
 {
-    switch (self->options.transport) {
-    case PS_TRANSPORT_TCP:
-        return route->tcp;
-    case PS_TRANSPORT_IPC:
-        return route->ipc[0] == '\0' ? NULL : route->ipc;
-    case PS_TRANSPORT_AUTO:
-    default:
-        return can_reach(route->ipc) ? route->ipc : route->tcp;
+    char path[PS_LINK_ENDPOINT_SIZE];
+
+    if (path_of(ipc) == NULL) {
+        return false;
     }
+    (void)snprintf(path, sizeof path, "%s%s", path_of(ipc), suffix);
+    return access(path, R_OK | W_OK) == 0;
+}
+
+/* Taking a client into a lane is the work of a moment; a server that does not
+ * move must not use up the time of the call that the lane is for. */
+static uint32_t
+lane_wait_ms(const psd_client_t *self)
+{
+    uint32_t quarter_ms = self->options.timeout_ms / 4;
+
+    return quarter_ms == 0                ? 1
+           : quarter_ms < PS_LANE_WAIT_MS ? quarter_ms
+                                          : PS_LANE_WAIT_MS;
 }
 
 static psd_status_t
-connect_link(psd_client_t *self, ps_client_link_t *link, psd_error_t *err)
+connect_to(psd_client_t *self,
+           ps_client_link_t *link,
+           const char *endpoint,
+           psd_error_t *err)
 {
     const ps_socket_args_t args = {.context = self->context,
                                    .high_water = HIGH_WATER,
                                    .frame_bytes = FRAME_BYTES,
                                    .assembly_bytes = ASSEMBLY_BYTES,
                                    .chunk_bytes = CHUNK_BYTES,
-                                   .linger_ms = LINGER_MS};
+                                   .linger_ms = LINGER_MS,
+                                   .lane = {.spin_us = self->options.spin_us,
+                                            .wait_ms = lane_wait_ms(self)}};
 
     link->welcomed = false;
+    (void)snprintf(link->endpoint, sizeof link->endpoint, "%s", endpoint);
     return ps_socket_connect(link->endpoint, &args, &link->socket, err);
+}
+
+/* The lane beside the node's ipc endpoint. */
+static psd_status_t
+connect_lane(psd_client_t *self,
+             ps_client_link_t *link,
+             const ps_route_t *route,
+             psd_error_t *err)
+{
+    char endpoint[PS_LINK_ENDPOINT_SIZE];
+
+    if (path_of(route->ipc) == NULL) {
+        return psd_error_set(err, PSD_CONNECT,
+                             "the node at %s offers no lane, which was asked "
+                             "for",
+                             route->tcp);
+    }
+    (void)snprintf(endpoint, sizeof endpoint, "lane://%s.lane",
+                   path_of(route->ipc));
+    return connect_to(self, link, endpoint, err);
+}
+
+static psd_status_t
+connect_ipc(psd_client_t *self,
+            ps_client_link_t *link,
+            const ps_route_t *route,
+            psd_error_t *err)
+{
+    if (route->ipc[0] == '\0') {
+        return psd_error_set(
+            err, PSD_CONNECT,
+            "the node at %s offers no ipc, which was asked for", route->tcp);
+    }
+    return connect_to(self, link, route->ipc, err);
+}
+
+/* What is nearest: a lane, if one is there and takes us, ipc, tcp. */
+static psd_status_t
+connect_nearest(psd_client_t *self,
+                ps_client_link_t *link,
+                const ps_route_t *route,
+                psd_error_t *err)
+{
+    if (!link->lane_failed && can_reach(route->ipc, ".lane")) {
+        psd_status_t rc = connect_lane(self, link, route, err);
+
+        if (rc == PSD_OK || rc == PSD_NOMEM) {
+            return rc;
+        }
+        psd_error_clear(err);
+    }
+    return connect_to(self, link,
+                      can_reach(route->ipc, "") ? route->ipc : route->tcp, err);
+}
+
+static psd_status_t
+connect_link(psd_client_t *self,
+             ps_client_link_t *link,
+             const ps_route_t *route,
+             psd_error_t *err)
+{
+    switch (self->options.transport) {
+    case PS_TRANSPORT_TCP:
+        return connect_to(self, link, route->tcp, err);
+    case PS_TRANSPORT_IPC:
+        return connect_ipc(self, link, route, err);
+    case PS_TRANSPORT_LANE:
+        return connect_lane(self, link, route, err);
+    case PS_TRANSPORT_UNSAID:
+    case PS_TRANSPORT_AUTO:
+    default:
+        return connect_nearest(self, link, route, err);
+    }
 }
 
 static bool
@@ -69,19 +157,9 @@ void
 ps_links_open(psd_client_t *self, uint64_t link)
 {
     const ps_route_t *route = ps_session_link(self->session, link);
-    const char *endpoint = choose(self, route);
     ps_client_link_t *made = NULL;
 
     if (self->broken != PSD_OK) {
-        return;
-    }
-    if (endpoint == NULL) {
-        char text[PS_TEXT_MAX + 1] = "";
-
-        (void)snprintf(text, sizeof text,
-                       "the node at %s offers no ipc, which was asked for",
-                       route->tcp);
-        ps_client_break(self, PSD_CONNECT, text);
         return;
     }
     if (link != self->n_links || !make_room(self)) {
@@ -90,14 +168,46 @@ ps_links_open(psd_client_t *self, uint64_t link)
     }
     made = &self->links[self->n_links];
     *made = (ps_client_link_t){.socket = NULL};
-    (void)snprintf(made->endpoint, sizeof made->endpoint, "%s", endpoint);
     psd_error_clear(self->scratch);
-    if (connect_link(self, made, self->scratch) != PSD_OK) {
+    if (connect_link(self, made, route, self->scratch) != PSD_OK) {
         ps_client_break(self, psd_error_status(self->scratch),
                         psd_error_text(self->scratch));
         return;
     }
     self->n_links++;
+}
+
+/* Drops a connection with all that waits in it, and makes it anew. */
+static void
+relink(psd_client_t *self, uint64_t link)
+{
+    ps_client_link_t *old = &self->links[link];
+
+    ps_socket_drop(&old->socket);
+    psd_error_clear(self->scratch);
+    if (connect_link(self, old, ps_session_link(self->session, link),
+                     self->scratch) != PSD_OK) {
+        ps_client_break(self, psd_error_status(self->scratch),
+                        psd_error_text(self->scratch));
+        return; /* a broken client sends and receives nothing */
+    }
+    ps_session_relinked(self->session, self->now_ms, link, &self->outbox);
+}
+
+/* The other end of a lane has closed it. */
+static void
+lane_ended(psd_client_t *self, uint64_t link)
+{
+    char text[PS_TEXT_MAX + 1] = "";
+
+    if (self->options.transport == PS_TRANSPORT_LANE) {
+        (void)snprintf(text, sizeof text, "the server has closed %.300s",
+                       self->links[link].endpoint);
+        ps_client_break(self, PSD_CONNECT, text);
+        return;
+    }
+    self->links[link].lane_failed = true;
+    relink(self, link);
 }
 
 /* What the client itself wants to know of a message. */
@@ -147,6 +257,8 @@ ps_links_receive(psd_client_t *self, uint64_t link)
         }
         if (rc != PSD_OK) {
             ps_client_break(self, rc, psd_error_text(self->scratch));
+        } else if (!got && ps_socket_is_gone(self->links[link].socket)) {
+            lane_ended(self, link);
         }
         if (rc != PSD_OK || !got) {
             return took;
@@ -172,16 +284,7 @@ void
 ps_links_reset(psd_client_t *self)
 {
     for (size_t i = 0; i < self->n_links; i++) {
-        ps_client_link_t *link = &self->links[i];
-
-        ps_socket_drop(&link->socket);
-        psd_error_clear(self->scratch);
-        if (connect_link(self, link, self->scratch) != PSD_OK) {
-            ps_client_break(self, psd_error_status(self->scratch),
-                            psd_error_text(self->scratch));
-            continue; /* a broken client sends and receives nothing */
-        }
-        ps_session_relinked(self->session, ps_now_ms(), i, &self->outbox);
+        relink(self, i);
     }
 }
 

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How a client connects, and how one call is done. */
+#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "client/client_state.h"
+
+#define SPIN_MAX_US 10000
 
 const char *
 psd_version(void)
@@ -37,22 +42,77 @@ psd_options_set_timeout_ms(psd_options_t *self, uint32_t timeout_ms)
     self->timeout_ms = timeout_ms;
 }
 
+/* False: no such word. */
+static bool
+parse_transport(const char *text, ps_transport_t *ret_transport)
+{
+    static const char *const words[] = {"auto", "tcp", "ipc", "lane"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(text, words[i]) == 0) {
+            *ret_transport = (ps_transport_t)(PS_TRANSPORT_AUTO + i);
+            return true;
+        }
+    }
+    return false;
+}
+
 psd_status_t
 psd_options_set_transport(psd_options_t *self,
                           const char *transport,
                           psd_error_t *err)
 {
-    static const char *const words[] = {"auto", "tcp", "ipc"};
-
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        if (strcmp(transport, words[i]) == 0) {
-            self->transport = (ps_transport_t)i;
-            return PSD_OK;
-        }
+    if (parse_transport(transport, &self->transport)) {
+        return PSD_OK;
     }
     return psd_error_set(err, PSD_INVALID,
-                         "transport is \"%.40s\"; allowed: auto, tcp, ipc",
+                         "transport is \"%.40s\"; allowed: auto, lane, ipc, "
+                         "tcp",
                          transport);
+}
+
+psd_status_t
+psd_options_set_spin_us(psd_options_t *self, uint32_t spin_us, psd_error_t *err)
+{
+    if (spin_us > SPIN_MAX_US) {
+        return psd_error_set(err, PSD_INVALID,
+                             "spin_us is %" PRIu32 "; allowed: 0..%d", spin_us,
+                             SPIN_MAX_US);
+    }
+    self->has_spin = true;
+    self->spin_us = spin_us;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_options_resolve(psd_options_t *self, psd_error_t *err)
+{
+    const char *transport = getenv("PSD_TRANSPORT");
+    const char *spin = getenv("PSD_SPIN_US");
+    int64_t spin_us = PS_LANE_SPIN_US;
+
+    if (self->transport == PS_TRANSPORT_UNSAID) {
+        self->transport = PS_TRANSPORT_AUTO;
+        if (transport != NULL && transport[0] != '\0' &&
+            !parse_transport(transport, &self->transport)) {
+            return psd_error_set(err, PSD_INVALID,
+                                 "PSD_TRANSPORT is \"%.40s\"; allowed: auto, "
+                                 "lane, ipc, tcp",
+                                 transport);
+        }
+    }
+    if (self->has_spin) {
+        return PSD_OK;
+    }
+    if (spin != NULL && spin[0] != '\0' &&
+        (!ps_text_i64(spin, &spin_us) || spin_us < 0 ||
+         spin_us > SPIN_MAX_US)) {
+        return psd_error_set(err, PSD_INVALID,
+                             "PSD_SPIN_US is \"%.40s\"; allowed: 0..%d", spin,
+                             SPIN_MAX_US);
+    }
+    self->spin_us = (uint32_t)spin_us;
+    return PSD_OK;
 }
 
 psd_call_t *

@@ -107,16 +107,19 @@ static void
 send_message(psd_client_t *self, const ps_effect_t *effect)
 {
     ps_errand_t *errand = effect->owner;
+    ps_socket_t *socket = NULL;
 
     if (self->broken != PSD_OK || effect->to >= self->n_links) {
         return;
     }
+    socket = self->links[effect->to].socket;
     if (errand != NULL) {
         errand->n_sends++;
+        errand->n_zmq_sends += ps_socket_is_lane(socket) ? 0 : 1;
     }
     /* What does not go out is as good as lost on its way: the session asks. */
-    if (ps_socket_send(self->links[effect->to].socket, 0, &effect->message,
-                       effect->payload, NULL) == PSD_NOMEM) {
+    if (ps_socket_send(socket, 0, &effect->message, effect->payload, NULL) ==
+        PSD_NOMEM) {
         ps_client_break(self, PSD_NOMEM, "no memory to send");
     }
 }

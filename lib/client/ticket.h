@@ -52,6 +52,7 @@ struct ps_errand {
     ps_payload_t *payload; /* one holder is the errand; may be NULL */
     bool borrows;          /* the payload points at memory of the caller's */
     uint32_t n_sends;      /* how often it was given to a socket */
+    uint32_t n_zmq_sends;  /* … that is no lane */
     ps_places_t places;    /* owned */
     ps_op_worker_t worker; /* as it was when the call was made */
     ps_ack_t ack;

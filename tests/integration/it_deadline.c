@@ -24,6 +24,7 @@ now_ms(void)
 static bool
 nobody_is_there(psd_error_t *err)
 {
+    char *set_transport = NULL; /* the test is run over each */
     psd_options_t *options = psd_options_new();
     psd_client_t *client = NULL;
     uint64_t start_ms = now_ms();
@@ -42,7 +43,22 @@ nobody_is_there(psd_error_t *err)
     CHECK_ERROR(psd_connect("127.0.0.1:7171", options, &client, err),
                 PSD_INVALID, "tcp://HOST:PORT", err);
     CHECK_ERROR(psd_options_set_transport(options, "rdma", err), PSD_INVALID,
-                "auto, tcp, ipc", err);
+                "auto, lane, ipc, tcp", err);
+    set_transport = getenv("PSD_TRANSPORT");
+    set_transport = set_transport == NULL ? NULL : strdup(set_transport);
+    CHECK(setenv("PSD_TRANSPORT", "rdma", 1) == 0);
+    CHECK_ERROR(psd_connect(NULL, NULL, &client, err), PSD_INVALID,
+                "PSD_TRANSPORT is \"rdma\"; allowed: auto, lane", err);
+    CHECK((set_transport == NULL
+               ? unsetenv("PSD_TRANSPORT")
+               : setenv("PSD_TRANSPORT", set_transport, 1)) == 0);
+    free(set_transport);
+    CHECK_ERROR(psd_options_set_spin_us(options, 10001, err), PSD_INVALID,
+                "spin_us is 10001; allowed: 0..10000", err);
+    CHECK(setenv("PSD_SPIN_US", "long", 1) == 0);
+    CHECK_ERROR(psd_connect(NULL, NULL, &client, err), PSD_INVALID,
+                "PSD_SPIN_US is \"long\"", err);
+    CHECK(unsetenv("PSD_SPIN_US") == 0);
     psd_options_destroy(&options);
     return true;
 }
@@ -137,6 +153,8 @@ everyday_push_comes_back(daemon_t *daemon, psd_error_t *err)
     psd_table_t *t = NULL;
     uint64_t *rows = malloc(N * sizeof *rows);
     int32_t *values = malloc(N * sizeof *values);
+    const char *transport = getenv("PSD_TRANSPORT");
+    bool is_over_lane = transport != NULL && strcmp(transport, "lane") == 0;
 
     CHECK(rows != NULL && values != NULL);
     psd_options_set_timeout_ms(options, 500);
@@ -145,6 +163,12 @@ everyday_push_comes_back(daemon_t *daemon, psd_error_t *err)
     for (uint64_t i = 0; i < N; i++) {
         rows[i] = i;
         values[i] = 5;
+    }
+    if (is_over_lane) { /* which is made, or fails, with the first call */
+        CHECK_OK(psd_pull(t, rows, N, values, N, err), err);
+        for (uint64_t i = 0; i < N; i++) {
+            values[i] = 5;
+        }
     }
     CHECK(daemon_freeze(daemon));
     CHECK_ERROR(psd_push(t, rows, N, values, N, err), PSD_DEADLINE,

@@ -33,11 +33,19 @@ PSD_EXPORT void psd_options_destroy(psd_options_t **self_p);
 /* Deadline of every call that names none; default 10000. */
 PSD_EXPORT void psd_options_set_timeout_ms(psd_options_t *self,
                                            uint32_t timeout_ms);
-/* Which transport to use to shards: "auto" (ipc if the node's socket file can
- * be reached here, else tcp), "tcp", "ipc". PSD_INVALID for another word. */
+/* Which transport to use to shards: "auto" (a lane through shared memory if the
+ * node is on this host and takes us, else ipc if its socket file can be reached
+ * here, else tcp), "lane", "ipc", "tcp"; the last three and nothing else. Not
+ * set: $PSD_TRANSPORT, else "auto". PSD_INVALID for another word. */
 PSD_EXPORT psd_status_t psd_options_set_transport(psd_options_t *self,
                                                   const char *transport,
                                                   psd_error_t *err);
+/* For how long a call that waits looks at its lanes before it sleeps, in
+ * microseconds, 0 .. 10000; less when that does not pay. 0: not at all. Not
+ * set: $PSD_SPIN_US, else 50. PSD_INVALID. */
+PSD_EXPORT psd_status_t psd_options_set_spin_us(psd_options_t *self,
+                                                uint32_t spin_us,
+                                                psd_error_t *err);
 
 /*
  * Connects and waits for the cluster's WELCOME.
@@ -46,7 +54,8 @@ PSD_EXPORT psd_status_t psd_options_set_transport(psd_options_t *self,
  *               tcp://127.0.0.1:7171
  * options   in  NULL: defaults
  *
- * Errors: PSD_INVALID endpoint not understood; PSD_CONNECT no WELCOME within
+ * Errors: PSD_INVALID endpoint or environment not understood; PSD_CONNECT no
+ * WELCOME within
  * the timeout; PSD_VERSION, PSD_CLUSTER, PSD_DENIED refused by the node;
  * PSD_NOMEM.
  */
