@@ -209,10 +209,10 @@ void
 ps_lane_give(ps_lane_t *self)
 {
     const ps_lane_hold_t *first = TAILQ_FIRST(&self->holds);
-    uint64_t upto = first == NULL ? self->in.at : first->position;
+    uint64_t up_to = first == NULL ? self->in.at : first->position;
 
-    if (upto != self->in.given) {
-        ps_ring_give(&self->in, upto);
+    if (up_to != self->in.given) {
+        ps_ring_give(&self->in, up_to);
         self->took = true;
     }
 }

@@ -56,6 +56,16 @@ close_fd(int *fd)
     *fd = -1;
 }
 
+/* The fd, which is no longer closed here. */
+static int
+give_fd(int *fd)
+{
+    int given = *fd;
+
+    *fd = -1;
+    return given;
+}
+
 psd_status_t
 ps_lane_path(const char *endpoint, const char **ret_path, psd_error_t *err)
 {
@@ -138,8 +148,7 @@ ps_lane_listen_at(const char *path,
         (void)unlink(path);
         return rc;
     }
-    *ret_fd = fd;
-    fd = -1;
+    *ret_fd = give_fd(&fd);
     return PSD_OK;
 }
 
@@ -176,10 +185,9 @@ ps_lane_is_welcome(int fd, ps_lane_peers_t peers, psd_error_t *err)
 }
 
 static ssize_t
-send_greeting(int fd, const greeting_t *greeting, int memory)
+send_greeting(int fd, greeting_t *greeting, int memory)
 {
-    struct iovec bytes = {.iov_base = (void *)(uintptr_t)greeting,
-                          .iov_len = sizeof *greeting};
+    struct iovec bytes = {.iov_base = greeting, .iov_len = sizeof *greeting};
     control_t control;
     struct msghdr message = {.msg_iov = &bytes, .msg_iovlen = 1};
 
@@ -369,7 +377,6 @@ ps_lane_meet(const char *path,
     if (rc != PSD_OK) {
         return rc;
     }
-    *ret_fd = fd;
-    fd = -1;
+    *ret_fd = give_fd(&fd);
     return PSD_OK;
 }

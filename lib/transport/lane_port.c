@@ -51,7 +51,7 @@ ps_lane_port_new(const ps_lane_port_args_t *args,
     }
     self->args = *args;
     self->epoll = -1;
-    self->lanes = ps_alloc(args->most, sizeof *self->lanes);
+    self->lanes = ps_alloc(args->most, sizeof(ps_lane_t *));
     if (self->lanes == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for lanes");
     }

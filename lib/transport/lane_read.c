@@ -1,227 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Reading what the other end wrote. A record is checked against what the ring
- * holds, its head is loaded once, and everything but values in the arena is
- * copied before anybody looks at it. What cannot be a record ends the lane: who
- * wrote it is not followed any further.
- */
-#include <assert.h>
+/* Records become messages and payloads: small bodies copied, large ones where
+ * they lie in the shared memory, those in pieces put together. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "model/finite.h"
-#include "transport/lane.h"
-#include "transport/lane_record.h"
+#include "transport/lane_take.h"
 
 #define RECORDS_AT_ONCE 1024 /* taken before others have their turn */
 #define KIND_AT 6            /* of a header */
-#define ROOM_ALIGN 64
-
-/* One record, copied. */
-typedef struct taken {
-    ps_record_head_t head;
-    uint64_t position; /* of the record */
-    uint8_t *block;    /* owned: keys, index and what values are inline */
-    uint8_t header[PS_HEADER_MAX + PS_INLINE_MAX];
-} taken_t;
-
-static void
-taken_done(taken_t *self)
-{
-    ps_free(self->block);
-    self->block = NULL;
-}
-
-/* ---- records ----------------------------------------------------------- */
-
-/* Nothing more is read of what cannot be. */
-static psd_status_t
-broken(ps_lane_t *self, psd_error_t *err, const char *what, uint64_t value)
-{
-    self->in.broken = true;
-    self->gone = true;
-    self->last = self->in.at;
-    return psd_error_set(err, PSD_PROTO,
-                         "lane: %s is %" PRIu64 "; the lane is closed", what,
-                         value);
-}
-
-static bool
-values_are_inline(const ps_record_head_t *head)
-{
-    return head->values_at == PS_RECORD_INLINE_VALUES;
-}
-
-static bool
-values_are_placed(const ps_record_head_t *head)
-{
-    return head->kind == PS_RECORD_MESSAGE && head->values_size > 0 &&
-           !values_are_inline(head);
-}
-
-/* Bytes of keys, index and values that the record has inline, when the numbers
- * of its head agree with its size and with what came before. */
-static psd_status_t
-check_message(ps_lane_t *self,
-              const ps_record_head_t *head,
-              uint64_t *ret_rest,
-              psd_error_t *err)
-{
-    uint64_t parts = 0;
-    uint64_t inline_values = values_are_inline(head) ? head->values_size : 0;
-
-    if (head->header_size > PS_HEADER_MAX) {
-        return broken(self, err, "size of a header", head->header_size);
-    }
-    if (__builtin_add_overflow(head->keys_size, head->index_size, &parts) ||
-        head->parts_size != self->parts.size || head->parts_size > parts) {
-        return broken(self, err, "size of keys and index", head->parts_size);
-    }
-    *ret_rest = head->size - PS_RECORD_FULL_HEAD - head->header_size;
-    if (head->size < PS_RECORD_FULL_HEAD + head->header_size ||
-        parts - head->parts_size > *ret_rest ||
-        inline_values != *ret_rest - (parts - head->parts_size)) {
-        return broken(self, err, "size of a record", head->size);
-    }
-    if (values_are_placed(head) &&
-        !ps_lane_share_has(self->share, head->values_at, head->values_size)) {
-        return broken(self, err, "place of values", head->values_at);
-    }
-    if (head->room_size > 0 &&
-        (head->room_at % ROOM_ALIGN != 0 ||
-         !ps_lane_share_has(self->share, head->room_at, head->room_size))) {
-        return broken(self, err, "place of room", head->room_at);
-    }
-    return PSD_OK;
-}
-
-static void
-load_head(const uint8_t *record, ps_record_head_t *ret_head)
-{
-    ret_head->keys_size = ps_record_load(record + 8);
-    ret_head->index_size = ps_record_load(record + 16);
-    ret_head->parts_size = ps_record_load(record + 24);
-    ret_head->values_at = ps_record_load(record + 32);
-    ret_head->values_size = ps_record_load(record + 40);
-    ret_head->room_at = ps_record_load(record + 48);
-    ret_head->room_size = ps_record_load(record + 56);
-}
 
 static psd_status_t
 no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a message");
-}
-
-/* Copies what is inline; what came in PARTs is in front of it. */
-static psd_status_t
-copy_rest(ps_lane_t *self,
-          taken_t *taken,
-          const uint8_t *rest,
-          uint64_t size,
-          psd_error_t *err)
-{
-    if (taken->head.parts_size > 0) {
-        if (!ps_buffer_append(&self->parts, rest, (size_t)size)) {
-            return no_memory(err);
-        }
-        taken->block = self->parts.data;
-        self->parts = (ps_buffer_t){.size = 0};
-    } else if (size > 0) {
-        taken->block = ps_alloc_raw((size_t)size, 1);
-        if (taken->block == NULL) {
-            return no_memory(err);
-        }
-        memcpy(taken->block, rest, (size_t)size);
-    }
-    return PSD_OK;
-}
-
-static psd_status_t
-take_message(ps_lane_t *self,
-             const uint8_t *record,
-             taken_t *taken,
-             psd_error_t *err)
-{
-    uint64_t rest = 0;
-    psd_status_t rc = PSD_OK;
-
-    if (taken->head.size < PS_RECORD_FULL_HEAD) {
-        return broken(self, err, "size of a record", taken->head.size);
-    }
-    load_head(record, &taken->head);
-    rc = check_message(self, &taken->head, &rest, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    memcpy(taken->header, record + PS_RECORD_FULL_HEAD,
-           taken->head.header_size);
-    return copy_rest(self, taken,
-                     record + PS_RECORD_FULL_HEAD + taken->head.header_size,
-                     rest, err);
-}
-
-static psd_status_t
-take_part(ps_lane_t *self,
-          const uint8_t *record,
-          const ps_record_head_t *head,
-          psd_error_t *err)
-{
-    size_t size = head->size - PS_RECORD_HEAD;
-
-    if (size > self->args.assembly_bytes ||
-        self->parts.size > self->args.assembly_bytes - size) {
-        return broken(self, err, "size of keys and index",
-                      self->parts.size + size);
-    }
-    /* What follows cannot be told apart from what is missing now. */
-    if (!ps_buffer_append(&self->parts, record + PS_RECORD_HEAD, size)) {
-        return broken(self, err, "keys and index without memory", size);
-    }
-    return PSD_OK;
-}
-
-/* The next record. */
-static psd_status_t
-take_record(ps_lane_t *self, taken_t *taken, psd_error_t *err)
-{
-    uint64_t waiting = ps_ring_waiting(&self->in);
-    const uint8_t *record = ps_ring_next(&self->in);
-    uint64_t word = ps_record_load(record);
-    ps_record_head_t *head = &taken->head;
-    psd_status_t rc = PSD_OK;
-
-    taken->block = NULL;
-    if (self->in.broken) {
-        return broken(self, err, "position in the ring", self->in.at);
-    }
-    *head = (ps_record_head_t){.size = (uint32_t)word,
-                               .header_size = (uint16_t)(word >> 32),
-                               .kind = (uint16_t)(word >> 48)};
-    taken->position = self->in.at;
-    if (head->size <= PS_RECORD_HEAD || ps_record_room(head->size) > waiting) {
-        return broken(self, err, "size of a record", head->size);
-    }
-    switch (head->kind) {
-    case PS_RECORD_INLINE:
-        if (head->size - PS_RECORD_HEAD > sizeof taken->header) {
-            return broken(self, err, "size of a small record", head->size);
-        }
-        memcpy(taken->header, record + PS_RECORD_HEAD,
-               head->size - PS_RECORD_HEAD);
-        break;
-    case PS_RECORD_PART:
-        rc = take_part(self, record, head, err);
-        break;
-    case PS_RECORD_MESSAGE:
-        rc = take_message(self, record, taken, err);
-        break;
-    default:
-        return broken(self, err, "kind of a record", head->kind);
-    }
-    self->in.at += ps_record_room(head->size);
-    return rc;
 }
 
 /* ---- payloads ---------------------------------------------------------- */
@@ -247,7 +39,7 @@ release_hold(void *owner)
  * that they lie in. */
 static ps_payload_t *
 placed_payload(ps_lane_t *self,
-               taken_t *taken,
+               ps_taken_t *taken,
                const ps_body_t *body,
                uint64_t room_size)
 {
@@ -278,7 +70,7 @@ placed_payload(ps_lane_t *self,
 
 static psd_status_t
 make_payload(ps_lane_t *self,
-             taken_t *taken,
+             ps_taken_t *taken,
              const ps_body_t *body,
              uint64_t room_size,
              ps_payload_t **ret_payload,
@@ -289,7 +81,7 @@ make_payload(ps_lane_t *self,
     if (body->keys.size + body->index.size + body->values.size == 0) {
         return PSD_OK;
     }
-    if (values_are_placed(&taken->head)) {
+    if (ps_values_are_placed(&taken->head)) {
         payload = placed_payload(self, taken, body, room_size);
     } else if (taken->head.kind == PS_RECORD_INLINE) {
         payload = ps_payload_copy(body->keys, body->index, body->values);
@@ -311,7 +103,9 @@ make_payload(ps_lane_t *self,
 
 /* The parts as if they had come in frames; returns how many. */
 static size_t
-frames_of(const ps_lane_t *self, const taken_t *taken, ps_bytes_t *ret_frames)
+frames_of(const ps_lane_t *self,
+          const ps_taken_t *taken,
+          ps_bytes_t *ret_frames)
 {
     const ps_record_head_t *head = &taken->head;
     uint64_t parts = head->keys_size + head->index_size;
@@ -323,7 +117,7 @@ frames_of(const ps_lane_t *self, const taken_t *taken, ps_bytes_t *ret_frames)
         return 1;
     }
     if (values.size > 0) {
-        values.data = values_are_inline(head)
+        values.data = ps_values_are_inline(head)
                           ? taken->block + parts
                           : self->share->arena + head->values_at;
     }
@@ -350,14 +144,14 @@ frames_of(const ps_lane_t *self, const taken_t *taken, ps_bytes_t *ret_frames)
 /* Client: the room that an answer may lie in, or 0: it lies elsewhere. */
 static psd_status_t
 check_room(ps_lane_t *self,
-           const taken_t *taken,
+           const ps_taken_t *taken,
            const ps_message_t *message,
            uint64_t *ret_size,
            psd_error_t *err)
 {
     const ps_record_head_t *head = &taken->head;
 
-    if (self->serves || !values_are_placed(head)) {
+    if (self->serves || !ps_values_are_placed(head)) {
         return PSD_OK;
     }
     if (message->kind == PS_KIND_VALUES &&
@@ -377,7 +171,7 @@ check_room(ps_lane_t *self,
 /* The message and the piece of its body that one record holds. */
 static psd_status_t
 read_message(ps_lane_t *self,
-             taken_t *taken,
+             ps_taken_t *taken,
              ps_message_t *ret_message,
              ps_payload_t **ret_payload,
              psd_error_t *err)
@@ -527,9 +321,12 @@ ps_lane_receive(ps_lane_t *self,
     for (int i = 0; i < RECORDS_AT_ONCE && !whole && ps_lane_has_record(self);
          i++) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
-        PSD_AUTO(taken_done) taken_t taken;
-        psd_status_t rc = take_record(self, &taken, err);
+        PSD_AUTO(ps_taken_done) ps_taken_t taken;
+        psd_status_t rc = PSD_OK;
 
+        taken.head.kind = 0; /* the rest is large, and filled in */
+        taken.block = NULL;
+        rc = ps_lane_take(self, &taken, err);
         give_early(self);
         if (rc == PSD_OK && taken.head.kind != PS_RECORD_PART) {
             *ret_room = room_of(self, &taken.head);

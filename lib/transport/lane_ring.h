@@ -97,13 +97,13 @@ ps_ring_next(const ps_ring_in_t *self)
     return self->data + (self->at & (self->size - 1));
 }
 
-/* Tells the writer that everything before `upto` may be written over. */
+/* Tells the writer that everything before `up_to` may be written over. */
 static inline void
-ps_ring_give(ps_ring_in_t *self, uint64_t upto)
+ps_ring_give(ps_ring_in_t *self, uint64_t up_to)
 {
-    if (upto != self->given) {
-        self->given = upto;
-        atomic_store_explicit(self->head, upto, memory_order_release);
+    if (up_to != self->given) {
+        self->given = up_to;
+        atomic_store_explicit(self->head, up_to, memory_order_release);
     }
 }
 #endif

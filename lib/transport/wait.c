@@ -257,18 +257,8 @@ any_batch_is_open(const waiter_t *self)
 static psd_status_t
 wait_for(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 {
-    zmq_pollitem_t few[FEW];
-    PSD_AUTO(ps_free_at) zmq_pollitem_t *many = NULL;
     long most = timeout_ms > INT_MAX ? INT_MAX : (long)timeout_ms;
 
-    self->items = few;
-    if (most_items(self) > FEW) {
-        many = ps_alloc(most_items(self), sizeof *many);
-        if (many == NULL) {
-            return psd_error_set(err, PSD_NOMEM, "no memory to wait");
-        }
-        self->items = many;
-    }
     for (size_t i = 0; i < self->n_sockets; i++) {
         self->ready[i] = false;
         if (self->first == NULL && ps_socket_has_lanes(self->sockets[i])) {
@@ -286,6 +276,27 @@ wait_for(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
     return ask(self, timeout_ms == UINT64_MAX ? -1 : most, err);
 }
 
+/* With memory for what is asked. */
+static psd_status_t
+wait_with_items(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
+{
+    zmq_pollitem_t few[FEW];
+    PSD_AUTO(ps_free_at) zmq_pollitem_t *many = NULL;
+    psd_status_t rc = PSD_OK;
+
+    self->items = few;
+    if (most_items(self) > FEW) {
+        many = ps_alloc(most_items(self), sizeof *many);
+        self->items = many;
+    }
+    if (self->items == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to wait");
+    }
+    rc = wait_for(self, timeout_ms, err);
+    self->items = NULL;
+    return rc;
+}
+
 psd_status_t
 ps_socket_wait(ps_socket_t *const *sockets,
                size_t n_sockets,
@@ -296,7 +307,7 @@ ps_socket_wait(ps_socket_t *const *sockets,
     waiter_t self = {
         .sockets = sockets, .n_sockets = n_sockets, .ready = ret_ready};
 
-    return wait_for(&self, timeout_ms, err);
+    return wait_with_items(&self, timeout_ms, err);
 }
 
 psd_status_t
@@ -311,7 +322,7 @@ ps_socket_wait_beside(ps_socket_t *self,
                        .n_sockets = 1,
                        .beside = zmq_socket,
                        .ready = ret_ready};
-    psd_status_t rc = wait_for(&waiter, timeout_ms, err);
+    psd_status_t rc = wait_with_items(&waiter, timeout_ms, err);
 
     *ret_beside = waiter.beside_ready;
     return rc;

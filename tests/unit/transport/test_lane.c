@@ -469,10 +469,13 @@ Test(lane, goes_on_behind_a_bad_message)
     ps_message_t message;
     ps_payload_t *payload = NULL;
     const uint64_t word = WORD(16, 8, 1);
+    uint8_t *record = NULL;
     bool got = false;
 
     cr_assert_eq(open_ends(&ends), PSD_OK);
-    memcpy(ps_ring_reserve(&ends.client->out, 16), &word, sizeof word);
+    record = ps_ring_reserve(&ends.client->out, 16);
+    cr_assert_not_null(record);
+    memcpy(record, &word, sizeof word);
     ps_ring_commit(&ends.client->out, 16);
     cr_assert_eq(send_push(ends.client, 5, 10), PSD_OK);
     cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_PROTO);
