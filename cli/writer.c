@@ -21,9 +21,9 @@ ps_writer_init(ps_writer_t *ret_writer,
     if (set && strcmp(view->updater, "add") != 0 &&
         strcmp(view->updater, "assign") != 0) {
         return psd_error_set(err, PSD_UNSUPPORTED,
-                             "table \"%s\" has updater %s, which takes "
-                             "gradients; values can be set with updater add "
-                             "or assign",
+                             "table \"%s\" has updater %s, which does not take "
+                             "values as they are; they can be set with updater "
+                             "add or assign",
                              view->name, view->updater);
     }
     *ret_writer = (ps_writer_t){.cli = cli,

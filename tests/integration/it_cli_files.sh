@@ -137,7 +137,7 @@ if ! cmp -s before.txt after.txt; then
 fi
 expect 0 table create gradients --rows 10 --updater sgd:alpha=0.1
 expect 2 table import gradients --from a.txt
-err_has 'takes gradients'
+err_has 'does not take values as they are'
 
 # stdin, and a failed export leaves nothing.
 rc=0
