@@ -23,6 +23,7 @@ typedef struct actor {
     ps_socket_t *port;
     ps_shard_t *core;
     ps_outbox_t outbox;
+    uint64_t now_ms; /* looked up once for a few messages */
     psd_error_t *err;
     int note_levels[NOTE_KINDS]; /* by kind */
     uint64_t quiet_since_ms;     /* start of the second being counted */
@@ -74,8 +75,8 @@ print_note(actor_t *self, const ps_note_t *note, uint64_t now_ms)
     char *rest = NULL;
     int level = note->kind < NOTE_KINDS ? self->note_levels[note->kind] : 0;
 
-    if (level >
-            atomic_load_explicit(self->args->log_level, memory_order_relaxed) ||
+    if (level > atomic_load_explicit(&self->args->common->log_level,
+                                     memory_order_relaxed) ||
         (level < PS_LOG_DEBUG && !may_log(self, now_ms))) {
         return;
     }
@@ -117,7 +118,7 @@ step(actor_t *self, ps_event_t *event)
 {
     psd_status_t rc = PSD_OK;
 
-    event->now_ms = ps_now_ms();
+    event->now_ms = self->now_ms;
     rc = ps_shard_step(self->core, event, &self->outbox, self->err);
     perform(self, event->now_ms);
     return rc;
@@ -152,7 +153,11 @@ static bool
 take_message(actor_t *self)
 {
     ps_message_t message;
-    ps_event_t event = {.kind = PS_EVENT_MESSAGE, .message = &message};
+    ps_event_t event = {
+        .kind = PS_EVENT_MESSAGE,
+        .message = &message,
+        .last_session = atomic_load_explicit(&self->args->common->last_session,
+                                             memory_order_acquire)};
     bool got = false;
     psd_status_t rc = ps_socket_receive(self->port, &got, &event.conn, &message,
                                         &event.payload, &event.room, self->err);
@@ -307,6 +312,7 @@ tick_if_due(actor_t *self)
     if (time_left(self) > 0) {
         return;
     }
+    self->now_ms = ps_now_ms();
     if (step(self, &event) != PSD_OK) {
         ps_log(PS_LOG_ERROR, "tick_failed",
                "shard=%" PRIu32 " reason=no_memory", self->args->core.shard);
@@ -337,6 +343,7 @@ take_messages(actor_t *self)
             break;
         }
         if (i % TELL_EVERY == 0) {
+            self->now_ms = ps_now_ms();
             ps_socket_flush(self->port);
         }
     }
@@ -357,6 +364,7 @@ run(actor_t *self)
         if (rc != PSD_OK) {
             return; /* the sockets were stopped */
         }
+        self->now_ms = ps_now_ms();
         if (called) {
             take_command(self);
         }

@@ -22,6 +22,12 @@
 
 #define PS_ACTOR_TEXT_SIZE 512
 
+/* What every thread of the node may look at, at any time. */
+typedef struct ps_shard_common {
+    atomic_int log_level;              /* ps_log_level_t */
+    atomic_uint_fast64_t last_session; /* the highest that was given out */
+} ps_shard_common_t;
+
 /* What the thread is started with, and what it says when it is ready. Owned by
  * whoever starts the actor, until the actor is destroyed. */
 typedef struct ps_shard_actor_args {
@@ -30,7 +36,7 @@ typedef struct ps_shard_actor_args {
     char tcp[PS_ENDPOINT_MAX + 1]; /* in: to bind; out: as bound */
     char ipc[PS_ENDPOINT_MAX + 1]; /* the same; "" for none */
     bool with_lane;                /* beside ipc: at its path and ".lane" */
-    const atomic_int *log_level;   /* ps_log_level_t; borrowed for good */
+    ps_shard_common_t *common;     /* borrowed for good */
     psd_status_t ready;            /* out: PSD_OK, or why it stopped at once */
     char text[PS_ACTOR_TEXT_SIZE]; /* out: the reason */
 } ps_shard_actor_args_t;

@@ -20,7 +20,7 @@ typedef struct shard {
 struct ps_shards {
     shard_t *shards; /* owned */
     uint32_t n_shards;
-    atomic_int log_level;
+    ps_shard_common_t common;
     uint64_t last_serial;
 };
 
@@ -34,7 +34,7 @@ fill_args(ps_shards_t *self, uint32_t i, const ps_shards_args_t *args)
     mine->core = args->core;
     mine->core.shard = i;
     mine->socket = args->socket;
-    mine->log_level = &self->log_level;
+    mine->common = &self->common;
     (void)snprintf(mine->tcp, sizeof mine->tcp, "tcp://%.200s:*", args->host);
     if (args->dir[0] != '\0') {
         (void)snprintf(mine->ipc, sizeof mine->ipc, "ipc://%.200s/shard-%u.ipc",
@@ -85,7 +85,8 @@ ps_shards_start(const ps_shards_args_t *args,
                              args->n_shards);
     }
     self->n_shards = args->n_shards;
-    atomic_init(&self->log_level, args->log_level);
+    atomic_init(&self->common.log_level, args->log_level);
+    atomic_init(&self->common.last_session, args->core.lost_sessions);
     for (uint32_t i = 0; i < args->n_shards; i++) {
         psd_status_t rc = PSD_OK;
 
@@ -131,7 +132,13 @@ ps_shards_route(const ps_shards_t *self, uint32_t i)
 void
 ps_shards_set_log_level(ps_shards_t *self, int level)
 {
-    atomic_store(&self->log_level, level);
+    atomic_store(&self->common.log_level, level);
+}
+
+void
+ps_shards_set_last_session(ps_shards_t *self, uint64_t session)
+{
+    atomic_store(&self->common.last_session, session);
 }
 
 /* ---- asking ---- */

@@ -37,6 +37,8 @@ uint32_t ps_shards_n(const ps_shards_t *self);
 const ps_route_t *ps_shards_route(const ps_shards_t *self, uint32_t i);
 /* Lines of this level and above are made from now on. */
 void ps_shards_set_log_level(ps_shards_t *self, int level);
+/* The highest session number that was given out, before it is. */
+void ps_shards_set_last_session(ps_shards_t *self, uint64_t session);
 
 /* The answers of all shards, in their order. */
 typedef struct ps_answers {

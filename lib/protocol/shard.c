@@ -57,6 +57,7 @@ ps_shard_destroy(ps_shard_t **self_p)
 static psd_status_t
 check_hello(const ps_shard_t *self,
             const ps_msg_hello_t *hello,
+            uint64_t last_session,
             psd_error_t *err)
 {
     char mine[PS_ID_TEXT_SIZE];
@@ -89,14 +90,21 @@ check_hello(const ps_shard_t *self,
                              "incarnation %" PRIu64 "; this is %" PRIu64,
                              hello->incarnation, self->args.incarnation);
     }
+    if (last_session != 0 && hello->session > last_session) {
+        return psd_error_set(err, PSD_DENIED,
+                             "session %" PRIu64 " was not given out",
+                             hello->session);
+    }
     return PSD_OK;
 }
 
 static psd_status_t
-step_hello(ps_shard_t *self, uint64_t conn, const ps_msg_hello_t *hello)
+step_hello(ps_shard_t *self, const ps_event_t *event)
 {
+    const ps_msg_hello_t *hello = &event->message->hello;
+    uint64_t conn = event->conn;
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
-    psd_status_t rc = check_hello(self, hello, why);
+    psd_status_t rc = check_hello(self, hello, event->last_session, why);
 
     if (rc == PSD_OK) {
         rc = ps_peers_hello(&self->peers,
@@ -202,7 +210,7 @@ step_message(ps_shard_t *self, const ps_event_t *event)
     ps_request_t request;
 
     if (event->message->kind == PS_KIND_HELLO) {
-        return step_hello(self, event->conn, &event->message->hello);
+        return step_hello(self, event);
     }
     if (event->message->kind == PS_KIND_BYE) {
         step_gone(self, event->conn);

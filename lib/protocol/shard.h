@@ -58,6 +58,8 @@ typedef struct ps_event {
                                     (ps_payload_keep) where it needs it */
     ps_room_t room;              /* MESSAGE: of the answer's values; borrowed
                                     until GONE says that conn is gone */
+    uint64_t last_session;       /* MESSAGE: the highest that the registry has
+                                    given out; 0: not known here */
     uint32_t table;              /* TABLE, DROP: the registry's number */
     const ps_table_spec_t *spec; /* TABLE; copied */
     const ps_route_t *routes;    /* TABLE: all partitions, in order; copied */

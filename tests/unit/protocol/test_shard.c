@@ -58,6 +58,24 @@ Test(shard, refuses_a_hello_by_name)
     expect_refused(&bench, PSD_DENIED, "session 0; allowed: 1 and up");
 }
 
+/* Nobody may take a number before the registry gives it to another. */
+Test(shard, refuses_a_session_that_was_not_given_out)
+{
+    ps_message_t message = {.kind = PS_KIND_HELLO, .hello = good_hello};
+    ps_event_t event = {.kind = PS_EVENT_MESSAGE,
+                        .conn = CONN + 1,
+                        .message = &message,
+                        .last_session = SESSION + 1};
+
+    message.hello.client.bytes[0] = 9;
+    message.hello.session = SESSION + 2;
+    cr_assert_eq(step(&bench, &event), PSD_OK);
+    expect_refused(&bench, PSD_DENIED, "session 7 was not given out");
+    message.hello.session = SESSION + 1;
+    cr_assert_eq(step(&bench, &event), PSD_OK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_WELCOME);
+}
+
 Test(shard, answers_a_stranger_with_no_session)
 {
     ps_message_t message = push_message(1);
