@@ -11,7 +11,7 @@
 #define ALIGNMENT 64
 #define MAP_FROM ((size_t)64 * 1024) /* bytes; below, zeroing is cheap */
 #define HUGE_BYTES ((size_t)2 << 20) /* a huge page, where there are some */
-#define HUGE_FROM ((size_t)8 << 20)  /* bytes that are worth huge pages */
+#define HUGE_FROM ((size_t)4 << 20)  /* bytes that are worth huge pages */
 #define SMALL_STEP ((size_t)16 * 1024)
 
 static bool

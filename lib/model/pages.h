@@ -29,8 +29,8 @@ PSD_MUST_CHECK bool ps_pages_init(ps_pages_t *self, size_t size);
  * huge pages: random reads then walk far fewer page tables. */
 void ps_pages_will_fill(ps_pages_t *self);
 /* Gives back, in steps, what lies before byte `until` and has not been given
- * back yet; those bytes must not be used any more. `*returned` is 0 at first and
- * remembers how far it has come. Blocks of the heap keep what they have. */
+ * back yet; those bytes must not be used any more. `*returned` is 0 at first
+ * and remembers how far it has come. Blocks of the heap keep what they have. */
 void ps_pages_return(const ps_pages_t *self, size_t until, size_t *returned);
 /* Takes a zeroed struct too, and leaves one. */
 void ps_pages_done(ps_pages_t *self);

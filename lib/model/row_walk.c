@@ -18,7 +18,7 @@ hashes_of(ps_row_walk_t *self, uint64_t first)
     return self->hashes[first / PS_WALK_ROWS % 3];
 }
 
-static uint32_t *
+static uint8_t **
 guesses_of(ps_row_walk_t *self, uint64_t first)
 {
     return self->guesses[first / PS_WALK_ROWS % 2];
@@ -42,19 +42,15 @@ ask_for_rows(ps_row_walk_t *self, uint64_t first)
 {
     size_t n = group_size(self, first);
     const uint64_t *hashes = hashes_of(self, first);
-    uint32_t *guesses = guesses_of(self, first);
+    uint8_t **guesses = guesses_of(self, first);
     size_t size = self->rows->rows.item_size;
 
     for (size_t i = 0; i < n; i++) {
-        const uint8_t *row = NULL;
-
         guesses[i] = ps_row_index_guess(&self->rows->index, hashes[i]);
-        if (guesses[i] == PS_ROW_NONE) {
-            continue;
+        if (guesses[i] != NULL) {
+            ps_row_prefetch(guesses[i], size);
+            __builtin_prefetch(guesses[i] + size - 1, 1);
         }
-        row = ps_slab_at(&self->rows->rows, guesses[i]);
-        ps_row_prefetch(row, size);
-        __builtin_prefetch(row + size - 1, 1);
     }
 }
 
@@ -76,11 +72,18 @@ ps_row_walk_begin(ps_row_walk_t *self,
     ask_for_rows(self, 0);
 }
 
+static uint8_t *
+find(const ps_indexed_rows_t *rows, uint64_t key)
+{
+    uint32_t number = ps_row_index_find(&rows->index, key);
+
+    return number == PS_ROW_NONE ? NULL : ps_slab_at(&rows->rows, number);
+}
+
 bool
 ps_row_walk_next(ps_row_walk_t *self)
 {
-    const ps_slab_t *rows = &self->rows->rows;
-    const uint32_t *guesses = NULL;
+    uint8_t **guesses = NULL;
 
     self->first += self->n;
     self->n = group_size(self, self->first);
@@ -93,14 +96,9 @@ ps_row_walk_next(ps_row_walk_t *self)
     for (size_t i = 0; i < self->n; i++) {
         uint64_t key =
             ps_slice_row(self->slice, self->payload, self->first + i);
-        uint32_t number = guesses[i];
+        bool is_right = guesses[i] != NULL && ps_load_u64(guesses[i]) == key;
 
-        if (number == PS_ROW_NONE ||
-            ps_load_u64(ps_slab_at(rows, number)) != key) {
-            number = ps_row_index_find(&self->rows->index, key);
-        }
-        self->found[i] =
-            number == PS_ROW_NONE ? NULL : ps_slab_at(rows, number);
+        self->found[i] = is_right ? guesses[i] : find(self->rows, key);
     }
     return true;
 }

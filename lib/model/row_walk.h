@@ -12,7 +12,7 @@
 
 #include "model/indexed_rows.h"
 
-#define PS_WALK_ROWS 16 /* in a group */
+#define PS_WALK_ROWS 32 /* in a group */
 
 typedef struct ps_row_walk {
     const ps_indexed_rows_t *rows;
@@ -23,7 +23,7 @@ typedef struct ps_row_walk {
     size_t n;        /* rows of the group at hand */
     uint8_t *found[PS_WALK_ROWS]; /* items of rows; NULL: not there */
     uint64_t hashes[3][PS_WALK_ROWS];
-    uint32_t guesses[2][PS_WALK_ROWS];
+    uint8_t *guesses[2][PS_WALK_ROWS];
 } ps_row_walk_t;
 
 /* n_rows <= slice->n_rows; rows LIST or RANGE. */
