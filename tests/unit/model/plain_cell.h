@@ -12,6 +12,37 @@ typedef struct cell {
     double state[PLAIN_STATES];
 } cell_t;
 
+/* A spec of the rule, with penalties and without. */
+static inline ps_updater_spec_t
+plain_any_updater(ps_updater_kind_t kind, ps_rng_t *rng)
+{
+    return (ps_updater_spec_t){
+        .kind = kind,
+        .alpha = 0.3,
+        .beta = ps_rng_below(rng, 2) == 0 ? 0 : 1,
+        .l1 = ps_rng_below(rng, 2) == 0 ? 0 : 0.2,
+        .l2 = ps_rng_below(rng, 2) == 0 ? 0 : 0.1,
+        .momentum = 0.5,
+        .beta1 = 0.7,
+        .beta2 = 0.9,
+        .rho = 0.6,
+        .eps = 1e-3,
+        .decay = 0.1,
+        .lambda = 0.2,
+        .workers = 1,
+    };
+}
+
+static inline uint32_t
+plain_n_states(const ps_table_spec_t *spec)
+{
+    PSD_AUTO(ps_updater_destroy) ps_updater_t *updater = NULL;
+
+    cr_assert_eq(ps_updater_new(&spec->updater, spec->type, &updater, NULL),
+                 PSD_OK);
+    return ps_updater_n_states(updater);
+}
+
 static inline void
 plain_apply_f32(const ps_updater_spec_t *u, cell_t *cell, const uint8_t *delta)
 {

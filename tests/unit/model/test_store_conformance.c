@@ -14,16 +14,6 @@
 #define N_ROUNDS 40
 #define PUSHES_MAX 3 /* pushes between two looks */
 
-static uint32_t
-n_states(const ps_table_spec_t *spec)
-{
-    PSD_AUTO(ps_updater_destroy) ps_updater_t *updater = NULL;
-
-    cr_assert_eq(ps_updater_new(&spec->updater, spec->type, &updater, NULL),
-                 PSD_OK);
-    return ps_updater_n_states(updater);
-}
-
 typedef struct world {
     ps_table_spec_t spec;
     ps_store_t *store;
@@ -486,7 +476,7 @@ check_bytes(const world_t *self)
         }
     }
     cr_assert_eq(bytes.rows_present, n_present);
-    cr_assert_eq(bytes.state, bytes.values * n_states(&self->spec));
+    cr_assert_eq(bytes.state, bytes.values * plain_n_states(&self->spec));
     if (self->spec.row_format == PS_ROW_SPARSE) {
         cr_assert_eq(bytes.values, n_entries * ps_type_size(self->spec.type));
     }
@@ -532,21 +522,8 @@ run_updaters(world_t *self)
             !ps_updater_rule_of((ps_updater_kind_t)kind)->takes_integers) {
             continue;
         }
-        self->spec.updater = (ps_updater_spec_t){
-            .kind = (ps_updater_kind_t)kind,
-            .alpha = 0.3,
-            .beta = ps_rng_below(&self->rng, 2) == 0 ? 0 : 1,
-            .l1 = ps_rng_below(&self->rng, 2) == 0 ? 0 : 0.2,
-            .l2 = ps_rng_below(&self->rng, 2) == 0 ? 0 : 0.1,
-            .momentum = 0.5,
-            .beta1 = 0.7,
-            .beta2 = 0.9,
-            .rho = 0.6,
-            .eps = 1e-3,
-            .decay = 0.1,
-            .lambda = 0.2,
-            .workers = 1,
-        };
+        self->spec.updater =
+            plain_any_updater((ps_updater_kind_t)kind, &self->rng);
         self->spec.init = (ps_init_spec_t){.kind = PS_INIT_ZERO};
         if (self->spec.row_format == PS_ROW_DENSE && kind != PS_UPDATER_FTRL &&
             ps_rng_below(&self->rng, 2) == 0) {
