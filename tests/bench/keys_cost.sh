@@ -35,8 +35,8 @@ check() {
     fi
 }
 
-check push 1 510
-check pull 1 360
-check push 64 610
-check pull 64 420
+check push 1 180
+check pull 1 180
+check push 64 371
+check pull 64 245
 [ $n_failed -eq 0 ]
