@@ -9,6 +9,16 @@
 #include "base/bytes.h"
 #include "model/updater.h"
 
+/* The public header says the same in numbers of its own. */
+_Static_assert(PSD_UPDATER_NO_WORKER == PS_UPDATER_NO_WORKER &&
+                   PSD_UPDATER_STATES_MAX == PS_UPDATER_STATES_MAX,
+               "limits of updaters");
+_Static_assert(PSD_UPDATER_I32 == PS_TYPE_I32 &&
+                   PSD_UPDATER_I64 == PS_TYPE_I64 &&
+                   PSD_UPDATER_F32 == PS_TYPE_F32 &&
+                   PSD_UPDATER_F64 == PS_TYPE_F64,
+               "types of values");
+
 psd_status_t
 ps_plugin_check(const char *name,
                 const psd_updater_t *functions,
