@@ -73,7 +73,8 @@ add_ones(const place_t *place, uint32_t worker, psd_error_t *err)
         CHECK_OK(psd_push(table, rows, ROWS, ones, ROWS, err), err);
         if (i % 100 == 0) {
             CHECK_OK(psd_pull(table, rows, ROWS, values, ROWS, err), err);
-            CHECK(values[0] > i && values[0] == values[ROWS - 1]);
+            /* Others push between its partitions. */
+            CHECK(values[0] > i && values[ROWS - 1] > i);
         }
         CHECK_OK(psd_clock(client, err), err);
     }
@@ -322,7 +323,8 @@ comes_back_to(pid_t pid, const holdings_t *before)
     holdings_t now = look(pid);
 
     for (int i = 0; i < 4000 && (now.n_files > before->n_files ||
-                                 now.n_shared > before->n_shared);
+                                 now.n_shared > before->n_shared ||
+                                 now.share_bytes > before->share_bytes);
          i++) {
         (void)nanosleep(&step, NULL);
         now = look(pid);
