@@ -3,6 +3,7 @@
 #ifndef PS_CLIENT_CALL_H
 #define PS_CLIENT_CALL_H
 
+#include "client/draft.h"
 #include "client/table.h"
 #include "client/ticket.h"
 
@@ -16,11 +17,16 @@ typedef struct ps_call {
     const psd_call_t *options; /* may be NULL */
     bool borrow;
     ps_deed_t deed;       /* 0: a plain push or pull */
+    psd_draft_t *draft;   /* where values lie that are ours; else NULL */
     psd_result_t *result; /* psd_fetch gathers here; else NULL */
 } ps_call_t;
 
 /* Largest body of a slice that is cut now. */
 uint64_t ps_call_slice_bytes(const psd_client_t *client);
+/* Checks, cuts and starts a call. Errors: those of psd_push_start. */
+PSD_MUST_CHECK psd_status_t ps_call_start(const ps_call_t *call,
+                                          psd_ticket_t *ret_ticket,
+                                          psd_error_t *err);
 /* Starts a ticket with an errand for each cut. Takes the cuts' payloads; on an
  * error nothing was started. */
 PSD_MUST_CHECK psd_status_t ps_call_start_cuts(const ps_call_t *call,

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "client/client_state.h"
+#include "client/draft.h"
 #include "client/job.h"
 #include "client/ticket.h"
 
@@ -53,6 +54,7 @@ ps_client_init(psd_client_t *self)
     TAILQ_INIT(&self->open_tickets);
     TAILQ_INIT(&self->done_tickets);
     TAILQ_INIT(&self->idle_tickets);
+    TAILQ_INIT(&self->drafts);
     self->expire_ms = UINT64_MAX;
 }
 
@@ -239,6 +241,7 @@ psd_close(psd_client_t **client_p)
     ps_outbox_done(&self->outbox);
     ps_outbox_done(&self->batch);
     ps_session_destroy(&self->session);
+    ps_drafts_done(self); /* no payload is left */
     ps_doc_destroy(&self->reply);
     psd_error_destroy(&self->scratch);
     free_tables(self);

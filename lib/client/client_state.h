@@ -9,6 +9,7 @@
  *   queue.c       which errand goes next to a partition
  *   errand.c      one slice on its way: sending and the end
  *   reply.c       one slice's answers
+ *   draft.c       memory of ours that a caller writes values to
  *   loan.c        memory of the caller's that somebody may still look at
  *   ticket.c      one call: all of its errands
  *   table.c rows.c fetch.c job.c   what users call
@@ -133,6 +134,8 @@ struct psd_client {
     size_t n_waiting;               /* waiting errands that are no pulls */
     bool after_ended; /* a ticket ended that they may have named */
     uint64_t round;   /* marks sent so far; orders errands around them */
+
+    TAILQ_HEAD(ps_drafts, psd_draft) drafts; /* begun or committed */
 
     /* tables and work */
     ps_known_table_t **tables; /* owned */

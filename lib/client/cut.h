@@ -49,7 +49,8 @@ typedef struct ps_cut_args {
     const void *values;          /* NULL: a pull */
     bool sparse_answer;          /* a pull that wants sparse rows */
     bool places;                 /* answers will be put into place */
-    bool borrow;                 /* the caller's arrays may be pointed at */
+    bool borrow;                 /* the caller's values may be pointed at */
+    bool borrow_lists;           /* … and the lists of rows and columns */
     uint64_t limit_bytes;
 } ps_cut_args_t;
 

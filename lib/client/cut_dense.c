@@ -41,14 +41,16 @@ decide(dense_t *self)
 {
     const psd_select_t *select = self->args->select;
     bool borrow = self->args->borrow;
+    bool borrow_lists = self->args->borrow_lists;
     bool together = self->rows->order == NULL;
     bool whole = self->cols->places == NULL;
 
     self->lists_keys = select->rows_are == PS_SELECT_LIST || !together ||
                        self->args->spec->keys == PS_KEYS_HASH;
     self->borrows_keys =
-        borrow && together && select->rows_are == PS_SELECT_LIST;
-    self->borrows_index = borrow && whole && self->cols->kind == PS_COLS_LIST;
+        borrow_lists && together && select->rows_are == PS_SELECT_LIST;
+    self->borrows_index =
+        borrow_lists && whole && self->cols->kind == PS_COLS_LIST;
     if (pushes(self) && borrow && whole) {
         self->borrows_values = together && self->width == self->full_width;
         self->borrows_rows =

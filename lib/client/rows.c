@@ -156,6 +156,7 @@ start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
     ps_cut_args_t args = {.spec = spec,
                           .select = &plain,
                           .places = call->kind != PS_ERRAND_PUSH,
+                          .borrow_lists = call->borrow && call->draft == NULL,
                           .borrow = call->borrow,
                           .limit_bytes =
                               ps_call_slice_bytes(call->table->client)};
@@ -170,6 +171,9 @@ start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         rc = ps_cut(&args, &cuts, err);
+    }
+    if (rc == PSD_OK && call->draft != NULL) {
+        ps_draft_adopt(call->draft, &cuts);
     }
     if (rc == PSD_OK) {
         rc = ps_call_start_cuts(call, &cuts, ret_ticket, err);
@@ -258,22 +262,27 @@ psd_pushpull(psd_table_t *table,
 
 /* ---- calls that are only started ----------------------------------------- */
 
-static psd_status_t
-start_only(ps_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err)
+psd_status_t
+ps_call_start(const ps_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err)
 {
     ps_ticket_t *ticket = NULL;
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = start(call, &ticket, err);
 
-    if (call->select == NULL) {
-        return psd_error_set(err, PSD_INVALID, "select is NULL");
-    }
-    call->borrow = call->options != NULL && call->options->borrow;
-    rc = start(call, &ticket, err);
     if (rc == PSD_OK) {
         assert(ticket != NULL);
         *ret_ticket = ticket->number;
     }
     return rc;
+}
+
+static psd_status_t
+start_only(ps_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err)
+{
+    if (call->select == NULL) {
+        return psd_error_set(err, PSD_INVALID, "select is NULL");
+    }
+    call->borrow = call->options != NULL && call->options->borrow;
+    return ps_call_start(call, ret_ticket, err);
 }
 
 psd_status_t

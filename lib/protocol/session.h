@@ -116,6 +116,11 @@ uint64_t ps_session_deadline(const ps_session_t *self);
 
 /* Where a link goes: for PS_EFFECT_OPEN. Borrowed until the next call. */
 const ps_route_t *ps_session_link(const ps_session_t *self, uint64_t link);
+/* The link over which a partition is reached now; false: none is open. */
+PSD_MUST_CHECK bool ps_session_link_of(const ps_session_t *self,
+                                       uint32_t table,
+                                       uint32_t partition,
+                                       uint64_t *ret_link);
 /* Pieces in which values travel on a link; 0 before its WELCOME. */
 uint32_t ps_session_chunk_bytes(const ps_session_t *self, uint64_t link);
 /* Largest body of one slice on any link; UINT64_MAX before a WELCOME. */

@@ -11,6 +11,26 @@ ps_session_link(const ps_session_t *self, uint64_t link)
     return link < self->n_links ? &self->links[link]->route : NULL;
 }
 
+bool
+ps_session_link_of(const ps_session_t *self,
+                   uint32_t table,
+                   uint32_t partition,
+                   uint64_t *ret_link)
+{
+    const ps_session_table_t *known = ps_map_get(&self->table_of, table);
+    const ps_link_t *link = NULL;
+
+    if (known == NULL || !known->known || partition >= known->n_parts) {
+        return false;
+    }
+    link = known->parts[partition].place;
+    if (link == NULL || link->state == PS_LINK_UNUSED) {
+        return false;
+    }
+    *ret_link = link->number;
+    return true;
+}
+
 uint32_t
 ps_session_chunk_bytes(const ps_session_t *self, uint64_t link)
 {

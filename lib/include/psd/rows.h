@@ -104,6 +104,43 @@ psd_pushpull_start(psd_table_t *table,
                    psd_error_t *err);
 
 /*
+ * A push whose values are written where the server reads them. With a lane to
+ * it (and a call made over that before) the memory given is shared with it and
+ * nothing is copied on the way; else it is ordinary memory, and a push like any
+ * other: programs need not care.
+ *
+ *   psd_push_begin(table, select, &draft, &values, &n_values, err);
+ *   … write n_values values of the table's type to values …
+ *   psd_push_commit(&draft, call, &ticket, err);
+ *
+ * The arrays of the selection must stay in place until the commit; the values
+ * are the library's from then on. The table stays open until the commit too.
+ * The memory holds anything at first. Large drafts that are kept for long take
+ * room from calls under way.
+ *
+ * ret_draft     out  for one of the two below
+ * ret_values    out  aligned to 16 bytes at least
+ * ret_n_values  out  what the selection calls for
+ * Errors: those of psd_push_start.
+ */
+typedef struct psd_draft psd_draft_t;
+PSD_EXPORT PSD_MUST_CHECK psd_status_t
+psd_push_begin(psd_table_t *table,
+               const psd_select_t *select,
+               psd_draft_t **ret_draft,
+               void **ret_values,
+               size_t *ret_n_values,
+               psd_error_t *err);
+/* Starts the push and takes the draft: *draft_p is nulled. On an error it stays
+ * the caller's. Errors: those of psd_push_start. */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push_commit(psd_draft_t **draft_p,
+                                                       const psd_call_t *call,
+                                                       psd_ticket_t *ret_ticket,
+                                                       psd_error_t *err);
+/* Nothing is pushed. Takes NULL, nulls *draft_p. */
+PSD_EXPORT void psd_push_abandon(psd_draft_t **draft_p);
+
+/*
  * Pulls rows whose number or length only the server knows: the rows present of
  * a hash table, sparse rows. Waits.
  *

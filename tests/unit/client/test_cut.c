@@ -376,6 +376,7 @@ run(uint64_t seed, bool sparse)
                           .select = &plain,
                           .values = call.values,
                           .borrow = seed % 2 == 0,
+                          .borrow_lists = seed % 4 == 0,
                           .limit_bytes = seed % 5 == 0 ? 300 : 1 << 20};
 
     got.n = wanted.n = 0;
@@ -448,6 +449,7 @@ Test(cut, sorted_keys_over_ranges_are_pointed_at)
                           .select = &select,
                           .values = values,
                           .borrow = true,
+                          .borrow_lists = true,
                           .limit_bytes = 1 << 20};
 
     psd_select_rows(&select, rows, 5);
@@ -463,7 +465,7 @@ Test(cut, sorted_keys_over_ranges_are_pointed_at)
     cr_assert(cuts.items[0].borrows);
     ps_cuts_done(&cuts);
 
-    args.borrow = false;
+    args.borrow = args.borrow_lists = false;
     cr_assert_eq(ps_cut(&args, &cuts, NULL), PSD_OK);
     cr_assert_neq((const void *)cuts.items[0].payload->keys.data, rows);
     cr_assert_not(cuts.items[0].borrows);
