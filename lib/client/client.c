@@ -203,6 +203,7 @@ psd_connect(const char *endpoint,
     args.cluster = self->cluster;
     args.client = self->id;
     args.session = self->number;
+    args.filters = PS_FILTER_BITS_ALL;
     rc = ps_session_new(&args, &self->session, err);
     if (rc == PSD_OK) {
         *ret_client = self;

@@ -6,6 +6,7 @@
  *   control.c     questions to the control port and their answers
  *   pump.c        one turn: wait, receive, tick, perform, expire
  *   link.c        the sockets of the session's links
+ *   link_filter.c messages through filters on their way
  *   queue.c       which errand goes next to a partition
  *   errand.c      one slice on its way: sending and the end
  *   reply.c       one slice's answers
@@ -26,6 +27,8 @@
 #include "psd/rows.h"
 #include "transport/socket.h"
 #include "wire/doc.h"
+#include "wire/filter_code.h"
+#include "wire/keys_cache.h"
 
 #define PS_TIMEOUT_MS 10000 /* of calls, when nobody says otherwise */
 
@@ -61,6 +64,8 @@ struct psd_call {
     psd_ticket_t after; /* 0: none */
     uint32_t command;
     bool borrow;
+    bool has_filter; /* else the table's */
+    ps_filter_t filter;
 };
 
 /* A lane's has a word more than the ipc endpoint that it lies beside. */
@@ -72,6 +77,9 @@ typedef struct ps_client_link {
     char endpoint[PS_LINK_ENDPOINT_SIZE]; /* where it goes */
     bool welcomed;
     bool lane_failed; /* it was a lane that ended: AUTO goes another way */
+    ps_key_cache_t *sent_lists; /* owned; lists of keys that were sent to be
+                                   kept; NULL: none */
+    uint32_t n_misses;          /* of them that were not known any more */
 } ps_client_link_t;
 
 /* A table whose routes this client knows. Lives as long as the client. */
@@ -114,6 +122,7 @@ struct psd_client {
     size_t ready_capacity;
     uint32_t credit_requests; /* of the newest WELCOME */
     uint64_t credit_bytes;
+    ps_coder_t *coder;             /* owned; NULL until a filter is used */
     char trouble[PS_TEXT_MAX + 1]; /* the last message that could not be read */
 
     /* calls */
@@ -214,6 +223,32 @@ bool ps_links_are_welcome(const psd_client_t *self);
 /* Drops every connection with all that waits in it, and opens it anew. */
 void ps_links_reset(psd_client_t *self);
 void ps_links_close(psd_client_t *self);
+
+/* ---- link_filter.c --------------------------------------------------------
+ */
+
+/* Sends a PUSH or PULL through what both ends speak of a filter. Errors: those
+ * of ps_socket_send. */
+PSD_MUST_CHECK psd_status_t ps_link_send_filtered(psd_client_t *self,
+                                                  uint64_t link,
+                                                  const ps_filter_t *filter,
+                                                  const ps_message_t *plain,
+                                                  ps_payload_t *payload);
+/* Whether a message that arrived is for the next one. */
+static inline bool
+ps_link_is_filtered(const ps_message_t *message)
+{
+    return (message->flags & PS_FLAG_CODED) != 0 ||
+           message->kind == PS_KIND_WELCOME || message->kind == PS_KIND_REFUSED;
+}
+/* Makes a coded answer plain; learns what the other end has forgotten. Errors:
+ * those of ps_coder_decode. */
+PSD_MUST_CHECK psd_status_t ps_link_receive_filtered(psd_client_t *self,
+                                                     uint64_t link,
+                                                     ps_message_t *message,
+                                                     ps_payload_t **payload_p,
+                                                     psd_error_t *err);
+void ps_link_filter_done(ps_client_link_t *link);
 
 /* ---- tables -------------------------------------------------------------- */
 

@@ -243,6 +243,10 @@ ps_links_receive(psd_client_t *self, uint64_t link)
         psd_error_clear(self->scratch);
         rc = ps_socket_receive(self->links[link].socket, &got, &conn, &message,
                                &payload, &room, self->scratch);
+        if (rc == PSD_OK && got && ps_link_is_filtered(&message)) {
+            rc = ps_link_receive_filtered(self, link, &message, &payload,
+                                          self->scratch);
+        }
         if (rc == PSD_PROTO || rc == PSD_VERSION || rc == PSD_LIMIT) {
             /* As good as lost; it is said to the one who waits for it. Pieces
              * of answers that nobody wants any more may fill the room of the
@@ -302,7 +306,9 @@ ps_links_close(psd_client_t *self)
             (void)rc; /* a server that misses it forgets in time */
         }
         ps_socket_close(&self->links[i].socket);
+        ps_link_filter_done(&self->links[i]);
     }
+    ps_coder_destroy(&self->coder);
     ps_free(self->links);
     ps_free(self->polled);
     ps_free(self->ready);

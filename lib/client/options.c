@@ -171,6 +171,17 @@ psd_call_set_borrow(psd_call_t *self, bool borrow)
     self->borrow = borrow;
 }
 
+psd_status_t
+psd_call_set_filter(psd_call_t *self, const char *filter, psd_error_t *err)
+{
+    psd_status_t rc = ps_filter_parse(filter, &self->filter, err);
+
+    if (rc == PSD_OK) {
+        self->has_filter = true;
+    }
+    return rc;
+}
+
 void
 psd_free(void *text)
 {

@@ -108,6 +108,7 @@ send_message(psd_client_t *self, const ps_effect_t *effect)
 {
     ps_errand_t *errand = effect->owner;
     ps_socket_t *socket = NULL;
+    psd_status_t rc = PSD_OK;
 
     if (self->broken != PSD_OK || effect->to >= self->n_links) {
         return;
@@ -118,8 +119,15 @@ send_message(psd_client_t *self, const ps_effect_t *effect)
         errand->n_zmq_sends += ps_socket_is_lane(socket) ? 0 : 1;
     }
     /* What does not go out is as good as lost on its way: the session asks. */
-    if (ps_socket_send(socket, 0, &effect->message, effect->payload, NULL) ==
-        PSD_NOMEM) {
+    if (errand != NULL && errand->filtered &&
+        (effect->message.kind == PS_KIND_PUSH ||
+         effect->message.kind == PS_KIND_PULL)) {
+        rc = ps_link_send_filtered(self, effect->to, &errand->filter,
+                                   &effect->message, effect->payload);
+    } else {
+        rc = ps_socket_send(socket, 0, &effect->message, effect->payload, NULL);
+    }
+    if (rc == PSD_NOMEM) {
         ps_client_break(self, PSD_NOMEM, "no memory to send");
     }
 }

@@ -39,6 +39,15 @@ ps_call_slice_bytes(const psd_client_t *client)
     return limit < SLICE_BYTES ? limit : SLICE_BYTES;
 }
 
+/* The call's own filter, or the table's. */
+static ps_filter_t
+filter_of(const ps_call_t *call)
+{
+    return call->options != NULL && call->options->has_filter
+               ? call->options->filter
+               : call->table->filter;
+}
+
 /* Makes the errand of one cut, in no queue yet. */
 static psd_status_t
 make_errand(const ps_call_t *call,
@@ -61,6 +70,8 @@ make_errand(const ps_call_t *call,
         errand->priority = call->options->priority;
         errand->after = call->options->after;
     }
+    errand->filter = filter_of(call);
+    errand->filtered = ps_filter_bits(&errand->filter) != 0;
     ps_ticket_add(ticket, errand);
     return PSD_OK;
 }
@@ -165,6 +176,9 @@ start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
 
     if (rc == PSD_OK) {
         rc = check_arrays(call, &plain, err);
+    }
+    if (rc == PSD_OK && call->options != NULL && call->options->has_filter) {
+        rc = ps_filter_check(&call->options->filter, spec->type, err);
     }
     if (call->kind != PS_ERRAND_PULL) {
         args.values = call->values != NULL ? call->values : no_values;

@@ -55,6 +55,8 @@ struct ps_errand {
     uint32_t n_zmq_sends;  /* … that is no lane */
     ps_places_t places;    /* owned */
     ps_op_worker_t worker; /* as it was when the call was made */
+    bool filtered;         /* it goes through the filter */
+    ps_filter_t filter;
     ps_ack_t ack;
     int32_t priority;
     psd_ticket_t after; /* 0: none */

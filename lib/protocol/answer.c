@@ -137,6 +137,9 @@ ps_answer_values(ps_shard_t *self,
     ps_message_set_slice(&effect->message, &got);
     effect->payload = payload;
     payload = NULL;
+    if (request->filtered) {
+        ps_shard_filter_answer(self, request, effect);
+    }
     return got.n_rows;
 }
 
@@ -186,7 +189,7 @@ ps_answer_refused_conn(ps_shard_t *self,
 }
 
 void
-ps_answer_welcome(ps_shard_t *self, uint64_t conn)
+ps_answer_welcome(ps_shard_t *self, uint64_t conn, uint32_t filters)
 {
     ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_SEND);
 
@@ -201,7 +204,8 @@ ps_answer_welcome(ps_shard_t *self, uint64_t conn)
                                .credit_requests = self->args.credit_requests,
                                .credit_bytes = self->args.credit_bytes,
                                .chunk_bytes = self->args.chunk_bytes,
-                               .slice_bytes = self->args.slice_bytes};
+                               .slice_bytes = self->args.slice_bytes,
+                               .filters = filters};
     }
 }
 

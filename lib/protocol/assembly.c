@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "wire/filter_code.h"
 
 #define PIECE_ALIGN 64 /* bytes; pieces are multiples of it */
 #define WIDEST_VALUE 8 /* bytes */
@@ -183,8 +184,19 @@ add_first(ps_assembly_t *self,
     struct ps_assembling *open = NULL;
 
     ps_message_slice(message, &slice);
-    if (!ps_slice_sizes(&slice, &keys, &index, &values) ||
-        value_bytes_of(*payload_p) >= values) {
+    if ((message->flags & PS_FLAG_CODED) != 0) {
+        ps_bytes_t piece = *payload_p == NULL || (*payload_p)->n_spans == 0
+                               ? (ps_bytes_t){NULL, 0}
+                               : (*payload_p)->spans[0];
+        psd_status_t rc = ps_coded_size(piece, &values, err);
+
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    } else if (!ps_slice_sizes(&slice, &keys, &index, &values)) {
+        values = 0;
+    }
+    if (value_bytes_of(*payload_p) >= values) {
         return psd_error_set(err, PSD_PROTO,
                              "%s with MORE has no values to come",
                              ps_kind_name(message->kind));

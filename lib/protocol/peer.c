@@ -7,6 +7,15 @@
 
 #include "base/alloc.h"
 
+/* Lists belong to a connection: on another one they begin anew. */
+static void
+forget_lists(ps_peer_t *peer)
+{
+    for (size_t way = 0; way < PS_WAYS; way++) {
+        ps_key_cache_destroy(&peer->lists[way]);
+    }
+}
+
 static void
 drop_peer(ps_peers_t *self, ps_peer_t *peer)
 {
@@ -19,6 +28,7 @@ drop_peer(ps_peers_t *self, ps_peer_t *peer)
         }
     }
     (void)ps_map_remove(&self->by_session, peer->session);
+    forget_lists(peer);
     ps_free(peer);
 }
 
@@ -30,6 +40,7 @@ ps_peers_done(ps_peers_t *self)
     void *peer = NULL;
 
     while (ps_map_next(&self->by_session, &at, &session, &peer)) {
+        forget_lists(peer);
         ps_free(peer);
     }
     ps_map_done(&self->by_session);
@@ -115,6 +126,7 @@ lose(ps_peer_t *peer, uint64_t conn)
     for (size_t way = 0; way < PS_WAYS; way++) {
         if (peer->conns[way] == conn) {
             peer->conns[way] = PS_PEER_NO_CONN;
+            ps_key_cache_destroy(&peer->lists[way]);
         }
     }
 }
@@ -143,6 +155,7 @@ ps_peers_hello(ps_peers_t *self,
     }
     assert(peer != NULL);
     peer->used_ms = now_ms;
+    peer->filters = hello->filters;
     if (peer->conns[hello->way] == hello->conn) {
         return PSD_OK;
     }
@@ -157,6 +170,7 @@ ps_peers_hello(ps_peers_t *self,
         (void)ps_map_remove(&self->by_conn, peer->conns[hello->way]);
     }
     peer->conns[hello->way] = hello->conn;
+    ps_key_cache_destroy(&peer->lists[hello->way]);
     self->latest = NULL;
     return PSD_OK;
 }

@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "base/map.h"
+#include "wire/keys_cache.h"
 
 typedef enum ps_way { PS_WAY_FIRST = 0, PS_WAY_BULK = 1 } ps_way_t;
 #define PS_WAYS 2
@@ -24,8 +25,11 @@ typedef struct ps_peer {
     uint64_t conns[PS_WAYS]; /* by ps_way_t; PS_PEER_NO_CONN: none */
     ps_id_t client;
     uint64_t used_ms;
-    uint32_t n_held;     /* its requests that wait */
-    uint64_t held_bytes; /* of their bodies */
+    uint32_t n_held;                /* its requests that wait */
+    uint64_t held_bytes;            /* of their bodies */
+    uint32_t filters;               /* that it may use; PS_FILTER_BIT_… */
+    ps_key_cache_t *lists[PS_WAYS]; /* owned; lists of keys that came by that
+                                       way's connection; NULL: none yet */
 } ps_peer_t;
 
 typedef struct ps_peers {
@@ -44,6 +48,7 @@ typedef struct ps_peer_hello {
     uint64_t session;
     ps_id_t client;
     ps_way_t way;
+    uint32_t filters; /* that both sides speak */
 } ps_peer_hello_t;
 
 /* A HELLO: makes the peer or gives it a new connection. When there are `max`

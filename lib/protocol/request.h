@@ -29,7 +29,11 @@ typedef struct ps_request {
     uint64_t clock;
     uint32_t timeout_ms;
     uint8_t ack;
-    bool pull; /* a PUSH that wants values back */
+    bool pull;     /* a PUSH that wants values back */
+    bool filtered; /* it came through a filter; its answer may go so: */
+    bool answer_delta;
+    uint8_t answer_pack;      /* ps_pack_t */
+    uint8_t answer_values_as; /* ps_values_as_t */
     ps_slice_t slice;
     ps_payload_t *payload; /* borrowed; held when in a ps_held */
     uint64_t session;      /* of the client */

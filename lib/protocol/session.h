@@ -25,6 +25,7 @@ typedef struct ps_session_args {
     ps_id_t cluster;
     ps_id_t client;
     uint64_t session;
+    uint32_t filters;   /* that the client speaks; PS_FILTER_BIT_… */
     uint64_t resend_ms; /* first silence after which is asked again; doubles
                            with each try up to 16 times this */
 } ps_session_args_t;
@@ -123,6 +124,8 @@ PSD_MUST_CHECK bool ps_session_link_of(const ps_session_t *self,
                                        uint64_t *ret_link);
 /* Pieces in which values travel on a link; 0 before its WELCOME. */
 uint32_t ps_session_chunk_bytes(const ps_session_t *self, uint64_t link);
+/* Filters that both ends of a link speak; 0 before its WELCOME. */
+uint32_t ps_session_filters(const ps_session_t *self, uint64_t link);
 /* Largest body of one slice on any link; UINT64_MAX before a WELCOME. */
 uint64_t ps_session_slice_bytes(const ps_session_t *self);
 /* Operations that have not ended (pushes and marks only / all). */

@@ -75,6 +75,7 @@ on_welcome(ps_session_t *self, const arrival_t *arrival)
     link->credit_bytes = welcome->credit_bytes;
     link->chunk_bytes = welcome->chunk_bytes;
     link->slice_bytes = welcome->slice_bytes;
+    link->filters = welcome->filters & self->args.filters;
     link->state = PS_LINK_READY;
 }
 
@@ -151,6 +152,17 @@ on_gap(ps_session_t *self, const arrival_t *arrival, const ps_op_t *refused)
     ps_part_make_ready(refused->part, arrival->now_ms);
 }
 
+/* The server has forgotten a list of keys that was only named: it goes again,
+ * whole, at once. */
+static void
+on_keys(const arrival_t *arrival, ps_op_t *op)
+{
+    if (op->sent) {
+        ps_op_requeue(op);
+        ps_part_make_ready(op->part, arrival->now_ms);
+    }
+}
+
 static void
 on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
@@ -175,6 +187,9 @@ on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
     case PSD_MOVED:
     case PSD_STOPPING:
         on_busy(self, arrival, op, refused->text);
+        return;
+    case PSD_KEYS:
+        on_keys(arrival, op);
         return;
     case PSD_NO_TABLE:
         ps_session_forget(self, op->part->table, PSD_NO_TABLE, arrival->outbox);

@@ -75,6 +75,7 @@ say_hello(ps_session_t *self,
         .client = self->args.client,
         .incarnation = link->route.incarnation,
         .session = self->args.session,
+        .filters = self->args.filters,
     };
 }
 

@@ -37,6 +37,12 @@ ps_session_chunk_bytes(const ps_session_t *self, uint64_t link)
     return link < self->n_links ? self->links[link]->chunk_bytes : 0;
 }
 
+uint32_t
+ps_session_filters(const ps_session_t *self, uint64_t link)
+{
+    return link < self->n_links ? self->links[link]->filters : 0;
+}
+
 uint64_t
 ps_session_slice_bytes(const ps_session_t *self)
 {

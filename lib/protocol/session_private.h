@@ -112,6 +112,7 @@ struct ps_link {
     uint64_t credit_bytes;
     uint32_t chunk_bytes;
     uint64_t slice_bytes;
+    uint32_t filters; /* that both ends speak */
 };
 
 struct ps_session {

@@ -50,6 +50,7 @@ ps_shard_destroy(ps_shard_t **self_p)
     ps_map_done(&self->tables);
     ps_map_done(&self->jobs);
     ps_peers_done(&self->peers);
+    ps_coder_destroy(&self->coder);
     ps_free(self);
     *self_p = NULL;
 }
@@ -104,6 +105,7 @@ step_hello(ps_shard_t *self, const ps_event_t *event)
     const ps_msg_hello_t *hello = &event->message->hello;
     uint64_t conn = event->conn;
     PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
+    uint32_t filters = hello->filters & PS_FILTER_BITS_ALL;
     psd_status_t rc = check_hello(self, hello, event->last_session, why);
 
     if (rc == PSD_OK) {
@@ -113,7 +115,8 @@ step_hello(ps_shard_t *self, const ps_event_t *event)
                                                .client = hello->client,
                                                .way = hello->bulk != 0
                                                           ? PS_WAY_BULK
-                                                          : PS_WAY_FIRST},
+                                                          : PS_WAY_FIRST,
+                                               .filters = filters},
                             self->now_ms, self->args.sessions_max, why);
     }
     if (rc != PSD_OK) {
@@ -123,16 +126,15 @@ step_hello(ps_shard_t *self, const ps_event_t *event)
                                    .b = (uint64_t)rc});
         return PSD_OK;
     }
-    ps_answer_welcome(self, conn);
+    ps_answer_welcome(self, conn, filters);
     PS_NOTE_TRACE(
         self,
         (&(ps_note_t){.kind = PS_NOTE_HELLO, .a = hello->session, .b = conn}));
     return PSD_OK;
 }
 
-/* A request of a client that is known: to its partition. */
-static void
-step_request(ps_shard_t *self, const ps_request_t *request)
+void
+ps_shard_request(ps_shard_t *self, const ps_request_t *request)
 {
     ps_shard_table_t *table = ps_map_get(&self->tables, request->table);
     ps_partition_t *partition = NULL;
@@ -165,15 +167,11 @@ is_request(ps_kind_t kind)
 static bool
 is_plain(const ps_message_t *message)
 {
-    if ((message->flags & PS_FLAG_CODED) != 0) {
-        return false;
-    }
     if (message->kind == PS_KIND_PUSH) {
-        return message->push.op == 0 && message->push.rows <= PS_ROWS_RANGE;
+        return message->push.op == 0;
     }
     return message->kind != PS_KIND_PULL ||
-           (message->pull.op == 0 && message->pull.since == 0 &&
-            message->pull.rows <= PS_ROWS_RANGE);
+           (message->pull.op == 0 && message->pull.since == 0);
 }
 
 static psd_status_t
@@ -231,17 +229,21 @@ step_message(ps_shard_t *self, const ps_event_t *event)
     }
     if (!is_plain(event->message)) {
         ps_answer_refused_conn(self, event->conn, PSD_PROTO,
-                               "filters and ops are not offered here");
+                               "ops are not offered here");
         return PSD_OK;
     }
     peer->used_ms = self->now_ms;
+    if (ps_shard_is_filtered(event->message)) {
+        ps_shard_step_filtered(self, peer, event);
+        return PSD_OK;
+    }
     ps_request_read(event->message, &request);
     request.payload = event->payload;
     request.session = peer->session;
     request.peer = peer;
     request.conn = event->conn;
     request.room = event->room;
-    step_request(self, &request);
+    ps_shard_request(self, &request);
     return PSD_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "protocol/partition.h"
 #include "protocol/peer.h"
 #include "protocol/shard.h"
+#include "wire/filter_code.h"
 
 typedef struct ps_shard_table {
     uint32_t id;
@@ -24,6 +25,7 @@ struct ps_shard {
     ps_peers_t peers;
     ps_map_t tables;       /* id -> ps_shard_table_t, owned */
     ps_map_t jobs;         /* id -> ps_job_t, owned */
+    ps_coder_t *coder;     /* owned; NULL until a filter is used */
     uint64_t held_bytes;   /* bodies of held requests */
     uint64_t logged_bytes; /* kept for open clocks */
     uint64_t n_held;
@@ -67,6 +69,31 @@ PSD_MUST_CHECK psd_status_t ps_shard_step_job(ps_shard_t *self,
 void ps_shard_table_destroy(ps_shard_table_t **self_p);
 void ps_shard_job_destroy(ps_job_t **self_p);
 
+/* A request of a client that is known: to its partition. */
+void ps_shard_request(ps_shard_t *self, const ps_request_t *request);
+
+/* shard_filter.c */
+/* Whether the message went through a filter. */
+static inline bool
+ps_shard_is_filtered(const ps_message_t *message)
+{
+    if (message->kind == PS_KIND_PUSH) {
+        return (message->flags & (PS_FLAG_CODED | PS_FLAG_KEEP)) != 0 ||
+               message->push.rows == PS_ROWS_CACHED;
+    }
+    return message->kind == PS_KIND_PULL &&
+           ((message->flags & (PS_FLAG_CODED | PS_FLAG_KEEP)) != 0 ||
+            message->pull.rows == PS_ROWS_CACHED);
+}
+/* Makes a plain request of such a message and hands it on; or refuses it. */
+void ps_shard_step_filtered(ps_shard_t *self,
+                            ps_peer_t *peer,
+                            const ps_event_t *event);
+/* Puts an answer's body through the filter that its request came through. */
+void ps_shard_filter_answer(ps_shard_t *self,
+                            const ps_request_t *request,
+                            ps_effect_t *effect);
+
 /* answer.c: each appends to the step's outbox; when there is no memory for an
  * answer it is left out, and the client asks again. */
 void ps_answer_refused(ps_shard_t *self,
@@ -90,7 +117,7 @@ void ps_answer_refused_conn(ps_shard_t *self,
                             uint64_t conn,
                             psd_status_t status,
                             const char *text);
-void ps_answer_welcome(ps_shard_t *self, uint64_t conn);
+void ps_answer_welcome(ps_shard_t *self, uint64_t conn, uint32_t filters);
 void ps_note(ps_shard_t *self, const ps_note_t *note);
 /* A note that only args.trace asks for. */
 #define PS_NOTE_TRACE(self, note)    \

@@ -218,7 +218,7 @@ send_collected(ps_socket_t *self, uint64_t conn, psd_error_t *err)
                                             : send_batch(self, out, err);
 }
 
-/* Header, keys, index and the given values. */
+/* Header, keys, index and the given values; a coded body has values only. */
 static psd_status_t
 send_framed(ps_socket_t *self,
             uint64_t conn,
@@ -228,12 +228,14 @@ send_framed(ps_socket_t *self,
             psd_error_t *err)
 {
     parcel_t parcel = {.n_frames = 0};
+    bool coded = (message->flags & PS_FLAG_CODED) != 0;
     bool has_index = payload->index.size > 0 || values.size > 0;
 
     if (!add_routing_id(&parcel, self, conn) ||
         add_header(&parcel, message, 0) == NULL ||
-        !lend_frame(&parcel, payload->keys, payload) ||
-        (has_index && !lend_frame(&parcel, payload->index, payload)) ||
+        (!coded && !lend_frame(&parcel, payload->keys, payload)) ||
+        (!coded && has_index &&
+         !lend_frame(&parcel, payload->index, payload)) ||
         (values.size > 0 && !lend_frame(&parcel, values, payload))) {
         return no_memory(&parcel, err);
     }
@@ -322,6 +324,10 @@ ps_socket_send(ps_socket_t *self,
     }
     if (payload->n_spans == 0) {
         return send_framed(self, conn, message, payload, (ps_bytes_t){NULL, 0},
+                           err);
+    }
+    if (message->kind == PS_KIND_PULL) { /* keys through a filter */
+        return send_framed(self, conn, message, payload, payload->spans[0],
                            err);
     }
     assert(message->kind == PS_KIND_PUSH || message->kind == PS_KIND_VALUES);

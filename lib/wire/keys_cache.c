@@ -3,6 +3,7 @@
  */
 #include "wire/keys_cache.h"
 
+#include <string.h>
 #include <sys/queue.h>
 
 #include "base/alloc.h"
@@ -187,4 +188,67 @@ size_t
 ps_key_cache_bytes(const ps_key_cache_t *self)
 {
     return self->bytes;
+}
+
+/* A body whose keys are a list from elsewhere. */
+typedef struct listed {
+    ps_payload_t *body; /* held */
+    ps_payload_t *list; /* held */
+} listed_t;
+
+static void
+release_listed(void *owner)
+{
+    listed_t *listed = owner;
+
+    ps_payload_destroy(&listed->body);
+    ps_payload_destroy(&listed->list);
+    ps_free(listed);
+}
+
+/* Points at the same values. false: no memory. */
+static bool
+share_spans(ps_payload_t *to, const ps_payload_t *from)
+{
+    size_t n = from->n_spans;
+
+    if (n == 1) {
+        to->span = from->spans[0];
+        to->spans = &to->span;
+    } else if (n > 1) {
+        ps_bytes_t *spans = ps_alloc(n, sizeof *spans);
+
+        if (spans == NULL) {
+            return false;
+        }
+        memcpy(spans, from->spans, n * sizeof *spans);
+        to->spans = spans;
+    }
+    to->n_spans = n;
+    to->shared = from->shared;
+    to->finite = from->finite;
+    return true;
+}
+
+ps_payload_t *
+ps_key_list_put(ps_payload_t *body, ps_payload_t *list)
+{
+    listed_t *listed = ps_alloc(1, sizeof *listed);
+    ps_payload_t *whole = NULL;
+
+    if (listed == NULL) {
+        return NULL;
+    }
+    whole = ps_payload_new(list->keys, body->index, (ps_bytes_t){NULL, 0},
+                           listed, release_listed);
+    if (whole == NULL) {
+        ps_free(listed);
+        return NULL;
+    }
+    listed->body = ps_payload_keep(body);
+    listed->list = ps_payload_keep(list);
+    if (!share_spans(whole, body)) {
+        ps_payload_destroy(&whole);
+    }
+    return whole;
 }

@@ -25,6 +25,8 @@
 typedef struct ps_key_cache ps_key_cache_t;
 
 #define PS_KEY_CACHE_COST 256 /* of an entry beside its list */
+/* What both ends of a connection keep: the same, or they forget out of step. */
+#define PS_KEY_CACHE_BYTES ((size_t)16 << 20)
 
 /* An empty cache. limit_bytes 0 keeps nothing. NULL when there is no memory. */
 PSD_MUST_CHECK ps_key_cache_t *ps_key_cache_new(size_t limit_bytes);
@@ -51,6 +53,11 @@ PSD_MUST_CHECK psd_status_t ps_key_cache_note(ps_key_cache_t *self,
 /* Sender: whether the receiver should know the list; it is then the one used
  * last. */
 bool ps_key_cache_knows(ps_key_cache_t *self, const ps_id_t *hash, size_t size);
+
+/* A payload of the list's keys and the body's index and values, where they lie;
+ * it holds both. NULL: no memory. */
+PSD_MUST_CHECK ps_payload_t *ps_key_list_put(ps_payload_t *body,
+                                             ps_payload_t *list);
 
 /* Forgets one list; nothing happens when it is not known. */
 void ps_key_cache_drop(ps_key_cache_t *self, const ps_id_t *hash);

@@ -52,6 +52,9 @@ typedef enum ps_read_op {
 #define PS_FLAG_CODED                                     \
     0x02 /* the body is one part, in the place of values, \
             that a filter wrote: keys, index and values */
+#define PS_FLAG_KEEP                                           \
+    0x04 /* of a request: the receiver keeps its list of keys, \
+            so that the next one may name it CACHED */
 
 /* Field types: u8 u16 u32 u64 as they are; id: ps_id_t, 16 bytes.
  * SLICE(X) are the fields of a ps_slice_t (member `slice`). */

@@ -254,15 +254,29 @@ check_refused(const ps_message_t *self, psd_error_t *err)
                          (unsigned)self->refused.status);
 }
 
+static uint8_t
+flags_of(ps_kind_t kind)
+{
+    if (kind == PS_KIND_PUSH) {
+        return PS_FLAG_MORE | PS_FLAG_CODED | PS_FLAG_KEEP;
+    }
+    if (kind == PS_KIND_VALUES) {
+        return PS_FLAG_MORE | PS_FLAG_CODED;
+    }
+    return kind == PS_KIND_PULL ? PS_FLAG_CODED | PS_FLAG_KEEP : 0;
+}
+
 static psd_status_t
 check_flags(const ps_message_t *self, psd_error_t *err)
 {
-    bool values = self->kind == PS_KIND_PUSH || self->kind == PS_KIND_VALUES;
-    bool coded = values || self->kind == PS_KIND_PULL;
-    uint8_t allowed = self->flags == PS_FLAG_CODED
-                          ? (coded ? PS_FLAG_CODED : 0)
-                          : (values ? PS_FLAG_MORE : 0);
-    return check_one(self->kind, "flags", self->flags, 0, allowed, NULL, err);
+    uint8_t allowed = flags_of(self->kind);
+
+    if ((self->flags & ~allowed) == 0) {
+        return PSD_OK;
+    }
+    return psd_error_set(
+        err, PSD_PROTO, "%s.flags is %u; allowed: the bits of %u",
+        ps_kind_name(self->kind), (unsigned)self->flags, (unsigned)allowed);
 }
 
 psd_status_t

@@ -87,6 +87,24 @@ PSD_EXPORT void psd_call_set_command(psd_call_t *self, uint32_t command);
 /* true: the caller's rows and values are used in place and must stay untouched
  * until the ticket has ended; false (default): they are copied. */
 PSD_EXPORT void psd_call_set_borrow(psd_call_t *self, bool borrow);
+/*
+ * What shrinks this call's messages on their way, instead of the table's own
+ * filter: words joined by "+" or ",", each at most once, of
+ *
+ *   cache        a list of rows that was sent before goes as its hash
+ *   delta        ascending rows go as differences
+ *   lz4, zstd    (one of them) bytes are packed where that makes them fewer
+ *   f16, bf16, fixed1, fixed2, fixed3, fixed4
+ *                (one of them) f32 and f64 values in 16 bits, or 1..4 bytes of
+ *                fixed point; rounded by chance, without bias
+ *
+ * or "none". What the node does not speak is left out. Values of integers are
+ * never rounded: such a call is refused with PSD_INVALID when it is made.
+ * Errors: PSD_INVALID, naming the word and what is allowed.
+ */
+PSD_EXPORT psd_status_t psd_call_set_filter(psd_call_t *self,
+                                            const char *filter,
+                                            psd_error_t *err);
 
 /*
  * Waits until the ticket has ended and gives its result. A ticket can be waited

@@ -68,6 +68,8 @@
       "\"pscli node list\" shows those that do")                               \
     X(STOPPING, 44, "E3013", 3, "node is stopping",                            \
       "wait until it is back, or use another node")                            \
+    X(KEYS, 45, "E3014", 1, "list of keys is not known any more",              \
+      "the library sends it again; a program sees this only on bugs")          \
     X(NO_JOB, 48, "E4001", 5, "job does not exist",                            \
       "\"pscli job list\" shows those that do")                                \
     X(NO_WORKER, 49, "E4002", 5, "worker does not exist",                      \

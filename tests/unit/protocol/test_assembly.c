@@ -311,3 +311,46 @@ Test(assembly, pieces_are_cut_at_span_ends_and_cache_lines)
     cr_assert_eq(ps_piece_at(&payload, 0, 0).size, 8);
     cr_assert_eq(ps_piece_at(NULL, 0, 64).size, 0);
 }
+
+/* How long a coded body is its own head says. */
+Test(assembly, coded_bodies_come_in_pieces)
+{
+    PSD_AUTO(ps_assembly_done) ps_assembly_t assembly = {0};
+    uint8_t body[128] = {0};
+    ps_message_t message = push_of(3, 2);
+    ps_message_t chunk = chunk_of(3, 64);
+    ps_payload_t *first = NULL;
+    ps_payload_t *rest = NULL;
+    bool whole = false;
+
+    body[24] = 96; /* bytes of values behind the head */
+    message.flags |= PS_FLAG_CODED;
+    first = ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
+                            (ps_bytes_t){body, 64});
+    rest = ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
+                           (ps_bytes_t){body + 64, 64});
+    add_piece(&assembly, message, first);
+    cr_assert_eq(ps_assembly_add(&assembly, &chunk, &rest, LIMIT, &whole, NULL),
+                 PSD_OK);
+    cr_assert(whole);
+    cr_assert_eq(chunk.kind, PS_KIND_PUSH);
+    cr_assert_eq(chunk.flags, PS_FLAG_CODED);
+    cr_assert_eq(ps_payload_size(rest), 128);
+    ps_payload_destroy(&rest);
+}
+
+Test(assembly, coded_piece_without_its_head_is_refused)
+{
+    PSD_AUTO(ps_assembly_done) ps_assembly_t assembly = {0};
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = bytes_of(0, 24);
+    ps_message_t message = push_of(3, 2);
+    bool whole = false;
+
+    message.flags |= PS_FLAG_CODED;
+    cr_assert_eq(
+        ps_assembly_add(&assembly, &message, &piece, LIMIT, &whole, err),
+        PSD_PROTO);
+    cr_assert_str_eq(psd_error_text(err),
+                     "coded body is 24 bytes; its head needs 32");
+}

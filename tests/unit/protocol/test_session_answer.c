@@ -392,3 +392,22 @@ Test(session_answer, answers_to_unknown_operations_are_late_ones)
     EXPECT(f, "");
     cr_assert_eq(ps_session_broken(f->session, NULL), PSD_OK);
 }
+
+/* The list goes again at once, in its turn, under its number. */
+Test(session_answer, forgotten_list_is_sent_again_at_once)
+{
+    FIXTURE(f);
+    uint64_t op = 0;
+
+    get_ready(f);
+    op = push(f, 0);
+    EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n");
+    refused(f, 0, op, 0, PSD_KEYS, 0);
+    EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n");
+    ack(f, 0, op, 0, 2);
+    EXPECT(f, "end 2 ACK\n");
+    op = pull(f, 0, 0);
+    refused(f, 0, op, 0, PSD_KEYS, 0);
+    EXPECT(f, "0 < PULL 3 p0 after 2 e5\n"
+              "0 < PULL 3 p0 after 2 e5\n");
+}

@@ -240,3 +240,45 @@ Test(keys_cache, no_memory_changes_nothing)
 {
     cr_assert_null(fail_alloc_sweep(use_once, NULL));
 }
+
+/* A body of two spans, and a list to be put before it. */
+static psd_status_t
+put_once(void *fixture)
+{
+    static const uint8_t bytes[] = {1, 2, 3, 4, 5, 6, 7, 8};
+    ps_bytes_t none = {NULL, 0};
+    ps_bytes_t *spans = ps_alloc(2, sizeof *spans);
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *body = ps_payload_copy(none, (ps_bytes_t){bytes, 4}, none);
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *list = ps_payload_copy((ps_bytes_t){bytes, 8}, none, none);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *whole = NULL;
+
+    (void)fixture;
+    if (spans == NULL || body == NULL || list == NULL) {
+        ps_free(spans);
+        return PSD_NOMEM;
+    }
+    spans[0] = (ps_bytes_t){bytes, 4};
+    spans[1] = (ps_bytes_t){bytes + 4, 4};
+    body->spans = spans;
+    body->n_spans = 2;
+    whole = ps_key_list_put(body, list);
+    if (whole == NULL) {
+        return PSD_NOMEM;
+    }
+    cr_assert_eq(whole->keys.data, list->keys.data);
+    cr_assert_eq(whole->index.data, body->index.data);
+    cr_assert_eq(whole->n_spans, 2);
+    cr_assert_eq(whole->spans[1].data, bytes + 4);
+    ps_payload_destroy(&body); /* the whole holds both */
+    ps_payload_destroy(&list);
+    cr_assert_eq(whole->keys.data[7], 8);
+    cr_assert_eq(ps_payload_size(whole), 20);
+    return PSD_OK;
+}
+
+Test(keys_cache, list_is_put_before_a_body_where_both_lie)
+{
+    cr_assert_null(fail_alloc_sweep(put_once, NULL));
+}

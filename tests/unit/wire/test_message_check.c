@@ -61,8 +61,10 @@ Test(message_check, only_push_and_values_may_have_more)
             continue;
         }
         trial.message.flags = PS_FLAG_MORE;
-        (void)snprintf(text, sizeof text, "%s.flags is 1; allowed: 0",
-                       ps_kind_name(trial.message.kind));
+        (void)snprintf(text, sizeof text,
+                       "%s.flags is 1; allowed: the bits of %d",
+                       ps_kind_name(trial.message.kind),
+                       trial.message.kind == PS_KIND_PULL ? 6 : 0);
         assert_says(&trial, PSD_PROTO, text);
     }
 }
@@ -71,10 +73,13 @@ Test(message_check, unknown_flags_are_refused)
 {
     trial_t trial = sample(PS_KIND_PUSH);
 
-    trial.message.flags = 3;
-    assert_says(&trial, PSD_PROTO, "PUSH.flags is 3; allowed: 0..1");
+    trial.message.flags = 8;
+    assert_says(&trial, PSD_PROTO, "PUSH.flags is 8; allowed: the bits of 7");
     trial.message.flags = 0x81;
-    assert_says(&trial, PSD_PROTO, "PUSH.flags is 129; allowed: 0..1");
+    assert_says(&trial, PSD_PROTO, "PUSH.flags is 129; allowed: the bits of 7");
+    trial = sample(PS_KIND_VALUES);
+    trial.message.flags = PS_FLAG_KEEP;
+    assert_says(&trial, PSD_PROTO, "VALUES.flags is 4; allowed: the bits of 3");
 }
 
 Test(message_check, push)

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Filters against a real daemon: what is exact stays exact, what is rounded
+ * stays within its bounds, and lists that the daemon has forgotten are sent
+ * again without anybody noticing. */
+#include <math.h>
+#include <psd.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "support/daemon.h"
+
+#define N_ROWS 3000
+#define N_COLS 4
+#define N_VALUES (N_ROWS * N_COLS)
+#define ROUNDS 3
+
+typedef struct fixture {
+    psd_client_t *client;
+    psd_error_t *err;
+    psd_call_t *call;
+    uint64_t *keys;
+    float *deltas;
+    float *values;
+} fixture_t;
+
+static psd_table_t *
+make_table(fixture_t *f, const char *name, const char *type, const char *keys)
+{
+    psd_spec_t *spec = psd_spec_new();
+    psd_table_t *table = NULL;
+    psd_status_t rc = psd_spec_set(spec, "type", type, f->err);
+
+    if (rc == PSD_OK) {
+        rc = psd_spec_set(spec, "cols", "4", f->err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_spec_set(spec, "keys", keys, f->err);
+    }
+    if (rc == PSD_OK && strcmp(keys, "range") == 0) {
+        rc = psd_spec_set(spec, "rows", "1000000", f->err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_table_create(f->client, name, spec, &table, f->err);
+    }
+    if (rc != PSD_OK) {
+        (void)fprintf(stderr, "table %s: %s\n", name, psd_error_text(f->err));
+    }
+    psd_spec_destroy(&spec);
+    return table;
+}
+
+/* Ascending keys with gaps, or the same in a wild order. */
+static void
+fill(fixture_t *f, bool ascending)
+{
+    for (uint64_t i = 0; i < N_ROWS; i++) {
+        uint64_t at = ascending ? i : i * 1009 % N_ROWS;
+
+        f->keys[i] = at * 331 + at % 7;
+    }
+    for (int i = 0; i < N_VALUES; i++) {
+        f->deltas[i] = (float)(i * 7919 % 2001 - 1000) / 1024;
+    }
+}
+
+static bool
+push_and_pull(fixture_t *f, psd_table_t *t)
+{
+    psd_select_t *rows = psd_select_new();
+    psd_ticket_t ticket = 0;
+
+    psd_select_rows(rows, f->keys, N_ROWS);
+    CHECK_OK(
+        psd_push_start(t, rows, f->deltas, N_VALUES, f->call, &ticket, f->err),
+        f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 20000, f->err), f->err);
+    memset(f->values, 0, N_VALUES * sizeof *f->values);
+    CHECK_OK(
+        psd_pull_start(t, rows, f->values, N_VALUES, f->call, &ticket, f->err),
+        f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 20000, f->err), f->err);
+    psd_select_destroy(&rows);
+    return true;
+}
+
+/* The bound on one push of values within -1 .. 1, and one pull of sums within
+ * -n .. n. */
+static double
+bound_of(const char *filter, int n)
+{
+    if (strstr(filter, "bf16") != NULL) {
+        return (n + n) * 0x1p-7;
+    }
+    if (strstr(filter, "f16") != NULL) {
+        return (n + n) * 0x1p-10;
+    }
+    for (int k = 1; k <= 4; k++) {
+        char word[8] = {'f', 'i', 'x', 'e', 'd', (char)('0' + k), '\0'};
+
+        if (strstr(filter, word) != NULL) {
+            return (n * 2 + 2 * n) * 1.01 / (ldexp(1, 8 * k) - 2) + n * 0x1p-21;
+        }
+    }
+    return 0;
+}
+
+static bool
+is_within(const char *name, int i, float got, double wanted, double bound)
+{
+    if (fabs((double)got - wanted) <= bound) {
+        return true;
+    }
+    (void)fprintf(stderr, "%s: value %d is %g, wanted %g within %g\n", name, i,
+                  (double)got, wanted, bound);
+    return false;
+}
+
+static bool
+goes_through(fixture_t *f, const char *filter, const char *keys, bool ascending)
+{
+    char name[64];
+    psd_table_t *t = NULL;
+
+    (void)snprintf(name, sizeof name, "%s-%s-%d", filter, keys, ascending);
+    for (char *at = name; *at != '\0'; at++) {
+        *at = *at == '+' ? '_' : *at;
+    }
+    t = make_table(f, name, "f32", keys);
+    CHECK(t != NULL);
+    CHECK_OK(psd_call_set_filter(f->call, filter, f->err), f->err);
+    fill(f, ascending);
+    for (int round = 1; round <= ROUNDS; round++) {
+        double bound = bound_of(filter, round);
+
+        CHECK(push_and_pull(f, t));
+        for (int i = 0; i < N_VALUES; i++) {
+            double wanted = round * (double)f->deltas[i];
+
+            CHECK(is_within(name, i, f->values[i], wanted, bound));
+        }
+    }
+    psd_table_close(&t);
+    return true;
+}
+
+static bool
+every_filter_goes_through(fixture_t *f)
+{
+    static const char *const filters[] = {
+        "none",
+        "cache",
+        "delta",
+        "lz4",
+        "zstd",
+        "f16",
+        "bf16",
+        "fixed1",
+        "fixed2",
+        "fixed3",
+        "fixed4",
+        "cache+delta",
+        "cache+delta+lz4",
+        "cache+zstd+bf16",
+        "delta+lz4+fixed1",
+    };
+
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+        CHECK(goes_through(f, filters[i], "range", true));
+        CHECK(goes_through(f, filters[i], "hash", true));
+        CHECK(goes_through(f, filters[i], "hash", false));
+    }
+    return true;
+}
+
+static bool
+integers_are_exact_or_refused(fixture_t *f)
+{
+    psd_table_t *t = make_table(f, "whole", "i64", "hash");
+    psd_select_t *rows = psd_select_new();
+    int64_t *deltas = calloc(N_VALUES, sizeof *deltas);
+    int64_t *values = calloc(N_VALUES, sizeof *values);
+    psd_ticket_t ticket = 0;
+
+    CHECK(t != NULL && deltas != NULL && values != NULL);
+    fill(f, true);
+    for (int64_t i = 0; i < N_VALUES; i++) {
+        deltas[i] = INT64_MAX / 3 - i * i;
+    }
+    psd_select_rows(rows, f->keys, N_ROWS);
+    CHECK_OK(psd_call_set_filter(f->call, "cache+delta+zstd", f->err), f->err);
+    CHECK_OK(psd_pushpull_start(t, rows, deltas, values, N_VALUES, f->call,
+                                &ticket, f->err),
+             f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 20000, f->err), f->err);
+    CHECK(memcmp(deltas, values, N_VALUES * sizeof *values) == 0);
+    CHECK_OK(psd_call_set_filter(f->call, "f16", f->err), f->err);
+    CHECK_ERROR(
+        psd_push_start(t, rows, deltas, N_VALUES, f->call, &ticket, f->err),
+        PSD_INVALID,
+        "filter f16 rounds values; allowed for f32 and "
+        "f64, and these are i64",
+        f->err);
+    CHECK_ERROR(psd_call_set_filter(f->call, "f17", f->err), PSD_INVALID,
+                "filter is \"f17\"; allowed: ", f->err);
+    free(deltas);
+    free(values);
+    psd_select_destroy(&rows);
+    psd_table_close(&t);
+    return true;
+}
+
+/* A push of several MiB goes in pieces, and its values are those of the
+ * filter. */
+static bool
+large_bodies_go_in_pieces(fixture_t *f)
+{
+    enum { N = 3 << 20 };
+    psd_table_t *t = NULL;
+    psd_spec_t *spec = psd_spec_new();
+    psd_select_t *all = psd_select_new();
+    float *deltas = calloc(N, sizeof *deltas);
+    float *values = calloc(N, sizeof *values);
+    psd_ticket_t ticket = 0;
+
+    CHECK(deltas != NULL && values != NULL);
+    CHECK_OK(psd_spec_set(spec, "rows", "1", f->err), f->err);
+    CHECK_OK(psd_spec_set(spec, "cols", "3145728", f->err), f->err);
+    CHECK_OK(psd_spec_set(spec, "partitions", "1", f->err), f->err);
+    CHECK_OK(psd_table_create(f->client, "wide", spec, &t, f->err), f->err);
+    for (int i = 0; i < N; i++) {
+        deltas[i] = (float)(i % 2000 - 1000) / 1000;
+    }
+    psd_select_all_rows(all);
+    CHECK_OK(psd_call_set_filter(f->call, "fixed2", f->err), f->err);
+    CHECK_OK(psd_push_start(t, all, deltas, N, f->call, &ticket, f->err),
+             f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 20000, f->err), f->err);
+    CHECK_OK(psd_pull_start(t, all, values, N, f->call, &ticket, f->err),
+             f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 20000, f->err), f->err);
+    for (int i = 0; i < N; i++) {
+        CHECK(is_within("wide", i, values[i], (double)deltas[i],
+                        4 * 1.01 / 65534));
+    }
+    free(deltas);
+    free(values);
+    psd_spec_destroy(&spec);
+    psd_select_destroy(&all);
+    psd_table_close(&t);
+    return true;
+}
+
+static bool
+run(const daemon_t *daemon, bool (*part)(fixture_t *f))
+{
+    fixture_t f = {.err = psd_error_new(),
+                   .call = psd_call_new(),
+                   .keys = calloc(N_ROWS, sizeof *f.keys),
+                   .deltas = calloc(N_VALUES, sizeof *f.deltas),
+                   .values = calloc(N_VALUES, sizeof *f.values)};
+    bool good = true;
+
+    CHECK_OK(psd_connect(daemon->control, NULL, &f.client, f.err), f.err);
+    good = part(&f);
+    psd_close(&f.client);
+    psd_call_destroy(&f.call);
+    psd_error_destroy(&f.err);
+    free(f.keys);
+    free(f.deltas);
+    free(f.values);
+    return good;
+}
+
+int
+main(void)
+{
+    daemon_t daemon;
+    bool good = daemon_start(&daemon, NULL);
+
+    good = good && run(&daemon, every_filter_goes_through);
+    good = good && run(&daemon, integers_are_exact_or_refused);
+    good = good && run(&daemon, large_bodies_go_in_pieces);
+    good = good && daemon_end(&daemon, SIGTERM);
+    daemon_drop(&daemon, !good);
+    return good ? 0 : 1;
+}
