@@ -64,7 +64,7 @@ drop_items(ps_lane_t *self)
     for (size_t i = 0; i < self->n_items; i++) {
         size_t at = (self->first_item + i) & (self->items_capacity - 1);
 
-        ps_payload_destroy(&self->items[at].payload);
+        ps_payload_destroy(&self->items[at].item.payload);
     }
     for (size_t i = 0; i < self->n_bodies; i++) {
         size_t at = (self->first_body + i) & (self->bodies_capacity - 1);
@@ -138,8 +138,12 @@ ps_lane_reserve_body(ps_lane_t *self)
 static void
 put_off(ps_lane_t *self, const ps_lane_item_t *item)
 {
-    self->items[(self->first_item + self->n_items) &
-                (self->items_capacity - 1)] = *item;
+    ps_lane_waiting_t *waiting =
+        &self->items[(self->first_item + self->n_items) &
+                     (self->items_capacity - 1)];
+
+    waiting->item = *item;
+    waiting->message = *item->message;
     self->n_items++;
     if (item->payload != NULL) {
         (void)ps_payload_keep(item->payload);
@@ -166,8 +170,7 @@ ps_lane_send(ps_lane_t *self,
                    self->n_items, sizeof *self->items)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a message to send");
     }
-    item = (ps_lane_item_t){.payload = payload};
-    item.message = *message;
+    item = (ps_lane_item_t){.message = message, .payload = payload};
     if (self->n_items == 0) {
         written = ps_lane_write(self, &item);
     }

@@ -27,20 +27,26 @@
 
 #define PS_LANE_CONN (UINT64_C(1) << 40) /* lanes' conns are at least this */
 
-/* What was put off until there is room for it. */
+/* A message on its way into the ring. */
 typedef struct ps_lane_item {
-    ps_message_t message;
-    ps_payload_t *payload; /* held; NULL: no body */
-    size_t parts_sent;     /* bytes of keys and index that went in PARTs */
-    uint64_t sent;         /* bytes of values that went */
-    bool asked_room;       /* the room below was thought of */
-    bool started;          /* its first record went */
-    int how;               /* how values go; lane_write.c */
-    uint64_t block_at;     /* of the arena, when they are copied there */
-    uint64_t block_size;   /* 0: no block */
-    uint64_t room_at;      /* offered for the answer */
-    uint64_t room_size;    /* 0: none */
+    const ps_message_t *message; /* borrowed */
+    ps_payload_t *payload;       /* NULL: no body */
+    size_t parts_sent;   /* bytes of keys and index that went in PARTs */
+    uint64_t sent;       /* bytes of values that went */
+    bool asked_room;     /* the room below was thought of */
+    bool started;        /* its first record went */
+    int how;             /* how values go; lane_write.c */
+    uint64_t block_at;   /* of the arena, when they are copied there */
+    uint64_t block_size; /* 0: no block */
+    uint64_t room_at;    /* offered for the answer */
+    uint64_t room_size;  /* 0: none */
 } ps_lane_item_t;
+
+/* One that was put off until there is room for it. */
+typedef struct ps_lane_waiting {
+    ps_lane_item_t item;  /* its payload is held */
+    ps_message_t message; /* the item's */
+} ps_lane_waiting_t;
 
 /* What a request in the ring refers to: free when the server has passed it. */
 typedef struct ps_lane_body {
@@ -91,9 +97,9 @@ typedef struct ps_lane {
     bool wrote; /* since the bell was last thought of */
     bool took;
     /* sending */
-    ps_lane_item_t *items; /* owned ring of those put off */
-    size_t items_capacity; /* a power of two */
-    size_t first_item;     /* counts up; modulo the capacity */
+    ps_lane_waiting_t *items; /* owned ring of those put off */
+    size_t items_capacity;    /* a power of two */
+    size_t first_item;        /* counts up; modulo the capacity */
     size_t n_items;
     ps_lane_body_t *bodies; /* client: the same */
     size_t bodies_capacity;

@@ -64,13 +64,14 @@ static void
 send_on(ps_lane_t *self)
 {
     while (self->n_items > 0 && !self->gone) {
-        ps_lane_item_t *item =
+        ps_lane_waiting_t *waiting =
             &self->items[self->first_item & (self->items_capacity - 1)];
 
-        if (ps_lane_write(self, item) != PS_LANE_WRITTEN) {
+        waiting->item.message = &waiting->message; /* the ring may have moved */
+        if (ps_lane_write(self, &waiting->item) != PS_LANE_WRITTEN) {
             return;
         }
-        ps_payload_destroy(&item->payload);
+        ps_payload_destroy(&waiting->item.payload);
         self->first_item++;
         self->n_items--;
     }

@@ -89,7 +89,7 @@ ps_lane_offer_room(ps_lane_t *self, ps_lane_item_t *item)
     uint64_t size = 0;
     room_t *room = NULL;
 
-    if (self->serves || !request_of(&item->message, &request)) {
+    if (self->serves || !request_of(item->message, &request)) {
         return;
     }
     room = ps_map_get(&self->rooms, request);
@@ -97,7 +97,7 @@ ps_lane_offer_room(ps_lane_t *self, ps_lane_item_t *item)
         room->n_open++;
         return;
     }
-    size = answer_size(&item->message);
+    size = answer_size(item->message);
     room = size < ROOM_MIN ? NULL : take_room(self, size);
     if (room == NULL) {
         return; /* the answer comes through the ring */

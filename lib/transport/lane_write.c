@@ -38,7 +38,7 @@ most_inline(const ps_lane_t *self)
 static bool
 is_coded(const ps_lane_item_t *item)
 {
-    return (item->message.flags & PS_FLAG_CODED) != 0;
+    return (item->message->flags & PS_FLAG_CODED) != 0;
 }
 
 static uint64_t
@@ -196,7 +196,7 @@ write_plain(ps_lane_t *self, const ps_lane_item_t *item)
     if (record == NULL) {
         return PS_LANE_LATER;
     }
-    header = ps_message_encode(&item->message, record + PS_RECORD_HEAD);
+    header = ps_message_encode(item->message, record + PS_RECORD_HEAD);
     at = record + PS_RECORD_HEAD + header;
     if (payload != NULL) {
         at = append(at, payload->keys);
@@ -330,7 +330,7 @@ write_record(ps_lane_t *self,
 static ps_lane_written_t
 write_first(ps_lane_t *self, ps_lane_item_t *item)
 {
-    ps_message_t first = item->message;
+    ps_message_t first = *item->message;
     ps_bytes_t piece = next_piece(self, item);
     ps_lane_written_t rc = PS_LANE_WRITTEN;
 
@@ -355,9 +355,9 @@ write_chunks(ps_lane_t *self, ps_lane_item_t *item)
     if (item->sent >= size) {
         return PS_LANE_WRITTEN;
     }
-    message.chunk.request = item->message.kind == PS_KIND_PUSH
-                                ? item->message.push.request
-                                : item->message.values.request;
+    message.chunk.request = item->message->kind == PS_KIND_PUSH
+                                ? item->message->push.request
+                                : item->message->values.request;
     while (rc == PS_LANE_WRITTEN && item->sent < size) {
         message.chunk.offset = item->sent;
         rc = write_record(self, item, &message, next_piece(self, item));
