@@ -21,7 +21,9 @@
 typedef enum ps_bench_kind {
     PS_BENCH_PUSH,
     PS_BENCH_PULL,
-    PS_BENCH_PUSHPULL
+    PS_BENCH_PUSHPULL,
+    PS_BENCH_IN_PLACE /* a push whose values the caller writes to where the
+                         shard reads them */
 } ps_bench_kind_t;
 
 /* "push" … */
@@ -70,6 +72,9 @@ typedef struct ps_bench_load {
     size_t n;              /* requests that are prepared */
     size_t turn;           /* of the pools */
     uint64_t start_ns, end_ns; /* of the last run */
+    uint64_t idle_ns; /* of it, which a worker that waits for each request has
+                         spent writing values in place: those of other pushes
+                         lie there already, too */
 } ps_bench_load_t;
 
 /* The most requests that ps_bench_load_prepare takes. */

@@ -171,7 +171,8 @@ fit_pools(ps_bench_team_t *self,
         if (shape->kind != PS_BENCH_PULL) {
             rc = ps_bench_pool_fit(&self->pools->from[i], shape, err);
         }
-        if (rc == PSD_OK && shape->kind != PS_BENCH_PUSH) {
+        if (rc == PSD_OK && shape->kind != PS_BENCH_PUSH &&
+            shape->kind != PS_BENCH_IN_PLACE) {
             rc = ps_bench_pool_fit(&self->pools->to[i], shape, err);
         }
         if (rc != PSD_OK) {
@@ -202,6 +203,9 @@ sum_up(ps_bench_team_t *self, size_t n)
 
         start = load->start_ns < start ? load->start_ns : start;
         end = load->end_ns > end ? load->end_ns : end;
+    }
+    if (self->n == 1 && first->shape->in_flight == 1) {
+        end -= first->idle_ns;
     }
     sample.seconds = (double)(end - start) / 1e9;
     sample.requests_s = (double)n * self->n / sample.seconds;

@@ -147,6 +147,9 @@ read_args(bench_t *self, const ps_args_t *args, psd_error_t *err)
                            self->n_random, self->n_keys);
     }
     self->shape.kind = kind_of(args->cmd->verb);
+    if (self->shape.kind == PS_BENCH_PUSH && ps_args_on(args, "in-place")) {
+        self->shape.kind = PS_BENCH_IN_PLACE;
+    }
     self->shape.n_partitions = (uint32_t)ps_args_u64(args, "partitions");
     self->shape.in_flight = (uint32_t)ps_args_u64(args, "in-flight");
     return rc;

@@ -15,7 +15,7 @@
 #include "cli/private_psd.h"
 
 #define TRANSPORTS_MAX 4
-#define KINDS 2
+#define KINDS 3
 #define CASES_MAX (TRANSPORTS_MAX * KINDS * PS_BENCH_WINDOWS_MAX)
 
 typedef struct suite {
@@ -116,16 +116,26 @@ make_table(suite_t *self, attempt_t *attempt, psd_error_t *err)
     return rc;
 }
 
+/* Large rows can also be written where the shard reads them. */
+static bool
+is_asked(const ps_bench_line_t *line, size_t w, ps_bench_kind_t kind)
+{
+    return kind != PS_BENCH_IN_PLACE ||
+           ((line->flags & PS_BENCH_LINE_WIDE) != 0 && line->in_flight[w] == 1);
+}
+
 static void
 add_cases(suite_t *self, attempt_t *attempt)
 {
-    static const ps_bench_kind_t KIND[KINDS] = {PS_BENCH_PUSH, PS_BENCH_PULL};
+    static const ps_bench_kind_t KIND[KINDS] = {
+        PS_BENCH_PUSH, PS_BENCH_IN_PLACE, PS_BENCH_PULL};
     const ps_bench_line_t *line = attempt->line;
 
     for (size_t w = 0; w < PS_BENCH_WINDOWS_MAX && line->in_flight[w] > 0;
          w++) {
         for (size_t k = 0; k < KINDS; k++) {
-            for (size_t i = 0; i < attempt->n_teams; i++) {
+            for (size_t i = 0;
+                 is_asked(line, w, KIND[k]) && i < attempt->n_teams; i++) {
                 ps_bench_case_t *one = &attempt->cases[attempt->n_cases++];
 
                 *one = (ps_bench_case_t){.section = line->section,

@@ -6,73 +6,81 @@
 
 static const char *const TRANSPORTS[] = {"tcp", "ipc", "lane", "all", NULL};
 
-static const ps_opt_t BENCH_OPTIONS[] = {
-    {.name = "transport",
-     .kind = PS_OPT_CHOICE,
-     .value = "TRANSPORT",
-     .words = TRANSPORTS,
-     .fallback = "all",
-     .help = "how to talk to the shards"},
-    {.name = "sizes",
-     .kind = PS_OPT_TEXT,
-     .value = "SIZES",
-     .fallback = "4k,64k,1M,16M,64M",
-     .help = "bytes of one dense row, with commas between; none: skip"},
-    {.name = "keys",
-     .kind = PS_OPT_U64,
-     .value = "N",
-     .min = 0,
-     .max = 10000000,
-     .fallback = "100000",
-     .help = "keys of one request with many keys; 0: skip"},
-    {.name = "floats",
-     .kind = PS_OPT_TEXT,
-     .value = "LIST",
-     .fallback = "1,64",
-     .help = "floats per key of the requests with many keys"},
-    {.name = "random",
-     .kind = PS_OPT_U64,
-     .value = "ROWS",
-     .min = 0,
-     .max = 1000000000,
-     .fallback = "0",
-     .help = "draw the keys of each request from ROWS random ones of a hash "
-             "table; 0: ascending rows of a range table"},
-    {.name = "partitions",
-     .kind = PS_OPT_U64,
-     .value = "N",
-     .min = 0,
-     .max = 4096,
-     .fallback = "0",
-     .help = "partitions of the tables; 0: as many as psd takes by itself"},
-    {.name = "in-flight",
-     .kind = PS_OPT_U64,
-     .value = "N",
-     .min = 1,
-     .max = 256,
-     .fallback = "4",
-     .help = "requests that are started before the first is waited for"},
-    {.name = "workers",
-     .kind = PS_OPT_U64,
-     .value = "N",
-     .min = 1,
-     .max = 64,
-     .fallback = "1",
-     .help = "threads, each with a client of its own"},
-    {.name = "repeats",
-     .kind = PS_OPT_U64,
-     .value = "N",
-     .min = 1,
-     .max = 1000,
-     .fallback = "5",
-     .help = "measurements of which the median is shown"},
-    {.name = "duration",
-     .kind = PS_OPT_DURATION,
-     .value = "DURATION",
-     .min = 1,
-     .max = 600000,
-     .fallback = "300ms",
-     .help = "least length of one measurement (and of the warm-up)"},
+/* Of push, pull and pushpull. */
+#define BENCH_OPTIONS                                                         \
+    {.name = "transport",                                                     \
+     .kind = PS_OPT_CHOICE,                                                   \
+     .value = "TRANSPORT",                                                    \
+     .words = TRANSPORTS,                                                     \
+     .fallback = "all",                                                       \
+     .help = "how to talk to the shards"},                                    \
+        {.name = "sizes",                                                     \
+         .kind = PS_OPT_TEXT,                                                 \
+         .value = "SIZES",                                                    \
+         .fallback = "4k,64k,1M,16M,64M",                                     \
+         .help = "bytes of one dense row, with commas between; none: skip"},  \
+        {.name = "keys",                                                      \
+         .kind = PS_OPT_U64,                                                  \
+         .value = "N",                                                        \
+         .min = 0,                                                            \
+         .max = 10000000,                                                     \
+         .fallback = "100000",                                                \
+         .help = "keys of one request with many keys; 0: skip"},              \
+        {.name = "floats",                                                    \
+         .kind = PS_OPT_TEXT,                                                 \
+         .value = "LIST",                                                     \
+         .fallback = "1,64",                                                  \
+         .help = "floats per key of the requests with many keys"},            \
+        {.name = "random",                                                    \
+         .kind = PS_OPT_U64,                                                  \
+         .value = "ROWS",                                                     \
+         .min = 0,                                                            \
+         .max = 1000000000,                                                   \
+         .fallback = "0",                                                     \
+         .help =                                                              \
+             "draw the keys of each request from ROWS random ones of a hash " \
+             "table; 0: ascending rows of a range table"},                    \
+        {.name = "partitions",                                                \
+         .kind = PS_OPT_U64,                                                  \
+         .value = "N",                                                        \
+         .min = 0,                                                            \
+         .max = 4096,                                                         \
+         .fallback = "0",                                                     \
+         .help =                                                              \
+             "partitions of the tables; 0: as many as psd takes by itself"},  \
+        {.name = "in-flight",                                                 \
+         .kind = PS_OPT_U64,                                                  \
+         .value = "N",                                                        \
+         .min = 1,                                                            \
+         .max = 256,                                                          \
+         .fallback = "4",                                                     \
+         .help = "requests that are started before the first is waited for"}, \
+        {.name = "workers",                                                   \
+         .kind = PS_OPT_U64,                                                  \
+         .value = "N",                                                        \
+         .min = 1,                                                            \
+         .max = 64,                                                           \
+         .fallback = "1",                                                     \
+         .help = "threads, each with a client of its own"},                   \
+        {.name = "repeats",                                                   \
+         .kind = PS_OPT_U64,                                                  \
+         .value = "N",                                                        \
+         .min = 1,                                                            \
+         .max = 1000,                                                         \
+         .fallback = "5",                                                     \
+         .help = "measurements of which the median is shown"},                \
+    {                                                                         \
+        .name = "duration", .kind = PS_OPT_DURATION, .value = "DURATION",     \
+        .min = 1, .max = 600000, .fallback = "300ms",                         \
+        .help = "least length of one measurement (and of the warm-up)"        \
+    }
+
+static const ps_opt_t PULL_OPTIONS[] = {BENCH_OPTIONS, {.name = NULL}};
+static const ps_opt_t PUSH_OPTIONS[] = {
+    BENCH_OPTIONS,
+    {.name = "in-place",
+     .help = "values are written where the shard reads them (over a lane); "
+             "with --in-flight 1 the time of writing is not counted"},
     {.name = NULL}};
 static const ps_opt_t LATENCY_OPTIONS[] = {
     {.name = "transport",
@@ -189,7 +197,7 @@ const ps_cmd_t ps_cmds_bench[] = {
      .summary = "goodput of pushes",
      .details = BENCH_DETAILS,
      .examples = BENCH_PUSH_EXAMPLES,
-     .options = BENCH_OPTIONS,
+     .options = PUSH_OPTIONS,
      .run = ps_cmd_bench},
     {.noun = "bench",
      .verb = "pull",
@@ -197,7 +205,7 @@ const ps_cmd_t ps_cmds_bench[] = {
      .summary = "goodput of pulls",
      .details = BENCH_DETAILS,
      .examples = BENCH_PULL_EXAMPLES,
-     .options = BENCH_OPTIONS,
+     .options = PULL_OPTIONS,
      .run = ps_cmd_bench},
     {.noun = "bench",
      .verb = "pushpull",
@@ -205,7 +213,7 @@ const ps_cmd_t ps_cmds_bench[] = {
      .summary = "goodput of pushes that pull the same rows back",
      .details = BENCH_DETAILS,
      .examples = BENCH_PUSHPULL_EXAMPLES,
-     .options = BENCH_OPTIONS,
+     .options = PULL_OPTIONS,
      .run = ps_cmd_bench},
     {.noun = "bench",
      .verb = "latency",

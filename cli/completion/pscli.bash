@@ -153,7 +153,7 @@ _pscli() {
         words=" cluster node table push pull plan job worker clock why run bench explain completion help"
         ;;
     "bench push")
-        flags+=" --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration"
+        flags+=" --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration --in-place"
         case $previous in
     --transport) words="tcp ipc lane all"; value=1 ;;
         esac

@@ -106,6 +106,7 @@ complete -c pscli -n '__fish_seen_subcommand_from bench; and __fish_seen_subcomm
 complete -c pscli -n '__fish_seen_subcommand_from bench; and __fish_seen_subcommand_from push' -l workers -r -d 'threads, each with a client of its own'
 complete -c pscli -n '__fish_seen_subcommand_from bench; and __fish_seen_subcommand_from push' -l repeats -r -d 'measurements of which the median is shown'
 complete -c pscli -n '__fish_seen_subcommand_from bench; and __fish_seen_subcommand_from push' -l duration -r -d 'least length of one measurement (and of the warm-up)'
+complete -c pscli -n '__fish_seen_subcommand_from bench; and __fish_seen_subcommand_from push' -l in-place -d 'values are written where the shard reads them (over a lane); with --in-flight 1 the time of writing is not counted'
 complete -c pscli -f -n '__fish_seen_subcommand_from bench; and not __fish_seen_subcommand_from push pull pushpull latency suite' -a pull -d 'goodput of pulls'
 complete -c pscli -n '__fish_seen_subcommand_from bench; and __fish_seen_subcommand_from pull' -l transport -x -a 'tcp ipc lane all' -d 'how to talk to the shards'
 complete -c pscli -n '__fish_seen_subcommand_from bench; and __fish_seen_subcommand_from pull' -l sizes -r -d 'bytes of one dense row, with commas between; none: skip'

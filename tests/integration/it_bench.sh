@@ -17,7 +17,7 @@ sys.exit(not eval("(" + sys.argv[2] + ")"))
 PYTHON
 }
 
-for transport in tcp ipc; do
+for transport in tcp ipc lane; do
     expect 0 "${tiny[@]}" --quick --transport $transport -o json \
         --svg "$work/$transport.svg"
     suite_has '{f["section"] for f in figures} == {"dense", "sparse", "small"}'
@@ -25,7 +25,8 @@ for transport in tcp ipc; do
     suite_has 'all(f["requests_s"] > 0 and f["ratio"] >= 0 for f in figures)'
     suite_has 'all(0 < f["p50_s"] <= f["p99_s"] <= f["p999_s"] <= f["max_s"]
                    for f in figures if f["in_flight"] == 1)'
-    suite_has '{f["what"] for f in figures} == {"push", "pull"}'
+    suite_has '{f["what"] for f in figures} ==
+               {"push", "push in place", "pull"}'
     suite_has 'all(f["limit_value"] > 0 for f in figures)'
     suite_has 'all(l["min"] <= l["median"] <= l["max"] for l in doc["limits"])'
     python3 -c 'import sys, xml.dom.minidom as x; x.parse(sys.argv[1])' \
