@@ -39,6 +39,10 @@ take_pages(ps_array_rows_t *self, uint64_t value_bytes, uint64_t state_bytes)
     if (state_bytes > 0 && !ps_pages_init(&self->state, state_bytes)) {
         return false;
     }
+    if (self->shape.version != NULL &&
+        !ps_pages_init(&self->versions, self->n_rows * sizeof(uint64_t))) {
+        return false;
+    }
     return ps_init_is_zero(&self->shape.spec->init) ||
            ps_pages_init(&self->filled, n_blocks / 8 + 1);
 }
@@ -87,6 +91,7 @@ ps_array_rows_done(ps_array_rows_t *self)
     ps_pages_done(&self->values);
     ps_pages_done(&self->state);
     ps_pages_done(&self->filled);
+    ps_pages_done(&self->versions);
 }
 
 /* Writes first values into a block: the pieces of all rows that it cuts. */
@@ -145,6 +150,30 @@ ps_array_rows_at(ps_array_rows_t *self, uint64_t row, uint32_t col, uint64_t n)
         .state = self->state.data == NULL ? NULL : self->state.data + offset,
         .state_stride = self->state_stride,
     };
+}
+
+void
+ps_array_rows_stamp(ps_array_rows_t *self, uint64_t row, uint64_t n)
+{
+    uint8_t *at = self->versions.data;
+
+    if (at == NULL) {
+        return;
+    }
+    at += (row - self->first_row) * sizeof(uint64_t);
+    for (uint64_t i = 0; i < n; i++) {
+        ps_store_u64(at + i * sizeof(uint64_t), *self->shape.version);
+    }
+}
+
+uint64_t
+ps_array_rows_version(const ps_array_rows_t *self, uint64_t row)
+{
+    if (self->versions.data == NULL) {
+        return 0;
+    }
+    return ps_load_u64(self->versions.data +
+                       (row - self->first_row) * sizeof(uint64_t));
 }
 
 static void

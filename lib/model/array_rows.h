@@ -22,6 +22,7 @@ typedef struct ps_array_rows {
     ps_pages_t state;    /* states one behind the other */
     size_t state_stride; /* values from one state to the next */
     ps_pages_t filled;   /* a bit per block; empty when first values are zero */
+    ps_pages_t versions; /* a u64 per row; empty when the table has none */
 } ps_array_rows_t;
 
 /* Errors: PSD_LIMIT when the rows cannot be addressed; PSD_NOMEM. */
@@ -44,6 +45,10 @@ size_t ps_array_rows_find(ps_array_rows_t *self,
                           uint64_t i,
                           uint8_t **ret_rows,
                           size_t most);
+/* The n rows from `row` on have changed. */
+void ps_array_rows_stamp(ps_array_rows_t *self, uint64_t row, uint64_t n);
+/* Version of the row; 0: it has not changed, or the table has none. */
+uint64_t ps_array_rows_version(const ps_array_rows_t *self, uint64_t row);
 /* Copies the values of n columns of a row. */
 void ps_array_rows_read(ps_array_rows_t *self,
                         uint64_t row,

@@ -50,12 +50,23 @@ ps_indexed_row_is_present(const ps_indexed_rows_t *self, const uint8_t *at)
     return (ps_row_head_flags(head) & PS_HEAD_ABSENT) == 0;
 }
 
+uint64_t
+ps_indexed_row_version(const ps_indexed_rows_t *self, const uint8_t *at)
+{
+    return self->shape.version == NULL ? 0
+                                       : ps_load_u64(at + PS_ROW_VERSION_AT);
+}
+
 void
 ps_indexed_rows_init(ps_indexed_rows_t *self, const ps_row_shape_t *shape)
 {
     bool is_dense = shape->spec->row_format == PS_ROW_DENSE;
 
-    *self = (ps_indexed_rows_t){.shape = *shape, .values_at = sizeof(uint64_t)};
+    *self = (ps_indexed_rows_t){.shape = *shape,
+                                .values_at = PS_ROW_VERSION_AT};
+    if (shape->version != NULL) {
+        self->values_at += (uint32_t)sizeof(uint64_t);
+    }
     ps_slab_init(&self->rows,
                  self->values_at + (is_dense ? ps_row_shape_bytes(shape)
                                              : sizeof(ps_row_head_t)));
@@ -81,10 +92,8 @@ ps_indexed_rows_done(ps_indexed_rows_t *self)
     ps_row_index_done(&self->index);
 }
 
-/* The row of a key that was not there when its group was looked for; there is
- * room for it. */
-static uint8_t *
-find_or_make(ps_indexed_rows_t *self, uint64_t key)
+uint8_t *
+ps_indexed_rows_make(ps_indexed_rows_t *self, uint64_t key)
 {
     const ps_row_shape_t *shape = &self->shape;
     size_t size = (size_t)shape->width * shape->value_size;
@@ -125,9 +134,10 @@ push_whole_rows(ps_indexed_rows_t *self,
     while (ps_row_walk_next(&walk)) {
         for (size_t i = 0; i < walk.n; i++) {
             if (walk.found[i] == NULL) {
-                walk.found[i] = find_or_make(
+                walk.found[i] = ps_indexed_rows_make(
                     self, ps_slice_row(slice, payload, walk.first + i));
             }
+            ps_indexed_row_stamp(self, walk.found[i]);
             walk.found[i] += self->values_at;
         }
         ps_push_rows(&push, walk.found, walk.n);
@@ -150,7 +160,8 @@ push_columns(ps_indexed_rows_t *self,
         for (size_t i = 0; i < walk.n && ps_deltas_next(&deltas); i++) {
             uint8_t *at = walk.found[i];
 
-            at = at == NULL ? find_or_make(self, deltas.row) : at;
+            at = at == NULL ? ps_indexed_rows_make(self, deltas.row) : at;
+            ps_indexed_row_stamp(self, at);
             ps_push_columns(&push, at + self->values_at, &deltas);
         }
     }
@@ -190,6 +201,7 @@ push_mixed(ps_indexed_rows_t *self,
         for (size_t i = 0; i < walk.n && ps_deltas_next(&deltas); i++) {
             ps_row_head_t *head = ps_row_head_at(self, walk.found[i]);
 
+            ps_indexed_row_stamp(self, walk.found[i]);
             if ((ps_row_head_flags(*head) & PS_HEAD_ABSENT) != 0) {
                 *head -= PS_HEAD_ABSENT;
                 self->n_absent--;

@@ -55,6 +55,20 @@ ps_row_t ps_indexed_row_at(const ps_indexed_rows_t *self, uint8_t *at);
 /* A push was applied to that row. */
 bool ps_indexed_row_is_present(const ps_indexed_rows_t *self,
                                const uint8_t *at);
+/* That row has changed. */
+static inline void
+ps_indexed_row_stamp(const ps_indexed_rows_t *self, uint8_t *at)
+{
+    if (self->shape.version != NULL) {
+        ps_store_u64(at + PS_ROW_VERSION_AT, *self->shape.version);
+    }
+}
+/* Version of that row; 0 when the table has none. */
+uint64_t ps_indexed_row_version(const ps_indexed_rows_t *self,
+                                const uint8_t *at);
+/* The row of the key, which a change finds or makes. Only in DENSE tables, with
+ * room for it in rows and index. */
+uint8_t *ps_indexed_rows_make(ps_indexed_rows_t *self, uint64_t key);
 /* Rows to which a push was applied. */
 uint64_t ps_indexed_rows_present(const ps_indexed_rows_t *self);
 

@@ -82,6 +82,7 @@ static bool
 find_in_rows(const ps_indexed_rows_t *rows,
              uint64_t first,
              uint64_t last,
+             const uint64_t *since,
              size_t limit,
              ps_present_rows_t *ret)
 {
@@ -89,9 +90,12 @@ find_in_rows(const ps_indexed_rows_t *rows,
     for (uint32_t i = 0; i < rows->rows.n; i++) {
         const uint8_t *at = ps_slab_at(&rows->rows, i);
         uint64_t key = ps_load_u64(at);
+        bool is_wanted =
+            key >= first && key <= last &&
+            (since == NULL || ps_indexed_row_version(rows, at) > *since) &&
+            ps_indexed_row_is_present(rows, at);
 
-        if (key >= first && key <= last &&
-            ps_indexed_row_is_present(rows, at) && !offer(ret, key, limit)) {
+        if (is_wanted && !offer(ret, key, limit)) {
             return false;
         }
     }
@@ -102,6 +106,18 @@ find_in_rows(const ps_indexed_rows_t *rows,
     return true;
 }
 
+/* The next row in order; sets *ret_go_on to false when there are enough. */
+static bool
+take(ps_present_rows_t *self, uint64_t row, size_t limit, bool *ret_go_on)
+{
+    if (self->n == limit) {
+        self->is_cut = true;
+        *ret_go_on = false;
+        return true;
+    }
+    return append(self, row);
+}
+
 /* RANGE keys: every row that the hash puts here is present. */
 static bool
 find_by_number(const ps_extent_t *extent,
@@ -110,15 +126,29 @@ find_by_number(const ps_extent_t *extent,
                size_t limit,
                ps_present_rows_t *ret)
 {
-    for (uint64_t row = first; row <= last; row++) {
-        if (!ps_extent_has_row(extent, row)) {
-            continue;
+    bool go_on = true;
+
+    for (uint64_t row = first; row <= last && go_on; row++) {
+        if (ps_extent_has_row(extent, row) && !take(ret, row, limit, &go_on)) {
+            return false;
         }
-        if (ret->n == limit) {
-            ret->is_cut = true;
-            return true;
-        }
-        if (!append(ret, row)) {
+    }
+    return true;
+}
+
+static bool
+find_in_array(const ps_array_rows_t *array,
+              uint64_t first,
+              uint64_t last,
+              uint64_t since,
+              size_t limit,
+              ps_present_rows_t *ret)
+{
+    bool go_on = true;
+
+    for (uint64_t row = first; row <= last && go_on; row++) {
+        if (ps_array_rows_version(array, row) > since &&
+            !take(ret, row, limit, &go_on)) {
             return false;
         }
     }
@@ -129,6 +159,7 @@ bool
 ps_present_rows_find(const ps_store_t *store,
                      uint64_t first,
                      uint64_t n_rows,
+                     const uint64_t *since,
                      size_t limit,
                      ps_present_rows_t *ret)
 {
@@ -136,9 +167,13 @@ ps_present_rows_find(const ps_store_t *store,
     bool found = false;
 
     memset(ret, 0, sizeof *ret);
-    found = store->spec.keys == PS_KEYS_HASH
-                ? find_in_rows(&store->indexed, first, last, limit, ret)
-                : find_by_number(&store->extent, first, last, limit, ret);
+    if (store->is_array && since != NULL) {
+        found = find_in_array(&store->array, first, last, *since, limit, ret);
+    } else if (store->spec.keys == PS_KEYS_HASH || since != NULL) {
+        found = find_in_rows(&store->indexed, first, last, since, limit, ret);
+    } else {
+        found = find_by_number(&store->extent, first, last, limit, ret);
+    }
     if (!found) {
         ps_present_rows_done(ret);
     }

@@ -33,8 +33,28 @@ typedef struct ps_gather {
     const ps_payload_t *rows;
     size_t max_bytes;
     ps_room_t room;
-    bool with_keys; /* rows LIST: the reply names them */
+    bool with_keys;        /* rows LIST: the reply names them */
+    const uint64_t *since; /* only rows of later versions; NULL: all */
 } ps_gather_t;
+
+/* Gathers the n rows of these keys, which the reply names; columns as in
+ * `gather`. */
+PSD_MUST_CHECK psd_status_t ps_store_gather_keys(ps_store_t *self,
+                                                 const ps_gather_t *gather,
+                                                 const uint64_t *keys,
+                                                 size_t n,
+                                                 ps_slice_t *ret_slice,
+                                                 ps_payload_t **ret_payload,
+                                                 psd_error_t *err);
+/* The most rows that fit into gather->max_bytes, at least one. */
+size_t ps_store_gather_limit(const ps_store_t *self, const ps_gather_t *gather);
+/* A range of rows: those present of a scattered store, or those changed. */
+PSD_MUST_CHECK psd_status_t ps_store_gather_range(ps_store_t *self,
+                                                  const ps_gather_t *gather,
+                                                  ps_slice_t *ret_slice,
+                                                  ps_payload_t **ret_payload,
+                                                  uint64_t *ret_done,
+                                                  psd_error_t *err);
 
 /* A SPARSE reply; want has the table's type. */
 PSD_MUST_CHECK psd_status_t ps_store_gather_sparse(ps_store_t *self,

@@ -12,6 +12,7 @@ typedef struct ps_row_shape {
     const ps_table_spec_t *spec; /* borrowed from the store */
     const ps_updater_t *updater; /* borrowed from the store */
     const uint32_t *worker;      /* whose deltas come now; the store's */
+    const uint64_t *version;     /* of changes that come now; NULL: none */
     ps_type_t type;              /* of values and state */
     uint32_t value_size;         /* bytes of one value: 4 or 8 */
     uint32_t n_states;           /* state arrays beside the values */

@@ -50,6 +50,7 @@ ps_store_new(const ps_table_spec_t *spec,
         .spec = &self->spec,
         .updater = self->updater,
         .worker = &self->worker,
+        .version = self->spec.versions ? &self->version : NULL,
         .type = spec->type,
         .value_size = (uint32_t)ps_type_size(spec->type),
         .n_states = ps_updater_n_states(self->updater),
@@ -120,7 +121,7 @@ ps_store_bytes(const ps_store_t *self)
 
     if (self->is_array) {
         bytes.values = self->array.n_rows * row_bytes;
-        bytes.index = self->array.filled.size;
+        bytes.index = self->array.filled.size + self->array.versions.size;
     } else {
         bytes.values = ps_indexed_rows_value_bytes(&self->indexed);
         bytes.index = ps_indexed_rows_bytes(&self->indexed) -

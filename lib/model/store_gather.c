@@ -101,50 +101,62 @@ gather_named(ps_store_t *self,
     return rc;
 }
 
-/* The most rows that can fit, so that no more keys than that are sorted. */
-static size_t
-present_limit(const ps_store_t *self, const ps_slice_t *want, size_t max_bytes)
+size_t
+ps_store_gather_limit(const ps_store_t *self, const ps_gather_t *gather)
 {
     size_t row = PS_KEY_BYTES + PS_COUNT_BYTES;
     size_t shared = 0;
 
-    if (want->layout == PS_LAYOUT_DENSE) {
-        dense_costs(self, want, true, &row, &shared);
+    if (gather->want.layout == PS_LAYOUT_DENSE) {
+        dense_costs(self, &gather->want, true, &row, &shared);
     }
-    return rows_that_fit(max_bytes, shared, row, SIZE_MAX);
+    return rows_that_fit(gather->max_bytes, shared, row, SIZE_MAX);
 }
 
-/* A range of a scattered store: first the keys, then as if they were named. */
-static psd_status_t
-gather_present(ps_store_t *self,
-               const ps_gather_t *gather,
-               ps_slice_t *ret_slice,
-               ps_payload_t **ret_payload,
-               uint64_t *ret_done,
-               psd_error_t *err)
+psd_status_t
+ps_store_gather_keys(ps_store_t *self,
+                     const ps_gather_t *gather,
+                     const uint64_t *keys,
+                     size_t n,
+                     ps_slice_t *ret_slice,
+                     ps_payload_t **ret_payload,
+                     psd_error_t *err)
 {
-    PSD_AUTO(ps_present_rows_done) ps_present_rows_t present = {0};
-    const ps_slice_t *want = &gather->want;
     ps_gather_t named = *gather;
-    ps_payload_t names = {.keys = {NULL, 0}};
-    psd_status_t rc = PSD_OK;
+    ps_payload_t names = {.keys = {(const uint8_t *)keys, n * PS_KEY_BYTES}};
 
     named.want.rows = PS_ROWS_LIST;
     named.want.first_row = 0;
+    named.want.n_rows = n;
     named.rows = &names;
     named.with_keys = true;
     if (gather->rows != NULL) {
         names.index = gather->rows->index; /* only with a column list */
     }
-    if (!ps_present_rows_find(
-            self, want->first_row, want->n_rows,
-            present_limit(self, &named.want, gather->max_bytes), &present)) {
+    return gather_named(self, &named, ret_slice, ret_payload, err);
+}
+
+/* First the keys, then as if they were named. */
+psd_status_t
+ps_store_gather_range(ps_store_t *self,
+                      const ps_gather_t *gather,
+                      ps_slice_t *ret_slice,
+                      ps_payload_t **ret_payload,
+                      uint64_t *ret_done,
+                      psd_error_t *err)
+{
+    PSD_AUTO(ps_present_rows_done) ps_present_rows_t present = {0};
+    const ps_slice_t *want = &gather->want;
+    psd_status_t rc = PSD_OK;
+
+    /* no more keys are sorted than can fit */
+    if (!ps_present_rows_find(self, want->first_row, want->n_rows,
+                              gather->since,
+                              ps_store_gather_limit(self, gather), &present)) {
         return ps_reply_no_memory(want->n_rows, err);
     }
-    named.want.n_rows = present.n;
-    names.keys =
-        (ps_bytes_t){(const uint8_t *)present.keys, present.n * PS_KEY_BYTES};
-    rc = gather_named(self, &named, ret_slice, ret_payload, err);
+    rc = ps_store_gather_keys(self, gather, present.keys, present.n, ret_slice,
+                              ret_payload, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -172,8 +184,8 @@ ps_store_gather(ps_store_t *self,
 
     if (want->rows == PS_ROWS_RANGE && want->n_rows > 0 &&
         ps_store_is_scattered(self)) {
-        return gather_present(self, &gather, ret_slice, ret_payload, ret_done,
-                              err);
+        return ps_store_gather_range(self, &gather, ret_slice, ret_payload,
+                                     ret_done, err);
     }
     rc = gather_named(self, &gather, ret_slice, ret_payload, err);
     if (rc == PSD_OK) {

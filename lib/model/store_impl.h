@@ -14,6 +14,7 @@ struct ps_store {
     ps_extent_t extent;
     ps_updater_t *updater;
     uint32_t worker;           /* whose deltas are applied */
+    uint64_t version;          /* that changed rows carry from now on */
     ps_row_shape_t shape;      /* points at spec, updater and worker */
     bool is_array;             /* which of the two layouts is in use */
     ps_array_rows_t array;     /* RANGE keys, DENSE rows, no hash */

@@ -31,6 +31,7 @@ push_run(ps_store_t *self, const ps_slice_t *slice, const ps_payload_t *payload)
 
     begin(self, payload, &push);
     ps_push_run(&push, row.values, n_values);
+    ps_array_rows_stamp(&self->array, slice->first_row, slice->n_rows);
 }
 
 /* Whole rows, one here, one there. */
@@ -51,6 +52,9 @@ push_rows(ps_store_t *self,
         ps_push_rows(&push, rows[g], n[g]);
         i += n[g];
     }
+    for (uint64_t i = 0; self->spec.versions && i < slice->n_rows; i++) {
+        ps_array_rows_stamp(&self->array, ps_slice_row(slice, payload, i), 1);
+    }
 }
 
 /* Some columns of rows. */
@@ -68,6 +72,7 @@ push_columns(ps_store_t *self,
             ps_array_rows_at(&self->array, deltas.row, 0, self->shape.width);
 
         ps_push_columns(&push, row.values, &deltas);
+        ps_array_rows_stamp(&self->array, deltas.row, 1);
     }
 }
 

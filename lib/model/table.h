@@ -117,6 +117,7 @@ typedef struct ps_table_spec {
     uint32_t replicas;     /* wanted copies, >= 1 */
     ps_ack_t ack;          /* MEMORY, REPLICA or DISK */
     bool allow_nonfinite;  /* NaN and infinite deltas are accepted */
+    bool versions; /* a row remembers its last change, which takes 8 bytes */
 } ps_table_spec_t;
 
 /* A valid spec but for name and n_rows: f32, 1 column, dense, range keys, add,
