@@ -59,6 +59,20 @@ typedef struct ps_cut_args {
 PSD_MUST_CHECK psd_status_t ps_cut(const ps_cut_args_t *args,
                                    ps_cuts_t *cuts,
                                    psd_error_t *err);
+/* Rows present in a range of a table with hash keys, or in all of it. */
+typedef struct ps_present_args {
+    const ps_table_spec_t *spec; /* settled */
+    const psd_select_t *select;  /* passed ps_select_check_places; a RANGE */
+    bool sparse;                 /* sparse rows are wanted */
+    bool keys_only;              /* as little of each as there can be */
+} ps_present_args_t;
+
+/* Appends the slices that one partition has of them; none when it has no part
+ * of the range. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_cut_present(const ps_present_args_t *args,
+                                           uint32_t partition,
+                                           ps_cuts_t *cuts,
+                                           psd_error_t *err);
 /* One more, zeroed; NULL: no memory. Borrowed until the next one. */
 PSD_MUST_CHECK ps_cut_t *ps_cuts_add(ps_cuts_t *self);
 /* Frees the list and what is in it; fits PSD_AUTO. */

@@ -2,6 +2,7 @@
 /* What a partition answered to one slice: values to where they belong, an end,
  * or a part of it, behind which the rest is asked for. */
 #include "base/alloc.h"
+#include "base/cursor.h"
 #include "client/result.h"
 #include "client/ticket.h"
 
@@ -48,8 +49,10 @@ ask_for_rest(psd_client_t *client, ps_errand_t *self, uint64_t n_done)
         ps_payload_destroy(&self->payload);
         self->payload = rest;
     }
-    self->kind = PS_ERRAND_PULL;
-    self->deed = (ps_deed_t){.op = 0};
+    if (self->kind == PS_ERRAND_PUSHPULL) {
+        self->kind = PS_ERRAND_PULL;
+        self->deed = (ps_deed_t){.op = 0};
+    }
     self->n_sends = self->n_zmq_sends = 0;
     self->slice.n_values = 0;
     self->slice.n_rows -= n_done;
@@ -58,36 +61,131 @@ ask_for_rest(psd_client_t *client, ps_errand_t *self, uint64_t n_done)
     return PSD_OK;
 }
 
+/* It is a number, or rows, and not those that a plain pull names. */
+static bool
+measures(const ps_errand_t *self)
+{
+    return self->kind == PS_ERRAND_PULL && self->deed.op != PS_READ_VALUES &&
+           self->deed.op != PS_READ_TOP;
+}
+
+static bool
+finds(const ps_errand_t *self)
+{
+    return self->kind == PS_ERRAND_PULL &&
+           (self->deed.op == PS_READ_TOP || self->deed.since > 0);
+}
+
+static bool
+number_fits(const ps_errand_t *self,
+            const ps_slice_t *got,
+            const ps_payload_t *payload)
+{
+    ps_type_t type =
+        self->deed.op == PS_READ_NONZEROS ? PS_TYPE_I64 : PS_TYPE_F64;
+
+    return got->type == type && got->n_values == 1 && payload != NULL &&
+           payload->n_spans == 1 && payload->spans[0].size == sizeof(double);
+}
+
+/* Rows that the server chose name themselves. */
+static bool
+found_fit(const ps_errand_t *self, const ps_slice_t *got)
+{
+    bool is_top = self->deed.op == PS_READ_TOP;
+    ps_layout_t layout = is_top ? PS_LAYOUT_SPARSE : self->slice.layout;
+
+    return got->rows == PS_ROWS_LIST && got->layout == layout &&
+           got->type == self->slice.type &&
+           (is_top || layout == PS_LAYOUT_SPARSE || got->n_rows == 0 ||
+            got->n_cols == self->slice.n_cols);
+}
+
+/* The rows are those asked for, in that order. */
+static bool
+rows_fit(const ps_errand_t *self,
+         const ps_slice_t *got,
+         uint64_t n_done,
+         const ps_ticket_t *ticket)
+{
+    const ps_slice_t *want = &self->slice;
+    bool all = want->rows == PS_ROWS_LIST || got->rows == PS_ROWS_ASKED ||
+               ticket->result == NULL;
+
+    return got->type == want->type && got->layout == want->layout &&
+           (all ? got->n_rows == n_done : got->n_rows <= n_done) &&
+           (got->n_rows == 0 || got->layout == PS_LAYOUT_SPARSE ||
+            (got->n_cols == want->n_cols &&
+             got->n_values == got->n_rows * got->n_cols));
+}
+
 /* The answer is about what was asked. */
 static bool
 values_fit(const ps_errand_t *self,
            const ps_slice_t *got,
            uint64_t n_done,
-           const ps_ticket_t *ticket)
+           const ps_payload_t *payload)
 {
-    const ps_slice_t *want = &self->slice;
+    if (n_done == 0 || n_done > self->slice.n_rows) {
+        return false;
+    }
+    if (measures(self)) {
+        return number_fits(self, got, payload);
+    }
+    return finds(self) ? found_fit(self, got)
+                       : rows_fit(self, got, n_done, self->ticket);
+}
 
-    if (n_done == 0 || n_done > want->n_rows || got->n_rows > n_done ||
-        got->type != want->type || got->layout != want->layout) {
-        return false;
+static void
+tally_up(const ps_errand_t *self,
+         const ps_message_t *message,
+         const ps_payload_t *payload)
+{
+    ps_tally_t *tally = self->tally;
+
+    if (tally->version == 0) {
+        tally->version = message->values.version;
     }
-    if (ticket->result == NULL && got->n_rows != n_done) {
-        return false;
+    if (!measures(self)) {
+        return;
     }
-    if ((want->rows == PS_ROWS_LIST || got->rows == PS_ROWS_ASKED) &&
-        got->n_rows != n_done) {
-        return false;
+    if (self->deed.op == PS_READ_NONZEROS) {
+        tally->count += ps_load_u64(payload->spans[0].data);
+    } else {
+        tally->number += ps_load_f64(payload->spans[0].data);
     }
-    return got->n_rows == 0 || got->layout == PS_LAYOUT_SPARSE ||
-           (got->n_cols == want->n_cols &&
-            got->n_values == got->n_rows * got->n_cols);
+}
+
+static psd_status_t
+keep_values(ps_errand_t *self,
+            const ps_message_t *message,
+            const ps_slice_t *got,
+            const ps_payload_t *payload)
+{
+    ps_ticket_t *ticket = self->ticket;
+    size_t n_done = (size_t)message->values.n_done;
+
+    if (self->tally != NULL) {
+        tally_up(self, message, payload);
+    }
+    if (measures(self)) {
+        return PSD_OK;
+    }
+    if (ticket->result != NULL) {
+        return ps_result_add(ticket->result, got, payload, &self->slice,
+                             self->payload);
+    }
+    ps_places_scatter(&self->places, payload, n_done, got->n_cols,
+                      ps_type_size(got->type), ticket->values);
+    ps_places_skip(&self->places, n_done);
+    return PSD_OK;
 }
 
 static void
 take_values(psd_client_t *client,
             ps_errand_t *self,
             const ps_message_t *message,
-            ps_payload_t *payload)
+            const ps_payload_t *payload)
 {
     ps_ticket_t *ticket = self->ticket;
     uint64_t n_done = message->values.n_done;
@@ -100,19 +198,12 @@ take_values(psd_client_t *client,
         ps_errand_end(client, self, PSD_OK, NULL);
         return;
     }
-    if (!values_fit(self, &got, n_done, ticket)) {
+    if (!values_fit(self, &got, n_done, payload)) {
         ps_errand_end(client, self, PSD_PROTO,
                       "the values sent are not those asked for");
         return;
     }
-    if (ticket->result != NULL) {
-        rc = ps_result_add(ticket->result, &got, payload, &self->slice,
-                           self->payload);
-    } else {
-        ps_places_scatter(&self->places, payload, (size_t)n_done, got.n_cols,
-                          ps_type_size(got.type), ticket->values);
-        ps_places_skip(&self->places, (size_t)n_done);
-    }
+    rc = keep_values(self, message, &got, payload);
     is_done = n_done == self->slice.n_rows ||
               (ticket->result != NULL && ps_result_is_full(ticket->result));
     if (rc == PSD_OK && !is_done) {

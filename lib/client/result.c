@@ -245,6 +245,90 @@ ps_result_finish(psd_result_t *self,
     return rc;
 }
 
+/* A row with its only value; floats leave `whole` 0, integers `number`. */
+typedef struct ranked {
+    ps_result_row_t row;
+    double number;
+    int64_t whole;
+    uint32_t col;
+} ranked_t;
+
+static int
+compare_ranked(const void *left, const void *right)
+{
+    const ranked_t *a = left;
+    const ranked_t *b = right;
+
+    if (a->number != b->number) {
+        return a->number > b->number ? -1 : 1;
+    }
+    if (a->whole != b->whole) {
+        return a->whole > b->whole ? -1 : 1;
+    }
+    if (a->row.key != b->row.key) {
+        return a->row.key < b->row.key ? -1 : 1;
+    }
+    return a->col < b->col ? -1 : a->col > b->col;
+}
+
+static void
+read_value(ranked_t *self, ps_type_t type, const uint8_t *value)
+{
+    float single = 0;
+    int32_t word = 0;
+
+    switch (type) {
+    case PS_TYPE_I32:
+        memcpy(&word, value, sizeof word);
+        self->whole = word;
+        break;
+    case PS_TYPE_I64:
+        memcpy(&self->whole, value, sizeof self->whole);
+        break;
+    case PS_TYPE_F32:
+        memcpy(&single, value, sizeof single);
+        self->number = (double)single;
+        break;
+    case PS_TYPE_F64:
+    default:
+        memcpy(&self->number, value, sizeof self->number);
+        break;
+    }
+}
+
+psd_status_t
+ps_result_rank(psd_result_t *self, ps_type_t type, size_t n, psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at)
+    ranked_t *ranked = ps_alloc(self->n_rows, sizeof *ranked);
+    size_t n_ranked = 0;
+
+    if (ranked == NULL) {
+        return no_memory(err);
+    }
+    for (size_t i = 0; i < self->n_rows; i++) {
+        const ps_result_row_t *row = &self->rows[i];
+
+        if (row->n != 1) {
+            continue; /* whoever sends more or less says nothing by it */
+        }
+        ranked[n_ranked].row = *row;
+        ranked[n_ranked].col =
+            ps_load_u32(self->cols.data + row->at * sizeof(uint32_t));
+        read_value(&ranked[n_ranked], type,
+                   self->values.data + row->at * self->value_size);
+        n_ranked++;
+    }
+    if (n_ranked > 0) {
+        qsort(ranked, n_ranked, sizeof *ranked, compare_ranked);
+    }
+    self->n_rows = n_ranked < n ? n_ranked : n;
+    for (size_t i = 0; i < self->n_rows; i++) {
+        self->rows[i] = ranked[i].row;
+    }
+    return PSD_OK;
+}
+
 size_t
 psd_result_count(const psd_result_t *self)
 {

@@ -45,6 +45,12 @@ PSD_MUST_CHECK psd_status_t ps_result_add(psd_result_t *self,
 /* Takes in a row whose values are in place already. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_result_add_row(
     psd_result_t *self, uint64_t key, size_t at, size_t n, psd_error_t *err);
+/* Sparse rows of one value each: keeps the n largest, from the largest down;
+ * equal ones by row, then by column. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_result_rank(psd_result_t *self,
+                                           ps_type_t type,
+                                           size_t n,
+                                           psd_error_t *err);
 bool ps_result_is_full(const psd_result_t *self);
 /* Sorts by key. merge: rows of one key are parts of it, in order of columns,
  * and become one. Drops what is over max_rows then. Errors: PSD_NOMEM. */

@@ -52,6 +52,7 @@ filter_of(const ps_call_t *call)
 static psd_status_t
 make_errand(const ps_call_t *call,
             ps_cut_t *cut,
+            ps_tally_t *tally,
             ps_ticket_t *ticket,
             psd_error_t *err)
 {
@@ -63,6 +64,13 @@ make_errand(const ps_call_t *call,
     }
     errand->queue = &call->table->known->queues[cut->partition];
     errand->deed = call->deed;
+    if (call->since != NULL) {
+        errand->deed.since = call->since[cut->partition];
+    }
+    errand->tally = tally;
+    if (tally != NULL) {
+        tally->partition = cut->partition;
+    }
     errand->worker = ps_membership_stamp(client);
     errand->round = client->round;
     if (call->options != NULL) {
@@ -117,7 +125,9 @@ ps_call_start_cuts(const ps_call_t *call,
         rc = ps_ticket_new(client, timeout_of(call), &ticket, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < cuts->n; i++) {
-        rc = make_errand(call, &cuts->items[i], ticket, err);
+        rc = make_errand(call, &cuts->items[i],
+                         call->tallies == NULL ? NULL : &call->tallies[i],
+                         ticket, err);
     }
     if (rc != PSD_OK) {
         if (ticket != NULL) {
@@ -127,7 +137,7 @@ ps_call_start_cuts(const ps_call_t *call,
     }
     ticket->values = call->ret_values;
     ticket->result = call->result;
-    ticket->verb = kind_name(call->kind);
+    ticket->verb = call->verb != NULL ? call->verb : kind_name(call->kind);
     ticket->table = call->table->known;
     ticket->command = call->options == NULL ? 0 : call->options->command;
     set_out(client, ticket);

@@ -41,6 +41,14 @@ typedef struct ps_deed {
     uint64_t since;
 } ps_deed_t;
 
+/* What the answers to one slice come to where it is no rows; the caller's. */
+typedef struct ps_tally {
+    double number;    /* SUM, SQUARES, DOT: of all pieces, in order */
+    uint64_t count;   /* NONZEROS */
+    uint64_t version; /* of the partition, at the first piece; 0: none yet */
+    uint32_t partition;
+} ps_tally_t;
+
 struct ps_errand {
     TAILQ_ENTRY(ps_errand) in_list; /* waiting, sent, ended or spare */
     TAILQ_ENTRY(ps_errand) in_ticket;
@@ -54,6 +62,7 @@ struct ps_errand {
     uint32_t n_sends;      /* how often it was given to a socket */
     uint32_t n_zmq_sends;  /* … that is no lane */
     ps_places_t places;    /* owned */
+    ps_tally_t *tally;     /* borrowed as long as there is a ticket; or NULL */
     ps_op_worker_t worker; /* as it was when the call was made */
     bool filtered;         /* it goes through the filter */
     ps_filter_t filter;

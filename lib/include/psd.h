@@ -25,6 +25,7 @@
 #include "psd/status.h"
 #include "psd/client.h"
 #include "psd/table.h"
+#include "psd/ops.h"
 #include "psd/rows.h"
 #include "psd/job.h"
 
