@@ -35,6 +35,8 @@ typedef struct ps_lane_item {
     uint64_t sent;       /* bytes of values that went */
     bool asked_room;     /* the room below was thought of */
     bool started;        /* its first record went */
+    bool checks;         /* whether the values are finite, for the server is
+                            busy */
     int how;             /* how values go; lane_write.c */
     uint64_t block_at;   /* of the arena, when they are copied there */
     uint64_t block_size; /* 0: no block */

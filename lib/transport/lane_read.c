@@ -95,6 +95,8 @@ make_payload(ps_lane_t *self,
     if (payload == NULL) {
         return no_memory(err);
     }
+    payload->finite =
+        self->serves && (taken->head.flags & PS_RECORD_FINITE) != 0;
     *ret_payload = payload;
     return PSD_OK;
 }
@@ -200,7 +202,8 @@ read_message(ps_lane_t *self,
 /* ---- what is known of a push while it comes ----------------------------- */
 
 /* Looks at the values of a piece, which are warm now, and remembers what the
- * whole message needs. */
+ * whole message needs. A piece that its writer looked at is believed: who lies
+ * about it could as well change it behind our look. */
 static void
 look_at_piece(ps_lane_t *self,
               const ps_message_t *message,
@@ -223,7 +226,8 @@ look_at_piece(ps_lane_t *self,
                                      .is_finite = !coded,
                                      .room = room};
     }
-    for (size_t i = 0; coming->is_finite && i < payload->n_spans; i++) {
+    for (size_t i = 0;
+         coming->is_finite && !payload->finite && i < payload->n_spans; i++) {
         ps_bytes_t span = payload->spans[i];
 
         coming->is_finite =

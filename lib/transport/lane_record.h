@@ -25,6 +25,10 @@ typedef enum ps_record_kind {
 #define PS_RECORD_FULL_HEAD ((uint64_t)PS_RECORD_WORDS * 8)
 #define PS_RECORD_INLINE_VALUES UINT64_MAX /* values_at: behind the header */
 
+#define PS_RECORD_FINITE                               \
+    1 /* flag of a MESSAGE: its writer saw that all of \
+         its values are finite */
+
 /* The first word: the record's size without padding, the size of the header
  * in it, and the kind. */
 static inline uint64_t
@@ -33,10 +37,17 @@ ps_record_word(uint32_t size, uint16_t header, ps_record_kind_t kind)
     return (uint64_t)size | (uint64_t)header << 32 | (uint64_t)kind << 48;
 }
 
+static inline uint64_t
+ps_record_flags(uint8_t flags)
+{
+    return (uint64_t)flags << 56;
+}
+
 typedef struct ps_record_head {
     uint32_t size;        /* bytes used, head included */
     uint16_t header_size; /* bytes of the message's header */
-    uint16_t kind;
+    uint8_t kind;
+    uint8_t flags;
     uint64_t keys_size; /* MESSAGE only, as what follows */
     uint64_t index_size;
     uint64_t parts_size; /* of the two, what came in PARTs; the rest inline */

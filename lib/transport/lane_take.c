@@ -170,7 +170,8 @@ ps_lane_take(ps_lane_t *self, ps_taken_t *taken, psd_error_t *err)
     }
     *head = (ps_record_head_t){.size = (uint32_t)word,
                                .header_size = (uint16_t)(word >> 32),
-                               .kind = (uint16_t)(word >> 48)};
+                               .kind = (uint8_t)(word >> 48),
+                               .flags = (uint8_t)(word >> 56)};
     taken->position = self->in.at;
     if (head->size <= PS_RECORD_HEAD || ps_record_room(head->size) > waiting) {
         return broken(self, err, "size of a record", head->size);

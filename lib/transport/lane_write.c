@@ -10,12 +10,14 @@
 #include <assert.h>
 #include <string.h>
 
+#include "model/finite.h"
 #include "transport/lane.h"
 #include "transport/lane_record.h"
 
 #define SMALL_VALUES 4096       /* bytes that are not worth a block */
 #define PIECE_BYTES (256 << 10) /* of values that are copied to the arena */
 #define RING_SHARE 8            /* a record takes at most this part of a ring */
+#define WARM_BYTES (16 << 10)   /* that are copied before they are looked at */
 #define WHOLE_SPAN UINT32_MAX   /* values in place need no pieces */
 
 /* How the values go. */
@@ -141,6 +143,9 @@ is_placed(const ps_lane_t *self, const ps_payload_t *payload)
 static ps_lane_written_t
 decide_values(ps_lane_t *self, ps_lane_item_t *item, uint64_t size)
 {
+    ps_lane_reclaim(self);
+    item->checks = item->message->kind == PS_KIND_PUSH && !is_coded(item) &&
+                   size > SMALL_VALUES && self->n_bodies > 0;
     if (size > 0 && is_placed(self, item->payload)) {
         item->how = HOW_PLACED;
         return PS_LANE_WRITTEN;
@@ -150,7 +155,6 @@ decide_values(ps_lane_t *self, ps_lane_item_t *item, uint64_t size)
         size > self->share->sizes.arena_bytes / 2) {
         return PS_LANE_WRITTEN;
     }
-    ps_lane_reclaim(self);
     if (ps_arena_take(&self->share->free, size, &item->block_at)) {
         item->block_size = size;
         item->how = HOW_COPIED;
@@ -252,19 +256,47 @@ next_piece(const ps_lane_t *self, const ps_lane_item_t *item)
     return ps_piece_at(item->payload, item->sent, most);
 }
 
-/* Where the piece lies for the other end. */
-static uint64_t
-place_piece(ps_lane_t *self, const ps_lane_item_t *item, ps_bytes_t piece)
+/* Whether the values from `at` on are finite, copied to `to` unless that is
+ * NULL: a little at a time, so that they are warm for the second. */
+static bool
+copy_and_check(uint8_t *to, ps_bytes_t values, ps_type_t type)
 {
-    uint64_t at = PS_RECORD_INLINE_VALUES;
+    size_t step = 0;
+    bool is_finite = true;
 
-    if (item->how == HOW_COPIED) {
-        at = item->block_at + item->sent;
-        (void)append(self->share->arena + at, piece);
-    } else if (item->how == HOW_PLACED) {
-        (void)ps_lane_share_holds(self->share, piece, &at);
+    for (size_t at = 0; at < values.size; at += step) {
+        step = values.size - at < WARM_BYTES ? values.size - at : WARM_BYTES;
+        if (to != NULL) {
+            memcpy(to + at, values.data + at, step);
+        }
+        is_finite = is_finite && ps_finite_all(type, values.data + at,
+                                               step / ps_type_size(type));
     }
-    return at;
+    return is_finite;
+}
+
+/* Puts the piece where the other end finds it. */
+static void
+place_piece(ps_lane_t *self,
+            const ps_lane_item_t *item,
+            ps_bytes_t piece,
+            ps_record_head_t *head)
+{
+    ps_type_t type = (ps_type_t)item->message->push.type;
+    uint8_t *to = NULL;
+
+    head->values_at = PS_RECORD_INLINE_VALUES;
+    if (item->how == HOW_COPIED) {
+        head->values_at = item->block_at + item->sent;
+        to = self->share->arena + head->values_at;
+    } else if (item->how == HOW_PLACED) {
+        (void)ps_lane_share_holds(self->share, piece, &head->values_at);
+    }
+    if (item->checks) {
+        head->flags = copy_and_check(to, piece, type) ? PS_RECORD_FINITE : 0;
+    } else if (to != NULL) {
+        (void)append(to, piece);
+    }
 }
 
 /* The words of a MESSAGE's head, the first one last. */
@@ -272,7 +304,8 @@ static void
 write_head(uint8_t *record, const ps_record_head_t *head)
 {
     const uint64_t words[PS_RECORD_WORDS] = {
-        ps_record_word(head->size, head->header_size, PS_RECORD_MESSAGE),
+        ps_record_word(head->size, head->header_size, PS_RECORD_MESSAGE) |
+            ps_record_flags(head->flags),
         head->keys_size,
         head->index_size,
         head->parts_size,
@@ -302,7 +335,7 @@ write_record(ps_lane_t *self,
     if (record == NULL) {
         return PS_LANE_LATER;
     }
-    head.values_at = place_piece(self, item, piece);
+    place_piece(self, item, piece, &head);
     head.header_size =
         (uint16_t)ps_message_encode(message, record + PS_RECORD_FULL_HEAD);
     at = record + PS_RECORD_FULL_HEAD + head.header_size;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of a lane, and one lane whose two ends are one thread's. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -376,6 +377,49 @@ Test(lane, body_is_free_when_the_server_has_passed_it)
     cr_assert_eq(ends.client->n_bodies, 0);
     cr_assert_eq(ends.client->share->free.n_taken, 0);
     close_ends(&ends);
+}
+
+/* The server looks at the first push while it comes; at those behind it, which
+ * have to wait, the client looks. Both see the same. */
+Test(lane, finite_is_seen_at_either_end)
+{
+    static float values[20000];
+    static const size_t BAD[] = {SIZE_MAX, 0, 19999, SIZE_MAX};
+
+    for (size_t first = 0; first < 4; first++) {
+        ends_t ends = {.server = NULL};
+
+        cr_assert_eq(open_ends(&ends), PSD_OK);
+        for (size_t i = 0; i < 3; i++) {
+            ps_message_t message = push_of(i + 1, 20000);
+            size_t bad = BAD[(first + i) % 4];
+            ps_payload_t *payload = ps_payload_new(
+                (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                (ps_bytes_t){(const uint8_t *)values, sizeof values}, NULL,
+                NULL);
+
+            if (bad != SIZE_MAX) {
+                values[bad] = INFINITY;
+            }
+            cr_assert_eq(ps_lane_send(ends.client, &message, payload, NULL),
+                         PSD_OK);
+            ps_payload_destroy(&payload);
+            if (bad != SIZE_MAX) {
+                values[bad] = 0;
+            }
+        }
+        for (size_t i = 0; i < 3; i++) {
+            ps_message_t message;
+            ps_payload_t *payload = NULL;
+            bool got = false;
+
+            cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
+            cr_assert(got);
+            cr_assert_eq(payload->finite, BAD[(first + i) % 4] == SIZE_MAX);
+            ps_payload_destroy(&payload);
+        }
+        close_ends(&ends);
+    }
 }
 
 /* ---- rubbish ------------------------------------------------------------ */
