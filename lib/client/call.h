@@ -18,6 +18,7 @@ typedef struct ps_call {
     bool borrow;
     ps_deed_t deed;        /* 0: a plain push or pull */
     psd_draft_t *draft;    /* where values lie that are ours; else NULL */
+    bool whole;            /* no filter holds anything of it back */
     psd_result_t *result;  /* psd_fetch gathers here; else NULL */
     ps_tally_t *tallies;   /* one for each cut, zeroed; else NULL */
     const uint64_t *since; /* of each partition: pulls what is newer; else NULL

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "client/call.h"
 #include "client/job.h"
+#include "client/thin.h"
 
 /* Everyday pushes up to this size are copied: it costs less than taking the
  * caller's memory back from sockets when a deadline passes. */
@@ -173,7 +174,9 @@ start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
     static const uint8_t no_values[1];
     PSD_AUTO(ps_cuts_done) ps_cuts_t cuts = {.n = 0};
     const ps_table_spec_t *spec = &call->table->spec;
+    const ps_filter_t filter = filter_of(call);
     psd_select_t plain = {.all_rows = false};
+    bool thinned = false;
     ps_cut_args_t args = {.spec = spec,
                           .select = &plain,
                           .places = call->kind != PS_ERRAND_PUSH,
@@ -192,6 +195,13 @@ start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
     }
     if (call->kind != PS_ERRAND_PULL) {
         args.values = call->values != NULL ? call->values : no_values;
+    }
+    if (rc == PSD_OK) {
+        rc = ps_thin_call(call, &filter, &plain, &args.values, &thinned, err);
+    }
+    if (thinned) { /* what is sent lies in memory that the next push uses */
+        args.borrow = false;
+        args.borrow_lists = false;
     }
     if (rc == PSD_OK) {
         rc = ps_cut(&args, &cuts, err);
@@ -282,6 +292,27 @@ psd_pushpull(psd_table_t *table,
                       .n_values = n_values};
 
     return do_now(&call, rows, n_rows, err);
+}
+
+psd_status_t
+psd_push_rest(psd_table_t *table, psd_error_t *err)
+{
+    psd_select_t select = {.n_rows = 0};
+    ps_call_t call = {.table = table,
+                      .kind = PS_ERRAND_PUSH,
+                      .select = &select,
+                      .whole = true};
+    ps_ticket_t *ticket = NULL;
+    psd_status_t rc =
+        ps_thin_rest(table, &select, &call.values, &call.n_values, err);
+
+    if (rc == PSD_OK && call.n_values > 0) {
+        rc = start(&call, &ticket, err);
+    }
+    if (rc == PSD_OK && call.n_values > 0) {
+        rc = ps_ticket_wait(table->client, ticket, UINT64_MAX, err);
+    }
+    return rc;
 }
 
 /* ---- calls that are only started ----------------------------------------- */

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "client/job.h"
+#include "client/sparsify.h"
 #include "client/spec.h"
 #include "client/ticket.h"
 #include "protocol/table_doc.h"
@@ -354,6 +355,7 @@ psd_table_close(psd_table_t **self_p)
 {
     if (self_p != NULL && *self_p != NULL) {
         ps_table_spec_done(&(*self_p)->spec);
+        ps_sparsify_destroy(&(*self_p)->thin);
         ps_free(*self_p);
         *self_p = NULL;
     }

@@ -6,9 +6,10 @@
 #include "client/client_state.h"
 
 struct psd_table {
-    psd_client_t *client;    /* borrowed; not looked at by psd_table_close */
-    ps_known_table_t *known; /* borrowed from the client; as above */
-    ps_table_spec_t spec;    /* owned */
-    ps_filter_t filter;      /* the spec's, of calls that name none */
+    psd_client_t *client;     /* borrowed; not looked at by psd_table_close */
+    ps_known_table_t *known;  /* borrowed from the client; as above */
+    ps_table_spec_t spec;     /* owned */
+    ps_filter_t filter;       /* the spec's, of calls that name none */
+    struct ps_sparsify *thin; /* owned; what filters hold back; NULL: nothing */
 };
 #endif

@@ -252,6 +252,79 @@ large_bodies_go_in_pieces(fixture_t *f)
     return true;
 }
 
+/* Values of few bits, so that sums are exact in whatever order. */
+static bool
+held_back_values_arrive_in_the_end(fixture_t *f)
+{
+    static const char *const filters[] = {"topk=0.05", "threshold=0.9",
+                                          "topk=0.2+delta+lz4+cache"};
+
+    for (size_t i = 0; i < sizeof filters / sizeof filters[0]; i++) {
+        char name[] = {'t', 'h', 'i', 'n', (char)('0' + i), '\0'};
+        psd_table_t *t = make_table(f, name, "f32", i == 0 ? "range" : "hash");
+        int n_late = 0;
+
+        CHECK(t != NULL);
+        CHECK_OK(psd_call_set_filter(f->call, filters[i], f->err), f->err);
+        fill(f, true);
+        for (int round = 0; round < ROUNDS; round++) {
+            CHECK(push_and_pull(f, t));
+        }
+        for (int k = 0; k < N_VALUES; k++) {
+            n_late += f->values[k] != ROUNDS * f->deltas[k];
+        }
+        CHECK(n_late > N_VALUES / 4);
+        CHECK_OK(psd_push_rest(t, f->err), f->err);
+        CHECK_OK(psd_pull(t, f->keys, N_ROWS, f->values, N_VALUES, f->err),
+                 f->err);
+        for (int k = 0; k < N_VALUES; k++) {
+            CHECK(is_within(name, k, f->values[k],
+                            ROUNDS * (double)f->deltas[k], 0));
+        }
+        CHECK_OK(psd_push_rest(t, f->err), f->err);
+        psd_table_close(&t);
+    }
+    return true;
+}
+
+static bool
+only_sums_are_thinned(fixture_t *f)
+{
+    psd_spec_t *spec = psd_spec_new();
+    psd_select_t *rows = psd_select_new();
+    const uint32_t col = 0;
+    psd_table_t *t = NULL;
+    psd_ticket_t ticket = 0;
+
+    CHECK_OK(psd_spec_set(spec, "rows", "10", f->err), f->err);
+    CHECK_OK(psd_spec_set(spec, "updater", "adagrad:alpha=0.1", f->err),
+             f->err);
+    CHECK_OK(psd_table_create(f->client, "adagrad", spec, &t, f->err), f->err);
+    CHECK_OK(psd_call_set_filter(f->call, "skip=0.5", f->err), f->err);
+    psd_select_all_rows(rows);
+    CHECK_ERROR(
+        psd_push_start(t, rows, f->deltas, 10, f->call, &ticket, f->err),
+        PSD_INVALID,
+        "filter skip sends values late or not at all; allowed with "
+        "the updaters add and sgd",
+        f->err);
+    psd_table_close(&t);
+    t = make_table(f, "columns", "f32", "range");
+    CHECK(t != NULL);
+    psd_select_row_range(rows, 0, 10);
+    psd_select_cols(rows, &col, 1);
+    CHECK_ERROR(
+        psd_push_start(t, rows, f->deltas, 10, f->call, &ticket, f->err),
+        PSD_INVALID,
+        "filter skip chooses columns itself; allowed for whole dense "
+        "rows",
+        f->err);
+    psd_table_close(&t);
+    psd_select_destroy(&rows);
+    psd_spec_destroy(&spec);
+    return true;
+}
+
 static bool
 run(const daemon_t *daemon, bool (*part)(fixture_t *f))
 {
@@ -282,6 +355,8 @@ main(void)
     good = good && run(&daemon, every_filter_goes_through);
     good = good && run(&daemon, integers_are_exact_or_refused);
     good = good && run(&daemon, large_bodies_go_in_pieces);
+    good = good && run(&daemon, held_back_values_arrive_in_the_end);
+    good = good && run(&daemon, only_sums_are_thinned);
     good = good && daemon_end(&daemon, SIGTERM);
     daemon_drop(&daemon, !good);
     return good ? 0 : 1;

@@ -97,9 +97,17 @@ PSD_EXPORT void psd_call_set_borrow(psd_call_t *self, bool borrow);
  *   f16, bf16, fixed1, fixed2, fixed3, fixed4
  *                (one of them) f32 and f64 values in 16 bits, or 1..4 bytes of
  *                fixed point; rounded by chance, without bias
+ *   topk=S       (one of these) a push of whole dense rows sends the share S of
+ *                its values that is largest; the others wait here, and are
+ *                added to the next push of their rows, or to psd_push_rest
+ *   threshold=T  the same with the values of at least the size T
+ *   skip=S       each value is left out with the chance S, and sent 1 / (1 - S)
+ *                fold otherwise
  *
  * or "none". What the node does not speak is left out. Values of integers are
  * never rounded: such a call is refused with PSD_INVALID when it is made.
+ * The last three are for the updaters add and sgd, and do nothing to pulls and
+ * pushpulls.
  * Errors: PSD_INVALID, naming the word and what is allowed.
  */
 PSD_EXPORT psd_status_t psd_call_set_filter(psd_call_t *self,

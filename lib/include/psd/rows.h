@@ -49,6 +49,12 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_pushpull(psd_table_t *table,
                                                     size_t n_values,
                                                     psd_error_t *err);
 
+/* Pushes what filters of this table handle's pushes (topk, threshold; see
+ * psd_call_set_filter) held back so far, and waits for it. To be called before
+ * the table is closed, which drops it. Errors: as psd_push. */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push_rest(psd_table_t *table,
+                                                     psd_error_t *err);
+
 /* Which rows and columns. Arrays are borrowed until the selection changes or
  * is destroyed. A new selection names no rows and all columns. NULL when there
  * is no memory. */
