@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define BYTE_VALUES 256
+#define FEW 32 /* keys that are not worth eight passes */
 
 /* Every step can be undone, so no two rows share a key (SplitMix64's
  * finaliser). */
@@ -18,11 +19,29 @@ ps_bench_key(uint64_t i)
     return key ^ (key >> 31);
 }
 
+static void
+sort_few(uint64_t *keys, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        uint64_t key = keys[i];
+        size_t at = i;
+
+        for (; at > 0 && keys[at - 1] > key; at--) {
+            keys[at] = keys[at - 1];
+        }
+        keys[at] = key;
+    }
+}
+
 /* Byte by byte, from the least one: eight passes bring keys back where they
  * began. */
 void
 ps_bench_sort_keys(uint64_t *keys, uint64_t *spare, size_t n)
 {
+    if (n <= FEW) {
+        sort_few(keys, n);
+        return;
+    }
     for (unsigned shift = 0; shift < 64; shift += 8) {
         size_t starts[BYTE_VALUES + 1] = {0};
         uint64_t *swap = keys;

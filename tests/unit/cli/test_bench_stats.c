@@ -135,6 +135,23 @@ Test(bench_keys, each_list_is_another_one)
     cr_assert_neq(memcmp(one, two, sizeof one), 0);
 }
 
+Test(bench_keys, sorts_many_as_it_sorts_few)
+{
+    static uint64_t keys[N_KEYS];
+    static uint64_t spare[N_KEYS];
+    ps_rng_t rng = {.state = 8};
+
+    for (size_t n = 0; n < 100; n++) {
+        for (size_t i = 0; i < n; i++) {
+            keys[i] = ps_rng_u64(&rng) >> (i % 60);
+        }
+        ps_bench_sort_keys(keys, spare, n);
+        for (size_t i = 1; i < n; i++) {
+            cr_assert_leq(keys[i - 1], keys[i]);
+        }
+    }
+}
+
 Test(bench_keys, sorts_by_every_byte)
 {
     uint64_t keys[] = {UINT64_MAX, 0, UINT64_C(1) << 63, 256, 255, 1, 256};
