@@ -62,8 +62,8 @@ ps_indexed_rows_init(ps_indexed_rows_t *self, const ps_row_shape_t *shape)
 {
     bool is_dense = shape->spec->row_format == PS_ROW_DENSE;
 
-    *self = (ps_indexed_rows_t){.shape = *shape,
-                                .values_at = PS_ROW_VERSION_AT};
+    *self =
+        (ps_indexed_rows_t){.shape = *shape, .values_at = PS_ROW_VERSION_AT};
     if (shape->version != NULL) {
         self->values_at += (uint32_t)sizeof(uint64_t);
     }

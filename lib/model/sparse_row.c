@@ -310,6 +310,25 @@ ps_sparse_row_drop_zeros(ps_sparse_row_t *self, const ps_row_shape_t *shape)
     self->n_zeros = 0;
 }
 
+ps_sparse_view_t
+ps_sparse_row_view(ps_sparse_row_t *self, const ps_row_shape_t *shape)
+{
+    return (ps_sparse_view_t){
+        .columns = columns_of(self, shape), .values = self->data, .n = self->n};
+}
+
+uint32_t
+ps_sparse_view_seek(const ps_sparse_view_t *self, uint32_t col)
+{
+    return seek(self->columns, 0, self->n, col);
+}
+
+void
+ps_sparse_row_recount(ps_sparse_row_t *self, const ps_row_shape_t *shape)
+{
+    self->n_zeros = count_zeros(self, shape, 0, self->n);
+}
+
 void
 ps_sparse_row_read(const ps_sparse_row_t *self,
                    const ps_row_shape_t *shape,

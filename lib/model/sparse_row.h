@@ -56,6 +56,19 @@ void ps_sparse_row_apply(ps_sparse_row_t *self,
 void ps_sparse_row_drop_zeros(ps_sparse_row_t *self,
                               const ps_row_shape_t *shape);
 
+/* The entries of a row, columns ascending; the values may be changed. */
+typedef struct ps_sparse_view {
+    const uint32_t *columns;
+    uint8_t *values;
+    uint32_t n;
+} ps_sparse_view_t;
+ps_sparse_view_t ps_sparse_row_view(ps_sparse_row_t *self,
+                                    const ps_row_shape_t *shape);
+/* The first entry whose column is `col` or greater; view->n at the end. */
+uint32_t ps_sparse_view_seek(const ps_sparse_view_t *self, uint32_t col);
+/* Counts the zero entries after values were changed through a view. */
+void ps_sparse_row_recount(ps_sparse_row_t *self, const ps_row_shape_t *shape);
+
 /* Writes the values of n columns, zero where there is no entry. */
 void ps_sparse_row_read(const ps_sparse_row_t *self,
                         const ps_row_shape_t *shape,
