@@ -14,11 +14,11 @@
 #include "transport/lane.h"
 #include "transport/lane_record.h"
 
-#define SMALL_VALUES 4096       /* bytes that are not worth a block */
-#define PIECE_BYTES (256 << 10) /* of values that are copied to the arena */
-#define RING_SHARE 8            /* a record takes at most this part of a ring */
-#define WARM_BYTES (16 << 10)   /* that are copied before they are looked at */
-#define WHOLE_SPAN UINT32_MAX   /* values in place need no pieces */
+#define SMALL_VALUES 4096      /* bytes that are not worth a block */
+#define PIECE_BYTES (64 << 10) /* of values that are copied to the arena */
+#define RING_SHARE 8           /* a record takes at most this part of a ring */
+#define WARM_BYTES (16 << 10)  /* that are copied before they are looked at */
+#define WHOLE_SPAN UINT32_MAX  /* values in place need no pieces */
 
 /* How the values go. */
 enum how {
