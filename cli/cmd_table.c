@@ -36,6 +36,7 @@ static const ps_column_t TABLE[] = {
     {"SEED", "table.seed", PS_UNIT_NONE, false},
     {"REPLICAS", "table.replicas", PS_UNIT_NONE, false},
     {"ACK", "table.ack", PS_UNIT_NONE, false},
+    {"FILTER", "table.filter", PS_UNIT_NONE, false},
     {"PARTITIONS", "table.partitions|table.n_partitions", PS_UNIT_COUNT, false},
     {"PRESENT", "table.rows_present", PS_UNIT_NONE, false},
     {"ROWS_LOST", "table.rows_lost", PS_UNIT_NONE, false},
@@ -69,8 +70,9 @@ static const ps_column_t PLANNED[] = {
 
 /* The options of `table create` that make a spec. */
 static const char *const SPEC_KEYS[] = {
-    "rows", "cols", "type",       "row-format",   "keys",     "updater",
-    "init", "seed", "partitions", "partition-by", "replicas", "ack"};
+    "rows",     "cols", "type",  "row-format", "keys",
+    "updater",  "init", "seed",  "partitions", "partition-by",
+    "replicas", "ack",  "filter"};
 
 psd_status_t
 ps_cmd_table_list(ps_cli_t *cli, psd_error_t *err)

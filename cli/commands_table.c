@@ -106,6 +106,11 @@ static const ps_opt_t CREATE_OPTIONS[] = {
      .words = ACKS,
      .fallback = "memory",
      .help = "what an acknowledged push survives"},
+    {.name = "filter",
+     .kind = PS_OPT_TEXT,
+     .value = "WORDS",
+     .help = "what shrinks messages of calls that name nothing else, such as "
+             "cache+delta+lz4+f16; docs/performance.md says what each does"},
     {.name = "allow-nonfinite", .help = "accept NaN and infinite deltas"},
     {.name = NULL}};
 

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "client/spec.h"
+#include "protocol/table_filter.h"
 
 psd_spec_t *
 psd_spec_new(void)
@@ -205,6 +206,16 @@ set_allow_nonfinite(ps_table_spec_t *spec,
     return PSD_OK;
 }
 
+static psd_status_t
+set_filter(ps_table_spec_t *spec,
+           const char *key,
+           const char *value,
+           psd_error_t *err)
+{
+    (void)key;
+    return ps_table_filter_set(spec, value, err);
+}
+
 static const struct {
     const char *key;
     setter_t *set;
@@ -222,6 +233,7 @@ static const struct {
     {"replicas", set_replicas},
     {"ack", set_ack},
     {"allow-nonfinite", set_allow_nonfinite},
+    {"filter", set_filter},
 };
 
 psd_status_t
@@ -238,6 +250,6 @@ psd_spec_set(psd_spec_t *self,
     return psd_error_set(err, PSD_INVALID,
                          "key is \"%.80s\"; allowed: rows, cols, type, "
                          "row-format, keys, updater, init, seed, partitions, "
-                         "partition-by, replicas, ack, allow-nonfinite",
+                         "partition-by, replicas, ack, allow-nonfinite, filter",
                          key);
 }

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "client/job.h"
 #include "client/sparsify.h"
+#include "protocol/table_filter.h"
 #include "client/spec.h"
 #include "client/ticket.h"
 #include "protocol/table_doc.h"
@@ -220,6 +221,9 @@ open_handle(psd_client_t *client,
     }
     self->client = client;
     rc = ps_table_ask_open(client, name, &self->spec, &self->known, err);
+    if (rc == PSD_OK) {
+        rc = ps_table_filter_get(&self->spec, &self->filter, err);
+    }
     if (rc == PSD_OK) {
         *ret_table = self;
         self = NULL;

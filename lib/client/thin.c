@@ -5,33 +5,10 @@
 
 #include "base/cursor.h"
 #include "client/sparsify.h"
+#include "protocol/table_filter.h"
 
 /* Of what one table holds back. */
 #define HELD_MAX_BYTES (UINT64_C(256) << 20)
-
-/* The filter's word, for errors. */
-static const char *
-word_of(ps_thin_t thin)
-{
-    return thin == PS_THIN_TOPK        ? "topk"
-           : thin == PS_THIN_THRESHOLD ? "threshold"
-                                       : "skip";
-}
-
-/* An updater that is not a sum would make something else of a late delta. */
-static psd_status_t
-check_updater(const psd_table_t *table, ps_thin_t thin, psd_error_t *err)
-{
-    ps_updater_kind_t kind = table->spec.updater.kind;
-
-    if (kind == PS_UPDATER_ADD || kind == PS_UPDATER_SGD) {
-        return PSD_OK;
-    }
-    return psd_error_set(err, PSD_INVALID,
-                         "filter %s sends values late or not at all; allowed "
-                         "with the updaters add and sgd",
-                         word_of(thin));
-}
 
 static psd_status_t
 check_selection(const psd_select_t *select, ps_thin_t thin, psd_error_t *err)
@@ -42,7 +19,7 @@ check_selection(const psd_select_t *select, ps_thin_t thin, psd_error_t *err)
     return psd_error_set(err, PSD_INVALID,
                          "filter %s chooses columns itself; allowed for whole "
                          "dense rows",
-                         word_of(thin));
+                         ps_filter_thin_name(thin));
 }
 
 /* The selection of what is sent. */
@@ -105,7 +82,7 @@ ps_thin_call(const ps_call_t *call,
         select->n_rows == 0) {
         return PSD_OK;
     }
-    rc = check_updater(call->table, filter->thin, err);
+    rc = ps_table_filter_check(&call->table->spec, filter, err);
     if (rc == PSD_OK) {
         rc = check_selection(select, filter->thin, err);
     }

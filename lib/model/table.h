@@ -97,6 +97,8 @@ typedef enum ps_ack {
     PS_ACK_DISK = 3
 } ps_ack_t;
 
+#define PS_TABLE_FILTER_SIZE 96 /* bytes of the longest filter, with '\0' */
+
 typedef struct ps_table_spec {
     char name[PS_NAME_MAX + 1];
     uint64_t n_rows; /* RANGE keys: 1 .. PS_TABLE_ROWS_MAX; HASH: 0 */
@@ -117,6 +119,8 @@ typedef struct ps_table_spec {
     uint32_t replicas;     /* wanted copies, >= 1 */
     ps_ack_t ack;          /* MEMORY, REPLICA or DISK */
     bool allow_nonfinite;  /* NaN and infinite deltas are accepted */
+    char filter[PS_TABLE_FILTER_SIZE]; /* of clients' calls that name none; ""
+                                          for none; protocol/table_filter.h */
     bool versions; /* a row remembers its last change, which takes 8 bytes */
 } ps_table_spec_t;
 

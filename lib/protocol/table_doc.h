@@ -8,7 +8,7 @@
  *          "row_format":"dense","keys":"range","updater":{"name":"add"},
  *          "init":{"name":"zero"},"seed":0,"n_partitions":4,"n_col_slices":1,
  *          "partition_by":"range","replicas":1,"ack":"memory",
- *          "allow_nonfinite":false}
+ *          "allow_nonfinite":false}; "filter":"delta+f16" if there is one
  *          updater has the parameters of its rule (model/updater_rule.h), or
  *          "plugin" and "parameters", two texts, for a plug-in; init has "value" (constant), "low" and "high" (uniform) or "mean" and
  *          "std" (normal); "boundaries":[row,…] stands beside partition_by

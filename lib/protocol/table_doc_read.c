@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "model/updater_rule.h"
 #include "protocol/table_doc_words.h"
+#include "protocol/table_filter.h"
 
 /* Words longer than this are wrong whatever they say. */
 #define WORD_MAX 32
@@ -298,6 +299,20 @@ read_partition_by(const ps_doc_t *doc, ps_table_spec_t *spec, psd_error_t *err)
                          word);
 }
 
+static psd_status_t
+read_filter(const ps_doc_t *doc, ps_table_spec_t *spec, psd_error_t *err)
+{
+    const char *text = NULL;
+    ps_filter_t filter = {0};
+    psd_status_t rc = ps_doc_get_text_or(
+        doc, "filter", PS_TABLE_FILTER_SIZE - 1, spec->filter, &text, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_table_filter_set(spec, text, err);
+    }
+    return rc == PSD_OK ? ps_table_filter_get(spec, &filter, err) : rc;
+}
+
 /* What the cluster has yet to choose is checked as one choice would be. */
 static psd_status_t
 check_spec(const ps_table_spec_t *spec, psd_error_t *err)
@@ -336,6 +351,9 @@ ps_table_spec_from_doc(const ps_doc_t *doc,
     }
     if (rc == PSD_OK) {
         rc = read_partition_by(doc, &spec, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_filter(doc, &spec, err);
     }
     if (rc == PSD_OK) {
         rc = check_spec(&spec, err);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "protocol/table_filter.h"
 #include "storage/registry_db_impl.h"
 
 #define WORD_MAX 32
@@ -192,6 +193,10 @@ read_spec(ps_query_t *query, ps_table_spec_t *spec, psd_error_t *err)
     spec->replicas = ps_query_u32(query);
     rc = ps_ack_parse(ps_query_text(query, WORD_MAX), &spec->ack, err);
     spec->allow_nonfinite = ps_query_bool(query);
+    if (rc == PSD_OK) {
+        rc = ps_table_filter_set(
+            spec, ps_query_text(query, PS_TABLE_FILTER_SIZE), err);
+    }
     return rc;
 }
 

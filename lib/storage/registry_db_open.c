@@ -106,6 +106,8 @@ static const char *const migrations[] = {
     ") STRICT;"
     "PRAGMA application_id = 0x70735247;"
     "PRAGMA user_version = 1",
+    "ALTER TABLE tables ADD COLUMN filter TEXT NOT NULL DEFAULT '';"
+    "PRAGMA user_version = 2",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

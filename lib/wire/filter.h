@@ -66,6 +66,8 @@ void ps_filter_format(const ps_filter_t *self, char ret[PS_FILTER_TEXT_MAX]);
 PSD_MUST_CHECK psd_status_t ps_filter_check(const ps_filter_t *self,
                                             ps_type_t type,
                                             psd_error_t *err);
+/* "topk" …; "?" */
+const char *ps_filter_thin_name(ps_thin_t thin);
 /* The bits that it needs. */
 uint32_t ps_filter_bits(const ps_filter_t *self);
 /* Without what the bits do not offer. */

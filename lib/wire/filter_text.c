@@ -41,8 +41,8 @@ values_word(ps_values_as_t as)
 #undef WORD_OF
 }
 
-static const char *
-thin_word(ps_thin_t thin)
+const char *
+ps_filter_thin_name(ps_thin_t thin)
 {
     switch (thin) {
     case PS_THIN_TOPK:
@@ -84,8 +84,8 @@ take_thin(const char *word, const char *equals, ps_filter_t *filter)
     ps_thin_t thin = PS_THIN_TOPK;
 
     while (thin <= PS_THIN_SKIP &&
-           (strlen(thin_word(thin)) != length ||
-            strncmp(word, thin_word(thin), length) != 0)) {
+           (strlen(ps_filter_thin_name(thin)) != length ||
+            strncmp(word, ps_filter_thin_name(thin), length) != 0)) {
         thin = (ps_thin_t)(thin + 1);
     }
     if (thin > PS_THIN_SKIP) {
@@ -215,8 +215,8 @@ ps_filter_format(const ps_filter_t *self, char ret[PS_FILTER_TEXT_MAX])
     if (self->thin != PS_THIN_NONE) {
         char word[WORD_MAX] = "";
 
-        (void)snprintf(word, sizeof word, "%s=%.17g", thin_word(self->thin),
-                       self->thin_amount);
+        (void)snprintf(word, sizeof word, "%s=%.17g",
+                       ps_filter_thin_name(self->thin), self->thin_amount);
         add_word(ret, word);
     }
     if (ret[0] == '\0') {
@@ -244,7 +244,8 @@ ps_filter_check(const ps_filter_t *self, ps_type_t type, psd_error_t *err)
         return psd_error_set(err, PSD_INVALID,
                              "filter %s thins values; allowed for f32 and "
                              "f64, and these are %s",
-                             thin_word(self->thin), ps_type_name(type));
+                             ps_filter_thin_name(self->thin),
+                             ps_type_name(type));
     }
     return PSD_OK;
 }

@@ -72,6 +72,7 @@ static const struct {
     {"tables", "id", "replicas"},
     {"tables", "id", "ack"},
     {"tables", "id", "allow_nonfinite"},
+    {"tables", "id", "filter"},
     {"partitions", "partition", "table_id"},
     {"partitions", "partition", "partition"},
     {"partitions", "partition", "node_id"},

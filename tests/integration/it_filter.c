@@ -287,6 +287,44 @@ held_back_values_arrive_in_the_end(fixture_t *f)
     return true;
 }
 
+/* The table's filter is every call's that names none, and outlives its maker.
+ */
+static bool
+tables_have_filters_of_their_own(fixture_t *f)
+{
+    psd_spec_t *spec = psd_spec_new();
+    psd_select_t *all = psd_select_new();
+    const float third = 1.0F / 3;
+    float value = 0;
+    psd_table_t *t = NULL;
+    psd_ticket_t ticket = 0;
+
+    CHECK_ERROR(psd_spec_set(spec, "filter", "f16+fast", f->err), PSD_INVALID,
+                "filter is \"fast\"", f->err);
+    CHECK_OK(psd_spec_set(spec, "filter", "zstd,bf16,cache", f->err), f->err);
+    CHECK_OK(psd_spec_set(spec, "rows", "1", f->err), f->err);
+    CHECK_OK(psd_spec_set(spec, "cols", "4096", f->err), f->err);
+    CHECK_OK(psd_table_create(f->client, "own", spec, &t, f->err), f->err);
+    for (int i = 0; i < 4096; i++) {
+        f->deltas[i] = third;
+    }
+    CHECK_OK(psd_push(t, (uint64_t[]){0}, 1, f->deltas, 4096, f->err), f->err);
+    psd_select_all_rows(all);
+    psd_select_col_range(all, 7, 1);
+    CHECK_OK(psd_call_set_filter(f->call, "none", f->err), f->err);
+    CHECK_OK(psd_pull_start(t, all, &value, 1, f->call, &ticket, f->err),
+             f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK(value != third && fabs((double)(value - third)) < 0x1p-9);
+    psd_table_close(&t);
+    CHECK_OK(psd_spec_set(spec, "type", "i32", f->err), f->err);
+    CHECK_ERROR(psd_table_create(f->client, "ints", spec, &t, f->err),
+                PSD_INVALID, "filter bf16 rounds values", f->err);
+    psd_spec_destroy(&spec);
+    psd_select_destroy(&all);
+    return true;
+}
+
 static bool
 only_sums_are_thinned(fixture_t *f)
 {
@@ -357,6 +395,7 @@ main(void)
     good = good && run(&daemon, large_bodies_go_in_pieces);
     good = good && run(&daemon, held_back_values_arrive_in_the_end);
     good = good && run(&daemon, only_sums_are_thinned);
+    good = good && run(&daemon, tables_have_filters_of_their_own);
     good = good && daemon_end(&daemon, SIGTERM);
     daemon_drop(&daemon, !good);
     return good ? 0 : 1;

@@ -113,12 +113,14 @@ fixture_dump_table(const ps_table_t *table, ps_buffer_t *text)
              text,
              "table %u %s created %" PRIu64 " lost %d rows %" PRIu64
              " cols %u %s %s %s %s %s seed %" PRIu64
-             " parts %u slices %u replicas %u ack %s nonfinite %d ",
+             " parts %u slices %u replicas %u ack %s nonfinite %d filter "
+             "\"%s\" ",
              table->id, spec->name, table->created_unix_ms, table->rows_lost,
              spec->n_rows, spec->n_cols, ps_type_name(spec->type),
              ps_row_format_name(spec->row_format), ps_keys_name(spec->keys),
              updater, init, spec->seed, spec->n_partitions, spec->n_col_slices,
-             spec->replicas, ps_ack_name(spec->ack), spec->allow_nonfinite) &&
+             spec->replicas, ps_ack_name(spec->ack), spec->allow_nonfinite,
+             spec->filter) &&
          ps_partition_by_format(spec, text) && ps_buffer_append(text, "\n", 1);
     for (uint32_t i = 0; i < spec->n_partitions; i++) {
         const ps_route_t *route = &table->routes[i];

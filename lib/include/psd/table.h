@@ -34,6 +34,7 @@ PSD_EXPORT void psd_spec_destroy(psd_spec_t **self_p);
  * partitions, partition-by (range | hash | list:ROW,…), replicas,
  * ack       memory | replica | disk
  * allow-nonfinite  true | false, default false
+ * filter    of calls that name none: as psd_call_set_filter, default none
  * Errors: PSD_INVALID, naming key, value and what is allowed.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_spec_set(psd_spec_t *self,

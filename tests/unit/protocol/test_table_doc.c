@@ -485,3 +485,33 @@ Test(table_doc, no_memory_for_routes_is_said_and_nothing_leaks)
 {
     cr_assert_null(fail_alloc_sweep(read_routes, NULL));
 }
+
+Test(table_doc, filter_is_written_in_one_order_and_checked)
+{
+    static const char *const wrong[][2] = {
+        {"\"filter\":\"f16+bf16\"", "filter names \"bf16\""},
+        {"\"type\":\"i64\",\"filter\":\"f16\"", "filter f16 rounds values"},
+        {"\"updater\":{\"name\":\"adagrad\"},\"filter\":\"topk=0.5\"",
+         "filter topk sends values late"},
+    };
+    PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {0};
+    PSD_AUTO(ps_free_at) char *text = NULL;
+
+    cr_assert_eq(parse_spec("{\"name\":\"w\",\"rows\":1,"
+                            "\"filter\":\"f16,delta\"}",
+                            &spec),
+                 PSD_OK);
+    cr_assert_str_eq(spec.filter, "delta+f16");
+    text = print_spec(&spec);
+    cr_assert_not_null(strstr(text, "\"filter\":\"delta+f16\""));
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ps_table_spec_t bad = {0};
+        char json[200];
+
+        (void)snprintf(json, sizeof json, "{\"name\":\"w\",\"rows\":1,%s}",
+                       wrong[i][0]);
+        cr_assert_eq(parse_spec(json, &bad), PSD_INVALID);
+        cr_assert_not_null(strstr(psd_error_text(err), wrong[i][1]), "%s",
+                           psd_error_text(err));
+    }
+}
