@@ -90,14 +90,17 @@ count_values(const psd_select_t *select, const ps_table_spec_t *spec)
 {
     size_t n = 0;
 
-    if (select->counts == NULL) {
+    const uint32_t *counts =
+        select->counts != NULL ? select->counts : select->lengths;
+
+    if (counts == NULL) {
         return __builtin_mul_overflow(select->n_rows,
                                       ps_select_width(select, spec), &n)
                    ? SIZE_MAX
                    : n;
     }
     for (size_t i = 0; i < select->n_rows; i++) {
-        if (__builtin_add_overflow(n, select->counts[i], &n)) {
+        if (__builtin_add_overflow(n, counts[i], &n)) {
             return SIZE_MAX;
         }
     }
@@ -127,16 +130,25 @@ take_memory(psd_draft_t *self, size_t size)
     return self->memory != NULL;
 }
 
+/* Lengths stay as they are: the commit spells them out. */
 static psd_status_t
 begin(psd_draft_t *self, const psd_select_t *select, psd_error_t *err)
 {
+    PSD_AUTO(ps_free_at) uint32_t *cols = NULL;
     const ps_table_spec_t *spec = &self->table->spec;
     psd_select_t plain = {.all_rows = false};
+    psd_select_t spelled = {.all_rows = false};
     psd_status_t rc = ps_select_check_places(select, spec, &plain, err);
 
     if (rc == PSD_OK) {
         self->n_values = count_values(&plain, spec);
-        rc = ps_select_check(&plain, spec, self->n_values, &self->select, err);
+        spelled = plain;
+        rc = ps_select_spell(&spelled, spec, self->n_values, &cols, err);
+    }
+    if (rc == PSD_OK) {
+        rc =
+            ps_select_check(&spelled, spec, self->n_values, &self->select, err);
+        self->select = plain;
     }
     if (rc == PSD_OK &&
         !take_memory(self, self->n_values * ps_type_size(spec->type))) {

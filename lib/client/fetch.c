@@ -287,7 +287,7 @@ fetch(fetch_t *self, psd_error_t *err)
 static psd_status_t
 check(const fetch_t *self, const psd_select_t *select, psd_error_t *err)
 {
-    if (select == NULL || select->counts != NULL) {
+    if (select == NULL || select->counts != NULL || select->lengths != NULL) {
         return psd_error_set(err, PSD_INVALID,
                              "select is NULL, or of sparse rows to be pushed");
     }

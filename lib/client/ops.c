@@ -39,7 +39,7 @@ take_selection(ps_work_t *self, const psd_select_t *select, psd_error_t *err)
     if (select == NULL) {
         select = &all;
     }
-    if (select->counts != NULL) {
+    if (select->counts != NULL || select->lengths != NULL) {
         return psd_error_set(err, PSD_INVALID,
                              "select is of sparse rows to be pushed");
     }

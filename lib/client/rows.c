@@ -175,6 +175,8 @@ start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
     PSD_AUTO(ps_cuts_done) ps_cuts_t cuts = {.n = 0};
     const ps_table_spec_t *spec = &call->table->spec;
     const ps_filter_t filter = filter_of(call);
+    PSD_AUTO(ps_free_at) uint32_t *cols = NULL;
+    psd_select_t spelled = *call->select;
     psd_select_t plain = {.all_rows = false};
     bool thinned = false;
     ps_cut_args_t args = {.spec = spec,
@@ -185,8 +187,11 @@ start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
                           .limit_bytes =
                               ps_call_slice_bytes(call->table->client)};
     psd_status_t rc =
-        ps_select_check(call->select, spec, call->n_values, &plain, err);
+        ps_select_spell(&spelled, spec, call->n_values, &cols, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_select_check(&spelled, spec, call->n_values, &plain, err);
+    }
     if (rc == PSD_OK) {
         rc = check_arrays(call, &plain, err);
     }

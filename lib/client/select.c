@@ -83,6 +83,15 @@ psd_select_sparse(psd_select_t *self,
 {
     self->counts = counts;
     self->sparse_cols = cols;
+    self->lengths = NULL;
+}
+
+void
+psd_select_lengths(psd_select_t *self, const uint32_t *lengths)
+{
+    self->lengths = lengths;
+    self->counts = NULL;
+    self->sparse_cols = NULL;
 }
 
 size_t
@@ -253,6 +262,72 @@ check_sparse_shape(const psd_select_t *self,
                              "counts add up to %zu; there are %zu values", at,
                              n_values);
     }
+    return PSD_OK;
+}
+
+/* What the lengths add up to, each within the table's columns. */
+static psd_status_t
+add_up(const psd_select_t *self,
+       const ps_table_spec_t *spec,
+       size_t *ret_sum,
+       psd_error_t *err)
+{
+    size_t sum = 0;
+
+    for (size_t i = 0; i < self->n_rows; i++) {
+        if (self->lengths[i] > spec->n_cols) {
+            return psd_error_set(
+                err, PSD_RANGE,
+                "row %" PRIu64 " has %" PRIu32 " values; allowed: 0..%" PRIu32,
+                ps_select_row(self, i), self->lengths[i], spec->n_cols);
+        }
+        sum += self->lengths[i]; /* n_rows x 2^31 at most, and no more memory */
+    }
+    *ret_sum = sum;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_select_spell(psd_select_t *self,
+                const ps_table_spec_t *spec,
+                size_t n_values,
+                uint32_t **ret_cols,
+                psd_error_t *err)
+{
+    uint32_t *cols = NULL;
+    size_t sum = 0;
+    size_t at = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (self->lengths == NULL) {
+        return PSD_OK;
+    }
+    if (self->all_rows && spec->keys == PS_KEYS_RANGE) {
+        self->all_rows = false;
+        self->n_rows = spec->n_rows;
+    }
+    rc = add_up(self, spec, &sum, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (sum != n_values) {
+        return psd_error_set(err, PSD_SHAPE,
+                             "lengths add up to %zu; there are %zu values", sum,
+                             n_values);
+    }
+    cols = ps_alloc_raw(sum, sizeof *cols);
+    if (cols == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a selection");
+    }
+    for (size_t i = 0; i < self->n_rows; i++) {
+        for (uint32_t j = 0; j < self->lengths[i]; j++) {
+            cols[at++] = j;
+        }
+    }
+    self->counts = self->lengths;
+    self->sparse_cols = cols;
+    self->lengths = NULL;
+    *ret_cols = cols;
     return PSD_OK;
 }
 

@@ -29,6 +29,7 @@ struct psd_select {
     uint32_t first_col;
     const uint32_t *counts; /* borrowed; not NULL: sparse */
     const uint32_t *sparse_cols;
+    const uint32_t *lengths; /* borrowed; not NULL: leading columns of rows */
 };
 
 /* Row i of the selection; i < n_rows. */
@@ -42,6 +43,18 @@ ps_select_row(const psd_select_t *self, size_t i)
 /* Columns that a row of the selection has; dense. */
 size_t ps_select_width(const psd_select_t *self, const ps_table_spec_t *spec);
 
+/*
+ * Spells lengths out as sparse rows; a selection without them stays as it is.
+ *
+ * ret_cols  out  what the selection then borrows; the caller frees it
+ * Errors: PSD_RANGE a length over the table's columns; PSD_SHAPE they do not
+ * add up to n_values; PSD_NOMEM.
+ */
+PSD_MUST_CHECK psd_status_t ps_select_spell(psd_select_t *self,
+                                            const ps_table_spec_t *spec,
+                                            size_t n_values,
+                                            uint32_t **ret_cols,
+                                            psd_error_t *err);
 /*
  * Holds a selection against a table and makes it plain: all rows of a range
  * table become the range that they are.

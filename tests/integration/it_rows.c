@@ -228,6 +228,54 @@ takes_sparse_rows(fixture_t *f)
     return true;
 }
 
+/* Rows of different lengths, one of them named twice. */
+static bool
+takes_lengths(fixture_t *f)
+{
+    psd_table_t *t = make_table(
+        f, "lengths", (pair_t[]){{"rows", "100"}, {"cols", "4"}, {NULL, NULL}});
+    const uint64_t keys[] = {99, 7, 50, 99};
+    const uint32_t lengths[] = {2, 0, 1, 4};
+    const uint32_t too_long[] = {2, 5, 0, 0};
+    const float values[] = {1, 2, 3, 10, 20, 30, 40};
+    const float wanted[] = {11, 22, 30, 40, 3, 0, 0, 0};
+    const uint64_t pulled[] = {99, 50};
+    float got[8];
+    psd_select_t *select = psd_select_new();
+    psd_draft_t *draft = NULL;
+    psd_ticket_t ticket = 0;
+    void *at = NULL;
+    size_t n = 0;
+
+    CHECK(t != NULL);
+    psd_select_rows(select, keys, 4);
+    psd_select_lengths(select, too_long);
+    CHECK_ERROR(psd_push_start(t, select, values, 7, NULL, &ticket, f->err),
+                PSD_RANGE, "row 7 has 5 values; allowed: 0..4", f->err);
+    psd_select_lengths(select, lengths);
+    CHECK_ERROR(psd_push_start(t, select, values, 6, NULL, &ticket, f->err),
+                PSD_SHAPE, "lengths add up to 7; there are 6 values", f->err);
+    CHECK_OK(psd_push_start(t, select, values, 7, NULL, &ticket, f->err),
+             f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_pull(t, pulled, 2, got, 8, f->err), f->err);
+    CHECK(memcmp(got, wanted, sizeof got) == 0);
+    CHECK_OK(psd_push_begin(t, select, &draft, &at, &n, f->err), f->err);
+    CHECK(n == 7);
+    memcpy(at, values, sizeof values);
+    CHECK_OK(psd_push_commit(&draft, NULL, &ticket, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_pull(t, pulled, 2, got, 8, f->err), f->err);
+    for (size_t i = 0; i < 8; i++) {
+        CHECK(got[i] == 2 * wanted[i]);
+    }
+    CHECK_ERROR(psd_pull_start(t, select, got, 7, NULL, &ticket, f->err),
+                PSD_INVALID, "sparse rows can be pushed", f->err);
+    psd_select_destroy(&select);
+    psd_table_close(&t);
+    return true;
+}
+
 static bool
 takes_any_key(fixture_t *f)
 {
@@ -459,14 +507,15 @@ static bool
 run_all(const char *endpoint)
 {
     fixture_t f = {.err = psd_error_new()};
-    const char *const names[] = {"plain",    "range",  "hashed", "listed",
-                                 "sparsely", "sparse", "any",    "sure"};
+    const char *const names[] = {"plain",   "range",    "hashed",
+                                 "listed",  "sparsely", "sparse",
+                                 "lengths", "any",      "sure"};
     bool ok = false;
 
     CHECK_OK(psd_connect(endpoint, NULL, &f.client, f.err), f.err);
     ok = pushes_and_pulls(&f) && refuses_at_once(&f) && selects(&f) &&
-         takes_sparse_rows(&f) && takes_any_key(&f) && gives_tickets(&f) &&
-         moves_much(&f, "much", "range") &&
+         takes_sparse_rows(&f) && takes_lengths(&f) && takes_any_key(&f) &&
+         gives_tickets(&f) && moves_much(&f, "much", "range") &&
          moves_much(&f, "much_hashed", "hash") && splits_wide_rows(&f) &&
          ensures_tables(&f) && answers_requests(&f);
     for (size_t i = 0; ok && i < sizeof names / sizeof *names; i++) {

@@ -55,7 +55,9 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_pushpull(psd_table_t *table,
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push_rest(psd_table_t *table,
                                                      psd_error_t *err);
 
-/* Which rows and columns. Arrays are borrowed until the selection changes or
+/* Which rows and columns. A row that a push names several times gets its deltas
+ * one after the other, in their order: `add` sums them up, `assign` keeps the
+ * last. Arrays are borrowed until the selection changes or
  * is destroyed. A new selection names no rows and all columns. NULL when there
  * is no memory. */
 PSD_EXPORT psd_select_t *psd_select_new(void);
@@ -75,6 +77,10 @@ PSD_EXPORT void psd_select_all_cols(psd_select_t *self);
 PSD_EXPORT void psd_select_sparse(psd_select_t *self,
                                   const uint32_t *counts,
                                   const uint32_t *cols);
+/* For a push of rows of different lengths: row i has values for its lengths[i]
+ * leading columns, and none for those behind; n_values is the sum. It means
+ * what the same values would as sparse rows. */
+PSD_EXPORT void psd_select_lengths(psd_select_t *self, const uint32_t *lengths);
 
 /*
  * The same with every choice, started and not waited for. *ret_ticket is for
