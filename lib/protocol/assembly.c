@@ -162,6 +162,7 @@ join(struct ps_assembling *open)
     for (size_t i = 0; i < pieces->n_items; i++) {
         const ps_payload_t *piece = pieces->items[i];
 
+        whole->shared = whole->shared || piece->shared;
         for (size_t j = 0; j < piece->n_spans; j++) {
             spans[whole->n_spans++] = piece->spans[j];
         }

@@ -312,6 +312,29 @@ Test(assembly, pieces_are_cut_at_span_ends_and_cache_lines)
     cr_assert_eq(ps_piece_at(NULL, 0, 64).size, 0);
 }
 
+/* Who keeps it has to copy it then. */
+Test(assembly, is_shared_when_a_piece_is)
+{
+    for (int shared = 0; shared < 3; shared++) {
+        PSD_AUTO(ps_assembly_done) ps_assembly_t assembly = {0};
+        ps_message_t message = push_of(3, 16);
+        ps_message_t chunk = chunk_of(3, 64);
+        ps_payload_t *first = bytes_of(0, 64);
+        ps_payload_t *rest = bytes_of(1, 64);
+        bool whole = false;
+
+        first->shared = shared == 1;
+        rest->shared = shared == 2;
+        add_piece(&assembly, message, first);
+        cr_assert_eq(
+            ps_assembly_add(&assembly, &chunk, &rest, LIMIT, &whole, NULL),
+            PSD_OK);
+        cr_assert(whole);
+        cr_assert_eq(rest->shared, shared > 0);
+        ps_payload_destroy(&rest);
+    }
+}
+
 /* How long a coded body is its own head says. */
 Test(assembly, coded_bodies_come_in_pieces)
 {
