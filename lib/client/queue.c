@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The order in which errands go to a partition. The session gives credits in
  * the order in which it gets operations; so that a greater priority can still
- * overtake, no more than the credits of one connection are handed to it. */
+ * overtake, no more is handed to it than keeps a connection busy: a large push
+ * is many slices, and what is in front of a pull is a few of them. */
 #include "base/alloc.h"
 #include "client/ticket.h"
 
 /* Before the first WELCOME. */
 #define FIRST_REQUESTS 16
 #define FIRST_BYTES (UINT64_C(16) << 20)
+/* Bodies handed over at a time, whatever the credits are: some milliseconds of
+ * a fast network. */
+#define WINDOW_BYTES (UINT64_C(16) << 20)
 
 void
 ps_queue_init(ps_queue_t *self,
@@ -88,6 +92,9 @@ has_room(const psd_client_t *client,
         client->credit_bytes > 0 ? client->credit_bytes : FIRST_BYTES;
     uint64_t size = ps_payload_size(errand->payload);
 
+    if (bytes > WINDOW_BYTES) {
+        bytes = WINDOW_BYTES;
+    }
     return queue->n_sent == 0 ||
            (queue->n_sent < requests && queue->sent_bytes <= bytes &&
             size <= bytes - queue->sent_bytes);

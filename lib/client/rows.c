@@ -15,7 +15,7 @@
 #define COPY_MAX_BYTES (UINT64_C(16) << 10)
 /* Slices before a WELCOME has said how large they may be, and at most: smaller
  * ones than the limit are sent, applied and sent again with less waiting. */
-#define SLICE_BYTES (UINT64_C(16) << 20)
+#define SLICE_BYTES (UINT64_C(4) << 20)
 
 static const char *
 kind_name(ps_errand_kind_t kind)

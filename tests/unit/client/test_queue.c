@@ -128,6 +128,49 @@ Test(queue, who_waits_for_a_ticket_is_passed_but_not_by_a_mark)
     tear_down(&f);
 }
 
+/* A push of 100 MB is 25 slices; a pull that is in more of a hurry goes behind
+ * the first few of them. */
+Test(queue, a_greater_priority_overtakes_a_large_push)
+{
+    enum { SLICES = 25, SIZE = 4 << 20 };
+    fixture_t f;
+    uint8_t *zeros = ps_alloc(SIZE, 1);
+    ps_errand_t *pushes[SLICES];
+    ps_errand_t *hurry = NULL;
+    size_t n_sent = 0;
+
+    set_up(&f);
+    f.client.credit_requests = 256;
+    f.client.credit_bytes = UINT64_C(256) << 20;
+    for (size_t i = 0; i < SLICES; i++) {
+        ps_cut_t cut = {.slice = {.rows = PS_ROWS_RANGE,
+                                  .type = PS_TYPE_F32,
+                                  .n_rows = 1,
+                                  .n_cols = SIZE / 4,
+                                  .n_values = SIZE / 4}};
+
+        cut.payload =
+            ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                           (ps_bytes_t){zeros, SIZE}, NULL, NULL);
+        pushes[i] = ps_errand_new(&f.client, PS_ERRAND_PUSH, &cut);
+        cr_assert_not_null(pushes[i]);
+        pushes[i]->queue = &f.table->queues[0];
+        ps_ticket_add(f.ticket, pushes[i]);
+        ps_queue_add(&f.client, pushes[i]);
+    }
+    ps_queue_run(&f.client, &f.table->queues[0]);
+    while (n_sent < SLICES && pushes[n_sent]->op != 0) {
+        n_sent++;
+    }
+    cr_assert_eq(n_sent, 4);
+    hurry = add(&f, PS_ERRAND_PULL, 1, 0);
+    cr_assert(hurry->op != 0 && pushes[4]->op == 0);
+    answer(&f, pushes[0]);
+    cr_assert(pushes[4]->op != 0 && pushes[5]->op == 0);
+    tear_down(&f);
+    ps_free(zeros);
+}
+
 Test(ticket, first_failure_is_the_tickets)
 {
     fixture_t f;
