@@ -4,7 +4,8 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "protocol/shard_state.h"
+#include "model/store_ops.h"
+#include "protocol/partition_work.h"
 
 /* An answer with a body of so many bytes to the newest connection of the
  * client, only its head set; NULL when it has none now (it will ask again) or
@@ -101,26 +102,61 @@ ps_answer_parked(ps_shard_t *self,
     }
 }
 
-uint64_t
-ps_answer_values(ps_shard_t *self,
-                 ps_partition_t *partition,
-                 const ps_request_t *request)
+/* Where values may be written: room belongs to the connection that the request
+ * came on, and may be gone when the client answers to another one by now. */
+static ps_room_t
+room_of(const ps_request_t *request)
 {
-    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    const ps_peer_t *peer = request->peer;
+
+    return ps_peer_conn(peer, PS_WAY_FIRST) == request->conn &&
+                   ps_peer_conn(peer, PS_WAY_BULK) == request->conn
+               ? request->room
+               : (ps_room_t){NULL, 0};
+}
+
+/* The rows that the request selects. Errors: PSD_NOMEM. */
+static psd_status_t
+gather(const ps_shard_t *self,
+       ps_partition_t *partition,
+       const ps_request_t *request,
+       ps_slice_t *ret_slice,
+       ps_payload_t **ret_payload,
+       uint64_t *ret_done)
+{
     ps_slice_t want = request->slice;
-    ps_slice_t got = {0};
-    uint64_t n_done = 0;
-    ps_effect_t *effect = NULL;
-    psd_status_t rc;
 
     want.n_values = 0;
     if (request->kind == PS_KIND_PUSH) {
         /* a pushpull wants the rows it pushed, whole or sparse */
         want.n_cols = want.layout == PS_LAYOUT_SPARSE ? 0 : want.n_cols;
     }
-    rc = ps_store_gather(partition->store, &want, request->payload,
-                         self->args.slice_bytes, request->room, &got, &payload,
-                         &n_done, NULL);
+    if (request->since > 0) {
+        return ps_store_gather_since(partition->store, &want, request->payload,
+                                     request->since, self->args.slice_bytes,
+                                     ret_slice, ret_payload, ret_done, NULL);
+    }
+    return ps_store_gather(partition->store, &want, request->payload,
+                           self->args.slice_bytes, room_of(request), ret_slice,
+                           ret_payload, ret_done, NULL);
+}
+
+uint64_t
+ps_answer_values(ps_shard_t *self,
+                 ps_partition_t *partition,
+                 const ps_request_t *request)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    ps_slice_t got = {0};
+    uint64_t n_done = 0;
+    ps_effect_t *effect = NULL;
+    bool measures =
+        request->kind == PS_KIND_PULL && request->op.op != PS_READ_VALUES;
+    psd_status_t rc =
+        measures ? ps_partition_measure(self, partition, request, &got,
+                                        &payload, &n_done)
+                 : gather(self, partition, request, &got, &payload, &n_done);
+
     if (rc != PSD_OK) {
         ps_answer_refused(self, request, rc, 0, psd_status_text(rc));
         return 0;
@@ -133,7 +169,9 @@ ps_answer_values(ps_shard_t *self,
     effect->message.values = (ps_msg_values_t){
         ADDRESS_OF(request),
         .level = request->kind == PS_KIND_PUSH ? PS_ACK_MEMORY : PS_ACK_DEFAULT,
-        .n_done = n_done};
+        .n_done = n_done,
+        .version =
+            ps_store_has_versions(partition->store) ? partition->version : 0};
     ps_message_set_slice(&effect->message, &got);
     effect->payload = payload;
     payload = NULL;

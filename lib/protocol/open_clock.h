@@ -11,6 +11,7 @@
 #define PS_PROTOCOL_OPEN_CLOCK_H
 
 #include "base/slice.h"
+#include "protocol/row_op.h"
 
 typedef struct ps_logged {
     uint32_t worker;
@@ -19,6 +20,7 @@ typedef struct ps_logged {
     uint64_t seq;
     uint64_t clock; /* clocks finished when it was made */
     uint64_t lsn;
+    ps_row_op_t op;
     ps_slice_t slice;
     ps_payload_t *payload; /* held */
 } ps_logged_t;

@@ -11,6 +11,7 @@
 #ifndef PS_PROTOCOL_OUTBOX_H
 #define PS_PROTOCOL_OUTBOX_H
 
+#include "protocol/row_op.h"
 #include "wire/message.h"
 
 typedef enum ps_effect_kind {
@@ -70,6 +71,7 @@ typedef struct ps_record {
     uint32_t worker;
     uint32_t member;
     uint64_t clock;
+    ps_row_op_t op;
     ps_slice_t slice;
 } ps_record_t;
 

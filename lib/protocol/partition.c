@@ -26,6 +26,7 @@ ps_partition_new(const ps_table_spec_t *spec,
     self->number = number;
     self->epoch = epoch;
     self->spec = spec;
+    self->version = 1;
     self->deadline_ms = UINT64_MAX;
     rc = ps_store_new(spec, number, &self->store, err);
     if (rc != PSD_OK) {

@@ -33,6 +33,7 @@ typedef struct ps_partition {
     const ps_table_spec_t *spec; /* borrowed from the shard's table */
     ps_store_t *store;           /* owned */
     uint64_t lsn;                /* of the last record; 0 when none */
+    uint64_t version;            /* of the rows; from 1, grows as they change */
     ps_map_t windows;            /* session -> ps_window_t, owned */
     uint64_t lowest_session;     /* unknown sessions below it are refused */
     ps_job_place_t *jobs;        /* owned, in order of first use */

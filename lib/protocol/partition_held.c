@@ -20,10 +20,12 @@ count_held(ps_shard_t *shard,
     if (more) {
         self->n_held++;
         shard->n_held++;
+        shard->n_paired += ps_request_is_paired(request) ? 1 : 0;
         shard->held_bytes += bytes;
     } else {
         self->n_held--;
         shard->n_held--;
+        shard->n_paired -= ps_request_is_paired(request) ? 1 : 0;
         shard->held_bytes -= bytes;
     }
     peer->n_held = more ? peer->n_held + 1 : peer->n_held - 1;
@@ -131,8 +133,8 @@ let_through(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
     return true;
 }
 
-void
-ps_partition_advance(ps_shard_t *shard, ps_partition_t *self)
+static void
+advance(ps_shard_t *shard, ps_partition_t *self)
 {
     bool moved = self->held.first != NULL;
 
@@ -147,6 +149,33 @@ ps_partition_advance(ps_shard_t *shard, ps_partition_t *self)
     }
 }
 
+static psd_status_t
+visit_pair(ps_shard_t *shard,
+           ps_partition_t *partition,
+           const void *arg,
+           psd_error_t *err)
+{
+    const ps_partition_t *moved = arg;
+
+    (void)err;
+    if (partition != moved && partition->number == moved->number) {
+        advance(shard, partition);
+    }
+    return PSD_OK;
+}
+
+void
+ps_partition_advance(ps_shard_t *shard, ps_partition_t *self)
+{
+    psd_status_t rc = PSD_OK;
+
+    advance(shard, self);
+    if (shard->n_paired > 0) {
+        rc = ps_shard_visit(shard, visit_pair, self, NULL);
+    }
+    (void)rc; /* no visit fails */
+}
+
 void
 ps_partition_follow(ps_shard_t *shard,
                     ps_partition_t *self,
@@ -154,7 +183,7 @@ ps_partition_follow(ps_shard_t *shard,
 {
     bool moved = self->n_held > 0;
 
-    if (moved && request->kind == PS_KIND_MARK) {
+    if (request->kind == PS_KIND_MARK && (moved || shard->n_paired > 0)) {
         ps_partition_advance(shard, self);
         return;
     }

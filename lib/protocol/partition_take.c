@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "model/store_ops.h"
 #include "model/updater.h"
 #include "protocol/partition_work.h"
 
@@ -31,27 +32,20 @@ is_in_turn(const ps_partition_t *self, const ps_request_t *request)
     return window != NULL && window->next > request->after;
 }
 
-bool
-ps_partition_is_ready(ps_shard_t *shard,
-                      ps_partition_t *self,
-                      const ps_request_t *request)
+/* The job's gate at this partition is open to it; also when its worker may not
+ * work, for then it will be refused. */
+static bool
+gate_is_open(ps_shard_t *shard,
+             ps_partition_t *self,
+             const ps_request_t *request)
 {
     ps_job_place_t *place = NULL;
 
-    if (request->kind == PS_KIND_PUSH && !level_is_reachable(self, request)) {
-        return false;
-    }
-    if (request->kind == PS_KIND_PULL && !is_in_turn(self, request)) {
-        return false;
-    }
-    if (request->job == 0) {
-        return true;
-    }
     if (ps_partition_place(shard, self, request->job, &place, NULL) != PSD_OK ||
         place == NULL ||
         ps_gate_check(place->gate, request->worker, request->joins,
                       request->member, NULL) != PSD_OK) {
-        return true; /* it will be refused */
+        return true;
     }
     if (ps_gate_is_bsp(place->gate) &&
         place->applied < ps_gate_closed(place->gate)) {
@@ -62,6 +56,31 @@ ps_partition_is_ready(ps_shard_t *shard,
                                   request->clock);
     }
     return ps_gate_is_open(place->gate, request->clock);
+}
+
+bool
+ps_partition_is_ready(ps_shard_t *shard,
+                      ps_partition_t *self,
+                      const ps_request_t *request)
+{
+    ps_partition_t *other = NULL;
+
+    if (request->kind == PS_KIND_PUSH && !level_is_reachable(self, request)) {
+        return false;
+    }
+    if (request->kind == PS_KIND_PULL && !is_in_turn(self, request)) {
+        return false;
+    }
+    if (request->job == 0) {
+        return true;
+    }
+    if (!gate_is_open(shard, self, request)) {
+        return false;
+    }
+    /* what is read of the other table is bound by the clocks as well */
+    return !ps_request_is_paired(request) ||
+           ps_partition_other(shard, self, request, &other, NULL) != PSD_OK ||
+           gate_is_open(shard, other, request);
 }
 
 /* May this worker work? *ret_place is NULL for a request of no worker. */
@@ -113,6 +132,7 @@ record(ps_shard_t *shard,
                                   .worker = request->worker,
                                   .member = request->member,
                                   .clock = request->clock,
+                                  .op = request->op,
                                   .slice = request->slice},
                    kind == PS_RECORD_PUSH ? request->payload : NULL);
 }
@@ -140,6 +160,12 @@ check_open_clock(const ps_shard_t *shard,
         shard->logged_bytes, cost, shard->args.held_bytes);
 }
 
+static bool
+is_plain_read(const ps_request_t *request)
+{
+    return request->op.op == PS_READ_VALUES && request->since == 0;
+}
+
 /* What speaks against the request, for good: its worker, its content. */
 static psd_status_t
 check(ps_shard_t *shard,
@@ -154,8 +180,17 @@ check(ps_shard_t *shard,
         return rc;
     }
     if (request->kind == PS_KIND_PULL) {
-        return ps_store_check_pull(self->store, &request->slice,
-                                   request->payload, err);
+        return is_plain_read(request)
+                   ? ps_store_check_pull(self->store, &request->slice,
+                                         request->payload, err)
+                   : ps_partition_check_read(shard, self, request, err);
+    }
+    if (request->kind == PS_KIND_PUSH && request->op.op != PS_CHANGE_UPDATE) {
+        bool bsp = *ret_place != NULL && ps_gate_is_bsp((*ret_place)->gate);
+
+        rc = ps_partition_check_change(shard, self, request, bsp, err);
+        return rc != PSD_OK ? rc
+                            : check_open_clock(shard, *ret_place, request, err);
     }
     if (request->kind == PS_KIND_PUSH) {
         rc = ps_store_check_push(self->store, &request->slice, request->payload,
@@ -237,6 +272,7 @@ log_push(ps_shard_t *shard,
                         .seq = request->seq,
                         .clock = request->clock,
                         .lsn = self->lsn + 1,
+                        .op = request->op,
                         .slice = request->slice,
                         .payload = request->payload};
 
@@ -249,13 +285,33 @@ log_push(ps_shard_t *shard,
     return true;
 }
 
+/* Into the rows, for that worker. false: no memory; nothing changed. */
+static bool
+apply(const ps_shard_t *shard,
+      ps_partition_t *self,
+      uint32_t worker,
+      const ps_row_op_t *op,
+      const ps_slice_t *slice,
+      const ps_payload_t *payload)
+{
+    if (ps_store_has_versions(self->store)) {
+        ps_store_stamp(self->store, ++self->version);
+    }
+    if (op->op != PS_CHANGE_UPDATE) {
+        return ps_partition_change(shard, self, slice, payload, op) == PSD_OK;
+    }
+    ps_store_set_worker(self->store, worker);
+    return ps_store_push(self->store, slice, payload, NULL) == PSD_OK;
+}
+
 static bool
 apply_push(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
-    ps_store_set_worker(self->store, request->job == 0 ? PS_UPDATER_NO_WORKER
-                                                       : request->worker);
-    if (ps_store_push(self->store, &request->slice, request->payload, NULL) !=
-        PSD_OK) {
+    uint32_t worker =
+        request->job == 0 ? PS_UPDATER_NO_WORKER : request->worker;
+
+    if (!apply(shard, self, worker, &request->op, &request->slice,
+               request->payload)) {
         return false;
     }
     self->lsn++;
@@ -419,9 +475,8 @@ ps_partition_close_clocks(ps_shard_t *shard,
     while (n < place->open.n_pushes) {
         const ps_logged_t *push = &place->open.pushes[n];
 
-        ps_store_set_worker(self->store, push->worker);
-        if (ps_store_push(self->store, &push->slice, push->payload, NULL) !=
-            PSD_OK) {
+        if (!apply(shard, self, push->worker, &push->op, &push->slice,
+                   push->payload)) {
             break;
         }
         n++;

@@ -37,6 +37,38 @@ PSD_MUST_CHECK bool ps_partition_take(ps_shard_t *shard,
 void ps_partition_serve(ps_shard_t *shard,
                         ps_partition_t *self,
                         const ps_request_t *request);
+/* partition_ops.c: the other partition of AXPY and DOT. Errors: PSD_INVALID it
+ * is not here. */
+PSD_MUST_CHECK psd_status_t ps_partition_other(const ps_shard_t *shard,
+                                               const ps_partition_t *self,
+                                               const ps_request_t *request,
+                                               ps_partition_t **ret_other,
+                                               psd_error_t *err);
+/* A PUSH with an op. bsp: it waits for its clock to close. */
+PSD_MUST_CHECK psd_status_t
+ps_partition_check_change(const ps_shard_t *shard,
+                          const ps_partition_t *self,
+                          const ps_request_t *request,
+                          bool bsp,
+                          psd_error_t *err);
+/* Does what such a push asks for. Errors: PSD_NOMEM; no value has changed. */
+PSD_MUST_CHECK psd_status_t ps_partition_change(const ps_shard_t *shard,
+                                                ps_partition_t *self,
+                                                const ps_slice_t *slice,
+                                                const ps_payload_t *payload,
+                                                const ps_row_op_t *op);
+/* A PULL, with an op or without. */
+PSD_MUST_CHECK psd_status_t ps_partition_check_read(const ps_shard_t *shard,
+                                                    const ps_partition_t *self,
+                                                    const ps_request_t *request,
+                                                    psd_error_t *err);
+/* What a checked PULL with an op answers. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_partition_measure(const ps_shard_t *shard,
+                                                 ps_partition_t *self,
+                                                 const ps_request_t *request,
+                                                 ps_slice_t *ret_slice,
+                                                 ps_payload_t **ret_payload,
+                                                 uint64_t *ret_done);
 /* Applies the pushes of clocks that have closed since. false: no memory now;
  * to be called again. */
 PSD_MUST_CHECK bool ps_partition_close_clocks(ps_shard_t *shard,

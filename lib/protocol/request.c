@@ -24,6 +24,13 @@
         ret->timeout_ms = (from).timeout_ms; \
     } while (0)
 
+#define READ_OP(from)                     \
+    do {                                  \
+        ret->op.op = (from).op;           \
+        ret->op.other = (from).other;     \
+        ret->op.operand = (from).operand; \
+    } while (0)
+
 void
 ps_request_read(const ps_message_t *message, ps_request_t *ret)
 {
@@ -34,11 +41,14 @@ ps_request_read(const ps_message_t *message, ps_request_t *ret)
         ret->seq = message->push.seq;
         ret->ack = message->push.ack;
         ret->pull = message->push.pull != 0;
+        READ_OP(message->push);
         ps_message_slice(message, &ret->slice);
     } else if (message->kind == PS_KIND_PULL) {
         READ_ADDRESS(message->pull);
         READ_WORKER(message->pull);
         ret->after = message->pull.after;
+        ret->since = message->pull.since;
+        READ_OP(message->pull);
         ps_message_slice(message, &ret->slice);
     } else if (message->kind == PS_KIND_MARK) {
         READ_ADDRESS(message->mark);

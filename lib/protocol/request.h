@@ -11,6 +11,7 @@
 #define PS_PROTOCOL_REQUEST_H
 
 #include "base/map.h"
+#include "protocol/row_op.h"
 #include "protocol/peer.h"
 #include "wire/message.h"
 
@@ -34,6 +35,8 @@ typedef struct ps_request {
     bool answer_delta;
     uint8_t answer_pack;      /* ps_pack_t */
     uint8_t answer_values_as; /* ps_values_as_t */
+    ps_row_op_t op;
+    uint64_t since; /* PULL: only rows changed behind this version */
     ps_slice_t slice;
     ps_payload_t *payload; /* borrowed; held when in a ps_held */
     uint64_t session;      /* of the client */
@@ -45,6 +48,13 @@ typedef struct ps_request {
 /* Reads message, which is of one of the four kinds; everything else of the
  * request is empty. */
 void ps_request_read(const ps_message_t *message, ps_request_t *ret_request);
+
+/* Reads the rows of another table, too. */
+static inline bool
+ps_request_is_paired(const ps_request_t *self)
+{
+    return self->kind == PS_KIND_PULL && self->op.op == PS_READ_DOT;
+}
 
 typedef struct ps_held {
     ps_request_t is; /* holds the payload */

@@ -163,17 +163,6 @@ is_request(ps_kind_t kind)
            kind == PS_KIND_MARK || kind == PS_KIND_PROBE;
 }
 
-/* Nothing in it that was not offered. */
-static bool
-is_plain(const ps_message_t *message)
-{
-    if (message->kind == PS_KIND_PUSH) {
-        return message->push.op == 0;
-    }
-    return message->kind != PS_KIND_PULL ||
-           (message->pull.op == 0 && message->pull.since == 0);
-}
-
 static psd_status_t
 visit_forget_rooms(ps_shard_t *self,
                    ps_partition_t *partition,
@@ -225,11 +214,6 @@ step_message(ps_shard_t *self, const ps_event_t *event)
     if (peer == NULL) {
         ps_answer_refused_conn(self, event->conn, PSD_NO_SESSION,
                                "say HELLO first");
-        return PSD_OK;
-    }
-    if (!is_plain(event->message)) {
-        ps_answer_refused_conn(self, event->conn, PSD_PROTO,
-                               "ops are not offered here");
         return PSD_OK;
     }
     peer->used_ms = self->now_ms;

@@ -29,6 +29,7 @@ struct ps_shard {
     uint64_t held_bytes;   /* bodies of held requests */
     uint64_t logged_bytes; /* kept for open clocks */
     uint64_t n_held;
+    uint64_t n_paired; /* of them, those that wait for two partitions */
     uint64_t refused;
     uint64_t deadline_ms; /* no partition's is earlier */
     /* the step under way */

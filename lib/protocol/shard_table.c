@@ -86,6 +86,31 @@ make_partitions(ps_shard_t *self,
     return rc;
 }
 
+static psd_status_t
+visit_paired(ps_shard_t *self,
+             ps_partition_t *partition,
+             const void *arg,
+             psd_error_t *err)
+{
+    (void)arg;
+    (void)err;
+    if (partition->n_held > 0) {
+        ps_partition_advance(self, partition);
+    }
+    return PSD_OK;
+}
+
+/* A partition has gone: who waited for it, too, is told. */
+static void
+tell_paired(ps_shard_t *self)
+{
+    psd_status_t rc = self->n_paired == 0
+                          ? PSD_OK
+                          : ps_shard_visit(self, visit_paired, NULL, NULL);
+
+    (void)rc; /* no visit fails */
+}
+
 psd_status_t
 ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
 {
@@ -124,6 +149,7 @@ ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
             ps_partition_destroy(&table->partitions[i]);
         }
     }
+    tell_paired(self);
     return PSD_OK;
 }
 
@@ -138,4 +164,5 @@ ps_shard_step_drop(ps_shard_t *self, const ps_event_t *event)
         }
     }
     ps_shard_table_destroy(&table);
+    tell_paired(self);
 }

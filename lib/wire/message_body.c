@@ -269,10 +269,11 @@ check_counts(const ps_message_t *self,
     return PSD_OK;
 }
 
-/* What a PULL brings: keys and columns. How many values it asks for need not
- * be a number that can be counted: a range may name all rows there can be. */
+/* What brings no values, a PULL or a PUSH with an op: keys and columns. How
+ * many values it asks for need not be a number that can be counted: a range may
+ * name all rows there can be. */
 static bool
-pull_sizes(const ps_slice_t *slice, need_t *ret_need)
+asking_sizes(const ps_slice_t *slice, need_t *ret_need)
 {
     ps_slice_t asked = *slice;
 
@@ -292,10 +293,12 @@ slice_sizes(const ps_message_t *self,
             need_t *ret_need,
             psd_error_t *err)
 {
-    if (self->kind == PS_KIND_PULL
-            ? !pull_sizes(slice, ret_need)
-            : !ps_slice_sizes(slice, &ret_need->keys, &ret_need->index,
-                              &ret_need->values)) {
+    bool asks = self->kind == PS_KIND_PULL ||
+                (self->kind == PS_KIND_PUSH && self->push.op != 0);
+
+    if (asks ? !asking_sizes(slice, ret_need)
+             : !ps_slice_sizes(slice, &ret_need->keys, &ret_need->index,
+                               &ret_need->values)) {
         return psd_error_set(err, PSD_PROTO,
                              "%s.n_rows is %" PRIu64 " and n_values %" PRIu64
                              "; their bytes cannot be counted",

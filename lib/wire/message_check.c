@@ -164,7 +164,10 @@ check_push(const ps_message_t *self, psd_error_t *err)
                  self->push.op == PS_CHANGE_AXPY ? UINT32_MAX : 0,
                  "op is not AXPY") &&
          lies_in(&broken, "operand", self->push.operand, 0,
-                 self->push.op != 0 ? UINT64_MAX : 0, "op is UPDATE"))
+                 self->push.op != 0 ? UINT64_MAX : 0, "op is UPDATE") &&
+         lies_in(&broken, "layout", self->push.layout, 0,
+                 self->push.op == 0 ? UINT8_MAX : PS_LAYOUT_DENSE,
+                 "op is not UPDATE"))
             ? PSD_OK
             : refuse(self->kind, &broken, err);
 
@@ -184,7 +187,10 @@ check_pull(const ps_message_t *self, psd_error_t *err)
                  self->pull.op == PS_READ_TOP ? UINT64_MAX : 0,
                  "op is not TOP") &&
          lies_in(&broken, "since", self->pull.since, 0,
-                 self->pull.op == 0 ? UINT64_MAX : 0, "op is not VALUES"))
+                 self->pull.op == 0 ? UINT64_MAX : 0, "op is not VALUES") &&
+         lies_in(&broken, "layout", self->pull.layout, 0,
+                 self->pull.op == 0 ? UINT8_MAX : PS_LAYOUT_DENSE,
+                 "op is not VALUES"))
             ? PSD_OK
             : refuse(self->kind, &broken, err);
 
