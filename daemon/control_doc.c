@@ -44,6 +44,7 @@ sum_of(const ps_answers_t *answers, uint32_t table)
             sum.bytes.index += info->bytes.index;
             sum.bytes.rows_present += info->bytes.rows_present;
             sum.held_bytes += info->held_bytes;
+            sum.queue_bytes += info->queue_bytes;
             sum.pushes += info->pushes;
             sum.pulls += info->pulls;
             sum.rows_pushed += info->rows_pushed;
@@ -62,7 +63,8 @@ add_bytes(ps_doc_t *doc, const ps_partition_info_t *sum)
            ps_doc_set_u64(bytes, "values", sum->bytes.values) &&
            ps_doc_set_u64(bytes, "state", sum->bytes.state) &&
            ps_doc_set_u64(bytes, "index", sum->bytes.index) &&
-           ps_doc_set_u64(bytes, "log", sum->held_bytes);
+           ps_doc_set_u64(bytes, "log", sum->held_bytes) &&
+           ps_doc_set_u64(bytes, "queues", sum->queue_bytes);
 }
 
 /* "node/shard" of a partition's only copy. */

@@ -23,6 +23,7 @@ typedef struct actor {
     ps_socket_t *port;
     ps_shard_t *core;
     ps_outbox_t outbox;
+    uint64_t bytes;  /* as the other shards know them */
     uint64_t now_ms; /* looked up once for a few messages */
     psd_error_t *err;
     int note_levels[NOTE_KINDS]; /* by kind */
@@ -113,14 +114,32 @@ perform(actor_t *self, uint64_t now_ms)
     ps_outbox_clear(&self->outbox);
 }
 
+/* The other shards of the node count them as well. */
+static void
+tell_bytes(actor_t *self)
+{
+    uint64_t bytes = ps_shard_bytes(self->core);
+
+    if (bytes != self->bytes) {
+        (void)atomic_fetch_add_explicit(&self->args->common->bytes,
+                                        bytes - self->bytes,
+                                        memory_order_relaxed);
+        self->bytes = bytes;
+    }
+}
+
 static psd_status_t
 step(actor_t *self, ps_event_t *event)
 {
     psd_status_t rc = PSD_OK;
 
     event->now_ms = self->now_ms;
+    event->other_bytes =
+        atomic_load_explicit(&self->args->common->bytes, memory_order_relaxed) -
+        self->bytes;
     rc = ps_shard_step(self->core, event, &self->outbox, self->err);
     perform(self, event->now_ms);
+    tell_bytes(self);
     return rc;
 }
 

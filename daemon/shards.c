@@ -86,6 +86,7 @@ ps_shards_start(const ps_shards_args_t *args,
     }
     self->n_shards = args->n_shards;
     atomic_init(&self->common.log_level, args->log_level);
+    atomic_init(&self->common.bytes, 0);
     atomic_init(&self->common.last_session, args->core.lost_sessions);
     for (uint32_t i = 0; i < args->n_shards; i++) {
         psd_status_t rc = PSD_OK;

@@ -41,6 +41,8 @@ typedef struct ps_partition {
     size_t jobs_capacity;
     ps_held_list_t held;
     size_t n_held;
+    uint64_t queue_bytes; /* bodies of held requests */
+    uint64_t row_bytes;   /* as the shard has counted them */
     uint64_t deadline_ms; /* no held request is to be told before */
     uint64_t pushes, pulls, rows_pushed, rows_pulled;
 } ps_partition_t;

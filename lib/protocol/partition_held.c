@@ -22,11 +22,13 @@ count_held(ps_shard_t *shard,
         shard->n_held++;
         shard->n_paired += ps_request_is_paired(request) ? 1 : 0;
         shard->held_bytes += bytes;
+        self->queue_bytes += bytes;
     } else {
         self->n_held--;
         shard->n_held--;
         shard->n_paired -= ps_request_is_paired(request) ? 1 : 0;
         shard->held_bytes -= bytes;
+        self->queue_bytes -= bytes;
     }
     peer->n_held = more ? peer->n_held + 1 : peer->n_held - 1;
     peer->held_bytes =
@@ -72,6 +74,11 @@ too_much(const ps_shard_t *shard, const ps_request_t *request)
     if (shard->n_held > 0 &&
         shard->held_bytes + bytes > shard->args.held_bytes) {
         return "the shard holds as much as held_bytes allows";
+    }
+    if (shard->args.memory_bytes > 0 && shard->n_held > 0 &&
+        ps_shard_bytes(shard) + shard->other_bytes + bytes >
+            shard->args.memory_bytes) {
+        return "the node keeps as much as memory_bytes allows";
     }
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "model/store_growth.h"
 #include "model/store_ops.h"
 #include "model/updater.h"
 #include "protocol/partition_work.h"
@@ -166,6 +167,38 @@ is_plain_read(const ps_request_t *request)
     return request->op.op == PS_READ_VALUES && request->since == 0;
 }
 
+/* A push makes rows for which there is room in the node's memory; one that is
+ * kept until its clock closes takes its own bytes, too. Waiting would not help:
+ * what is full stays full. */
+static psd_status_t
+check_memory(const ps_shard_t *shard,
+             const ps_partition_t *self,
+             const ps_request_t *request,
+             bool bsp,
+             psd_error_t *err)
+{
+    uint64_t limit = shard->args.memory_bytes;
+    uint64_t kept =
+        shard->row_bytes + shard->other_bytes + (bsp ? shard->logged_bytes : 0);
+    uint64_t cost = bsp ? ps_open_clock_cost(request->payload) : 0;
+    uint64_t left = kept + cost < limit ? limit - kept - cost : 0;
+    uint64_t growth = 0;
+
+    if (limit == 0 ||
+        ps_store_growth_bound(self->store, &request->slice) <= left) {
+        return PSD_OK;
+    }
+    growth = ps_store_growth(self->store, &request->slice, request->payload);
+    if (growth <= left && kept + cost <= limit) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_LIMIT,
+                         "it takes %" PRIu64
+                         " bytes and the node keeps %" PRIu64
+                         "; limits.memory_bytes is %" PRIu64,
+                         growth + cost, kept, limit);
+}
+
 /* What speaks against the request, for good: its worker, its content. */
 static psd_status_t
 check(ps_shard_t *shard,
@@ -175,10 +208,12 @@ check(ps_shard_t *shard,
       psd_error_t *err)
 {
     psd_status_t rc = check_worker(shard, self, request, ret_place, err);
+    bool bsp = false;
 
     if (rc != PSD_OK) {
         return rc;
     }
+    bsp = *ret_place != NULL && ps_gate_is_bsp((*ret_place)->gate);
     if (request->kind == PS_KIND_PULL) {
         return is_plain_read(request)
                    ? ps_store_check_pull(self->store, &request->slice,
@@ -186,8 +221,6 @@ check(ps_shard_t *shard,
                    : ps_partition_check_read(shard, self, request, err);
     }
     if (request->kind == PS_KIND_PUSH && request->op.op != PS_CHANGE_UPDATE) {
-        bool bsp = *ret_place != NULL && ps_gate_is_bsp((*ret_place)->gate);
-
         rc = ps_partition_check_change(shard, self, request, bsp, err);
         return rc != PSD_OK ? rc
                             : check_open_clock(shard, *ret_place, request, err);
@@ -197,6 +230,9 @@ check(ps_shard_t *shard,
                                  err);
         if (rc == PSD_OK && request->job != 0) {
             rc = ps_store_check_worker(self->store, request->worker, err);
+        }
+        if (rc == PSD_OK) {
+            rc = check_memory(shard, self, request, bsp, err);
         }
         return rc != PSD_OK ? rc
                             : check_open_clock(shard, *ret_place, request, err);
@@ -287,7 +323,7 @@ log_push(ps_shard_t *shard,
 
 /* Into the rows, for that worker. false: no memory; nothing changed. */
 static bool
-apply(const ps_shard_t *shard,
+apply(ps_shard_t *shard,
       ps_partition_t *self,
       uint32_t worker,
       const ps_row_op_t *op,
@@ -301,7 +337,13 @@ apply(const ps_shard_t *shard,
         return ps_partition_change(shard, self, slice, payload, op) == PSD_OK;
     }
     ps_store_set_worker(self->store, worker);
-    return ps_store_push(self->store, slice, payload, NULL) == PSD_OK;
+    if (ps_store_push(self->store, slice, payload, NULL) != PSD_OK) {
+        return false;
+    }
+    if (shard->args.memory_bytes > 0) {
+        ps_shard_count_rows(shard, self, false);
+    }
+    return true;
 }
 
 static bool

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "model/store_growth.h"
 #include "protocol/shard_state.h"
 
 psd_status_t
@@ -292,6 +293,7 @@ ps_shard_step(ps_shard_t *self,
     psd_status_t rc = PSD_OK;
 
     self->now_ms = event->now_ms;
+    self->other_bytes = event->other_bytes;
     self->outbox = outbox;
     switch (event->kind) {
     case PS_EVENT_MESSAGE:
@@ -317,6 +319,21 @@ ps_shard_step(ps_shard_t *self,
     }
     self->outbox = NULL;
     return rc;
+}
+
+uint64_t
+ps_shard_bytes(const ps_shard_t *self)
+{
+    return self->row_bytes + self->held_bytes + self->logged_bytes;
+}
+
+void
+ps_shard_count_rows(ps_shard_t *self, ps_partition_t *partition, bool gone)
+{
+    uint64_t now = gone ? 0 : ps_store_footprint(partition->store);
+
+    self->row_bytes = self->row_bytes - partition->row_bytes + now;
+    partition->row_bytes = now;
 }
 
 uint64_t

@@ -34,6 +34,8 @@ typedef struct ps_shard_args {
     uint64_t held_bytes;      /* over the shard: bodies kept for a gate to open
                                  (above it: BUSY), and again as many for
                                  clocks to close (above it: LIMIT) */
+    uint64_t memory_bytes;    /* of the node: rows, and bodies that are kept;
+                                 0: as much as there is */
     uint32_t sessions_max;    /* windows kept for each partition */
     bool trace;               /* a note for every push, mark and pull too */
     bool log;                 /* a record for every change: somebody reads them
@@ -58,6 +60,8 @@ typedef struct ps_event {
                                     (ps_payload_keep) where it needs it */
     ps_room_t room;              /* MESSAGE: of the answer's values; borrowed
                                     until GONE says that conn is gone */
+    uint64_t other_bytes;        /* what the node's other shards keep, for
+                                    memory_bytes */
     uint64_t last_session;       /* MESSAGE: the highest that the registry has
                                     given out; 0: not known here */
     uint32_t table;              /* TABLE, DROP: the registry's number */
@@ -84,6 +88,8 @@ PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self,
                                           const ps_event_t *event,
                                           ps_outbox_t *outbox,
                                           psd_error_t *err);
+/* What it keeps, of what memory_bytes bounds. */
+uint64_t ps_shard_bytes(const ps_shard_t *self);
 /* When the shard next wants a TICK; UINT64_MAX for never. */
 uint64_t ps_shard_deadline(const ps_shard_t *self);
 
@@ -95,7 +101,8 @@ typedef struct ps_partition_info {
     uint64_t epoch;
     uint64_t lsn;
     ps_store_bytes_t bytes;
-    uint64_t held_bytes; /* pushes logged for a clock that is still open */
+    uint64_t held_bytes;  /* pushes logged for a clock that is still open */
+    uint64_t queue_bytes; /* bodies of requests that wait */
     uint64_t pushes, pulls, rows_pushed, rows_pulled; /* since start */
 } ps_partition_info_t;
 

@@ -47,6 +47,7 @@ info_of(const ps_partition_t *partition)
                                 .extent = *ps_store_extent(partition->store),
                                 .epoch = partition->epoch,
                                 .lsn = partition->lsn,
+                                .queue_bytes = partition->queue_bytes,
                                 .bytes = ps_store_bytes(partition->store),
                                 .pushes = partition->pushes,
                                 .pulls = partition->pulls,

@@ -31,9 +31,11 @@ struct ps_shard {
     uint64_t n_held;
     uint64_t n_paired; /* of them, those that wait for two partitions */
     uint64_t refused;
+    uint64_t row_bytes;   /* of all partitions: values, states and index */
     uint64_t deadline_ms; /* no partition's is earlier */
     /* the step under way */
     uint64_t now_ms;
+    uint64_t other_bytes; /* of the node's other shards */
     ps_outbox_t *outbox;
 };
 
@@ -48,6 +50,10 @@ ps_shard_wake(ps_shard_t *self, ps_partition_t *partition, uint64_t at_ms)
         self->deadline_ms = at_ms;
     }
 }
+
+/* Counts what the partition's rows take now; gone: nothing any more. */
+void
+ps_shard_count_rows(ps_shard_t *self, ps_partition_t *partition, bool gone);
 
 /* Calls every partition that is here, until one call fails. */
 PSD_MUST_CHECK psd_status_t

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tables come, move and go: which partitions this shard holds. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "model/store_growth.h"
 #include "protocol/partition_work.h"
 
 void
@@ -56,6 +58,29 @@ new_table(const ps_event_t *event, ps_shard_table_t **ret, psd_error_t *err)
     return PSD_OK;
 }
 
+/* Arrays take all that they can from the beginning. */
+static psd_status_t
+check_budget(const ps_shard_t *self,
+             ps_partition_t *const *made,
+             uint32_t n,
+             psd_error_t *err)
+{
+    uint64_t limit = self->args.memory_bytes;
+    uint64_t kept = ps_shard_bytes(self) + self->other_bytes;
+    uint64_t more = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        more += made[i] == NULL ? 0 : ps_store_footprint(made[i]->store);
+    }
+    if (limit == 0 || (kept <= limit && more <= limit - kept)) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_LIMIT,
+                         "its rows take %" PRIu64 " bytes here and the node "
+                         "keeps %" PRIu64 "; limits.memory_bytes is %" PRIu64,
+                         more, kept, limit);
+}
+
 /* Makes the partitions that are to be here and are not; all or none. */
 static psd_status_t
 make_partitions(ps_shard_t *self,
@@ -75,11 +100,15 @@ make_partitions(ps_shard_t *self,
                                   event->routes[i].epoch, &made[i], err);
         }
     }
+    if (rc == PSD_OK) {
+        rc = check_budget(self, made, event->n_routes, err);
+    }
     for (uint32_t i = 0; i < event->n_routes; i++) {
         if (rc != PSD_OK) {
             ps_partition_destroy(&made[i]);
         } else if (made[i] != NULL) {
             table->partitions[i] = made[i];
+            ps_shard_count_rows(self, made[i], false);
         }
     }
     ps_free(made);
@@ -146,6 +175,7 @@ ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
             partition->epoch = event->routes[i].epoch;
         } else {
             ps_partition_leave(self, partition, table);
+            ps_shard_count_rows(self, partition, true);
             ps_partition_destroy(&table->partitions[i]);
         }
     }
@@ -161,6 +191,7 @@ ps_shard_step_drop(ps_shard_t *self, const ps_event_t *event)
     for (uint32_t i = 0; table != NULL && i < table->spec.n_partitions; i++) {
         if (table->partitions[i] != NULL) {
             ps_partition_leave(self, table->partitions[i], NULL);
+            ps_shard_count_rows(self, table->partitions[i], true);
         }
     }
     ps_shard_table_destroy(&table);
