@@ -169,12 +169,15 @@ ps_partition_place(ps_shard_t *shard,
                    ps_job_place_t **ret_place,
                    psd_error_t *err)
 {
-    const ps_job_t *known = ps_map_get(&shard->jobs, job);
     ps_job_place_t *place = find_place(self, job);
+    const ps_job_t *known = NULL;
     ps_gate_t *gate = NULL;
     psd_status_t rc;
 
-    if (place == NULL && known != NULL) {
+    if (place == NULL) {
+        known = ps_map_get(&shard->jobs, job);
+    }
+    if (known != NULL) {
         if (!ps_grow(&self->jobs, &self->jobs_capacity, self->n_jobs + 1,
                      sizeof *self->jobs)) {
             return psd_error_set(err, PSD_NOMEM, "no memory for a clock gate");
