@@ -72,7 +72,9 @@ typedef enum sim_step_kind {
     SIM_PUSHPULL = 2,
     SIM_PULL = 3,
     SIM_MARK = 4,
-    SIM_WAIT = 5 /* for everything to end */
+    SIM_WAIT = 5,  /* for everything to end */
+    SIM_SCALE = 6, /* a push: the client's own column times two */
+    SIM_SUM = 7    /* a pull: the sum of its own column */
 } sim_step_kind_t;
 
 /* One line of a client's script. */
@@ -290,7 +292,20 @@ ps_payload_t *sim_slice_make(const sim_t *sim,
                              const sim_step_t *step,
                              ps_slice_t *ret_slice);
 
+/* A push of any kind. */
+static inline bool
+sim_is_push(sim_step_kind_t kind)
+{
+    return kind == SIM_PUSH || kind == SIM_PUSHPULL || kind == SIM_SCALE;
+}
+
 /* sim_check.c */
+/* What operation `at` of the client, a SUM, was told. */
+void sim_check_sum(sim_t *sim,
+                   sim_client_t *client,
+                   size_t at,
+                   const ps_message_t *message,
+                   const ps_payload_t *payload);
 /* What operation `at` of the client, a pull or pushpull, saw. */
 void sim_check_values(sim_t *sim,
                       sim_client_t *client,

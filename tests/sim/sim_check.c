@@ -64,20 +64,43 @@ number_at(const seen_t *seen, uint32_t row, uint32_t col)
 static bool
 is_delta(const sim_op_t *op)
 {
-    return (op->step.kind == SIM_PUSH || op->step.kind == SIM_PUSHPULL) &&
-           !op->step.bad;
+    return sim_is_push(op->step.kind) && !op->step.bad;
 }
 
-/* What a push adds to a row; 0: nothing. */
-static int64_t
-delta_of(const sim_op_t *op, uint32_t row)
+/* Which of its rows a push changes; n_rows: it does not change this one. */
+static uint32_t
+place_of(const sim_op_t *op, uint32_t row)
 {
-    for (uint32_t i = 0; is_delta(op) && i < op->step.n_rows; i++) {
-        if (op->step.rows[i] == row) {
-            return op->step.deltas[i];
-        }
+    uint32_t i = 0;
+
+    while (i < op->step.n_rows && op->step.rows[i] != row) {
+        i++;
     }
-    return 0;
+    return is_delta(op) ? i : op->step.n_rows;
+}
+
+/* What a cell of the pusher's own column is behind a push. */
+static int64_t
+behind(const sim_op_t *op, uint32_t row, int64_t value)
+{
+    uint32_t i = place_of(op, row);
+
+    if (i == op->step.n_rows) {
+        return value;
+    }
+    return op->step.kind == SIM_SCALE ? value * 2 : value + op->step.deltas[i];
+}
+
+/* What a push adds to a row's shared column; 0: nothing. */
+static int64_t
+shared_delta_of(const sim_op_t *op, uint32_t row)
+{
+    uint32_t i = place_of(op, row);
+
+    return i == op->step.n_rows || op->step.kind == SIM_SCALE ||
+                   op->step.layout == 3
+               ? 0
+               : op->step.deltas[i];
 }
 
 /* Which of a client's pushes a reader must see, and which it may. */
@@ -106,7 +129,9 @@ ops_acknowledged(const sim_client_t *client, uint32_t row)
     size_t n = 0;
 
     for (size_t i = 0; i < client->n_ops; i++) {
-        if (client->ops[i].done && delta_of(&client->ops[i], row) != 0) {
+        const sim_op_t *op = &client->ops[i];
+
+        if (op->done && place_of(op, row) < op->step.n_rows) {
             n = i + 1;
         }
     }
@@ -152,36 +177,30 @@ check_cell(sim_t *sim,
            int64_t value)
 {
     bound_t bound = bound_of(sim, reader, at, writer, row);
-    int64_t sum = 0;
-    size_t low = 0;  /* operations after which the sum is `value` … */
-    size_t high = 0; /* … up to these; none if high < low */
-    bool found = value == 0;
+    int64_t now = 0;
+    size_t last = SIZE_MAX; /* operations behind which it is `value` */
+    bool kept = false;
 
-    for (size_t i = 0; i < writer->n_ops; i++) {
-        int64_t delta = delta_of(&writer->ops[i], row);
-
-        sum += delta;
-        if (delta != 0 && sum == value) {
-            low = i + 1;
-            found = true;
-        }
-        if (sum == value) {
-            high = i + 1;
+    for (size_t i = 0; i <= writer->n_ops; i++) {
+        now = i == 0 ? 0 : behind(&writer->ops[i - 1], row, now);
+        if (now == value) {
+            last = i;
+            kept = kept || (i >= bound.least && i <= bound.most);
         }
     }
-    if (!found) {
+    if (last == SIZE_MAX) {
         sim_fail(sim,
-                 "W1: client %u op %zu sees %lld in row %u of client %u: no "
-                 "sum of its first pushes",
+                 "W1: client %u op %zu sees %lld in row %u of client %u: not "
+                 "what its first pushes make",
                  reader->number, at + 1, (long long)value, row, writer->number);
-    } else if (high < bound.least || low > bound.most) {
+    } else if (!kept) {
         sim_fail(sim,
                  "%s: client %u op %zu (clock %llu, max_delay %d) sees %lld in "
-                 "row %u of client %u: its operations up to %zu .. %zu; "
+                 "row %u of client %u: its operations up to %zu; "
                  "promised %zu .. %zu",
                  bound.promise, reader->number, at + 1,
                  (unsigned long long)reader->ops[at].clock, sim->plan.max_delay,
-                 (long long)value, row, writer->number, low, high, bound.least,
+                 (long long)value, row, writer->number, last, bound.least,
                  bound.most);
     }
 }
@@ -198,7 +217,7 @@ check_shared(sim_t *sim, uint32_t row, int64_t value)
 
         for (size_t j = 0; j < writer->n_ops; j++) {
             const sim_op_t *op = &writer->ops[j];
-            int64_t delta = op->step.layout == 3 ? 0 : delta_of(op, row);
+            int64_t delta = shared_delta_of(op, row);
 
             most += delta;
             least += op->done ? delta : 0;
@@ -286,6 +305,60 @@ sim_check_values(sim_t *sim,
         check_row(sim, client, at, &seen, i);
     }
     ps_buffer_done(&seen.values);
+}
+
+/* The sum of the client's own column over the rows of the operation, behind its
+ * first n operations. */
+static int64_t
+sum_behind(const sim_client_t *client, const sim_op_t *op, size_t n)
+{
+    int64_t sum = 0;
+
+    for (uint32_t i = 0; i < op->step.n_rows; i++) {
+        int64_t now = 0;
+
+        for (size_t j = 0; j < n; j++) {
+            now = behind(&client->ops[j], op->step.rows[i], now);
+        }
+        sum += now;
+    }
+    return sum;
+}
+
+void
+sim_check_sum(sim_t *sim,
+              sim_client_t *client,
+              size_t at,
+              const ps_message_t *message,
+              const ps_payload_t *payload)
+{
+    const sim_op_t *op = &client->ops[at];
+    bound_t bound = bound_of(sim, client, at, client, op->step.rows[0]);
+    uint64_t about[2] = {client->number, op->line};
+    double number = 0;
+
+    sim->n_pulls_checked++;
+    if (message->values.type != PS_TYPE_F64 || payload == NULL ||
+        payload->n_spans != 1 || payload->spans[0].size != sizeof number) {
+        sim_fail(sim, "a SUM that is not one number");
+        return;
+    }
+    number = ps_load_f64(payload->spans[0].data);
+    client->digest += ps_hash_bytes(payload->spans[0].data, sizeof number,
+                                    ps_hash_bytes(about, sizeof about, 1));
+    if (sim->plan.spec.type == PS_TYPE_F32) {
+        return;
+    }
+    for (size_t n = bound.least; n <= bound.most; n++) {
+        if ((double)sum_behind(client, op, n) == number) {
+            return;
+        }
+    }
+    sim_fail(sim,
+             "%s: client %u op %zu is told a sum of %.0f; promised: behind its "
+             "operations %zu .. %zu",
+             bound.promise, client->number, at + 1, number, bound.least,
+             bound.most);
 }
 
 void

@@ -41,7 +41,7 @@ ask_again(sim_t *sim, sim_client_t *client, const sim_op_t *op, size_t n_done)
              "memory for an operation");
     again = &client->redo[client->n_redo++];
     *again = *op;
-    again->step.kind = SIM_PULL;
+    again->step.kind = op->step.kind == SIM_SUM ? SIM_SUM : SIM_PULL;
     again->step.n_rows -= (uint32_t)n_done;
     memmove(again->step.rows, op->step.rows + n_done,
             again->step.n_rows * sizeof *again->step.rows);
@@ -62,7 +62,7 @@ end_refused(sim_t *sim,
     if (op->step.bad && op->status == PSD_RANGE) {
         return;
     }
-    if (op->step.kind == SIM_PULL && op->status == PSD_DEADLINE &&
+    if (!sim_is_push(op->step.kind) && op->status == PSD_DEADLINE &&
         op->step.timeout_ms > 0) {
         ask_again(sim, client, op, 0);
         return;
@@ -104,7 +104,11 @@ end_op(sim_t *sim,
                      (unsigned long long)message->values.n_done);
             return;
         }
-        sim_check_values(sim, client, number - 1, message, payload);
+        if (op->step.kind == SIM_SUM) {
+            sim_check_sum(sim, client, number - 1, message, payload);
+        } else {
+            sim_check_values(sim, client, number - 1, message, payload);
+        }
         if (message->values.n_done < op->step.n_rows) {
             ask_again(sim, client, op, message->values.n_done);
         }
@@ -138,6 +142,28 @@ perform(sim_t *sim, sim_client_t *client, const ps_outbox_t *outbox)
         sim_fail(sim, "client %u is broken: %s", client->number, why);
     }
     plan_tick(sim, client);
+}
+
+static const char *
+kind_name(sim_step_kind_t kind)
+{
+    static const char *const names[] = {"",     "push", "pushpull", "pull",
+                                        "mark", "wait", "scale",    "sum"};
+
+    return names[kind];
+}
+
+static void
+set_op(sim_step_kind_t kind, ps_op_start_t *start)
+{
+    const double two = 2;
+
+    if (kind == SIM_SCALE) {
+        start->op = PS_CHANGE_SCALE;
+        memcpy(&start->operand, &two, sizeof start->operand);
+    } else if (kind == SIM_SUM) {
+        start->op = PS_READ_SUM;
+    }
 }
 
 /* Starts one operation and writes it into the ledger. */
@@ -174,18 +200,14 @@ start_op(sim_t *sim,
     sim_trace(sim,
               "client %u (worker %u, clock %llu): op %zu, %s to partition %u",
               client->number, client->worker, (unsigned long long)client->clock,
-              client->n_ops,
-              step->kind == SIM_PULL       ? "pull"
-              : step->kind == SIM_PUSH     ? "push"
-              : step->kind == SIM_PUSHPULL ? "pushpull"
-                                           : "mark",
-              partition);
+              client->n_ops, kind_name(step->kind), partition);
     if (step->kind != SIM_MARK) {
         payload = sim_slice_make(sim, client, step, &start.slice);
         start.payload = payload;
-        start.kind = step->kind == SIM_PULL ? PS_KIND_PULL : PS_KIND_PUSH;
+        start.kind = sim_is_push(step->kind) ? PS_KIND_PUSH : PS_KIND_PULL;
         start.pull = step->kind == SIM_PUSHPULL;
-        start.timeout_ms = step->kind == SIM_PULL ? step->timeout_ms : 0;
+        start.timeout_ms = sim_is_push(step->kind) ? 0 : step->timeout_ms;
+        set_op(step->kind, &start);
     }
     rc = ps_session_start(client->session, sim->now_ms, &start, &outbox,
                           &number, NULL);

@@ -166,8 +166,10 @@ add_clock(const sim_plan_t *plan,
 
     for (uint64_t i = 0; i < n; i++) {
         uint64_t dice = ps_rng_below(rng, 100);
-        sim_step_kind_t kind = dice < 35   ? SIM_PULL
-                               : dice < 90 ? SIM_PUSH
+        sim_step_kind_t kind = dice < 29   ? SIM_PULL
+                               : dice < 35 ? SIM_SUM
+                               : dice < 84 ? SIM_PUSH
+                               : dice < 90 ? SIM_SCALE
                                            : SIM_PUSHPULL;
         sim_step_t *step = add_step(client, capacity, kind);
 
@@ -176,7 +178,7 @@ add_clock(const sim_plan_t *plan,
         if (kind == SIM_PUSHPULL) {
             step->layout = 1 + step->layout % 2; /* all columns come back */
         }
-        if (kind == SIM_PULL && plan->spec.type != PS_TYPE_F32 &&
+        if (!sim_is_push(kind) && plan->spec.type != PS_TYPE_F32 &&
             chance(rng, 20)) {
             step->timeout_ms = (uint32_t)between(rng, 50, 500);
         }
@@ -184,7 +186,7 @@ add_clock(const sim_plan_t *plan,
             chance(rng, 5)) {
             step->bad = true;
         }
-        if (kind != SIM_PUSH && !plan->pipelined) {
+        if (kind != SIM_PUSH && kind != SIM_SCALE && !plan->pipelined) {
             (void)add_step(client, capacity, SIM_WAIT);
         }
     }

@@ -95,7 +95,11 @@ sim_slice_make(const sim_t *sim,
                ps_buffer_u64(&keys, step->bad ? sim->plan.n_rows + 9
                                               : sim->plan.keys[step->rows[i]]);
     }
-    if (step->kind == SIM_PULL) {
+    if (step->kind == SIM_SCALE || step->kind == SIM_SUM) {
+        ret_slice->cols = PS_COLS_RANGE;
+        ret_slice->first_col = client->number;
+        ret_slice->n_cols = 1;
+    } else if (step->kind == SIM_PULL) {
         ret_slice->layout =
             step->layout % 2 == 1 ? PS_LAYOUT_SPARSE : PS_LAYOUT_DENSE;
         ret_slice->n_cols = step->layout % 2 == 1 ? 0 : sim->plan.n_clients + 1;
