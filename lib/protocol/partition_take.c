@@ -413,15 +413,23 @@ take_mark(ps_shard_t *shard,
     return true;
 }
 
-/* A push that is kept beyond this step (BSP) while somebody else can change its
- * values: what is checked must be what is kept. */
+/* A push that is kept beyond this step (in a record, or under BSP) while
+ * somebody else can change its values: what is checked must be what is kept. */
 static bool
-needs_own_payload(const ps_partition_t *self, const ps_request_t *request)
+needs_own_payload(const ps_shard_t *shard,
+                  const ps_partition_t *self,
+                  const ps_request_t *request)
 {
     const ps_gate_t *gate = NULL;
 
     if (request->kind != PS_KIND_PUSH || request->payload == NULL ||
-        !request->payload->shared || request->job == 0) {
+        !request->payload->shared) {
+        return false;
+    }
+    if (shard->args.log) {
+        return true;
+    }
+    if (request->job == 0) {
         return false;
     }
     gate = ps_partition_gate(self, request->job);
@@ -460,7 +468,7 @@ ps_partition_take(ps_shard_t *shard,
     if (!ps_outbox_reserve(shard->outbox, EFFECTS_PER_TAKE)) {
         return false;
     }
-    if (!needs_own_payload(self, request)) {
+    if (!needs_own_payload(shard, self, request)) {
         return take(shard, self, window, request);
     }
     payload = ps_payload_own(request->payload);

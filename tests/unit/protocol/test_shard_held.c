@@ -282,3 +282,160 @@ Test(shard_memory, survives_every_failed_allocation)
 {
     cr_assert_null(fail_alloc_sweep(push_twice, NULL));
 }
+
+/* ---- rooms: memory of the client for the answer's values ---- */
+
+/* A pull of row 2 that waits behind push 1, from that connection. */
+static void
+pull_behind(uint64_t conn, ps_room_t room)
+{
+    static const uint64_t row = 2;
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row},
+                        (ps_bytes_t){0}, (ps_bytes_t){0});
+    ps_message_t message = {.kind = PS_KIND_PULL,
+                            .pull = {.request = 900,
+                                     .table = 1,
+                                     .epoch = 4,
+                                     .after = 1,
+                                     .type = PS_TYPE_F32,
+                                     .n_rows = 1,
+                                     .n_cols = 1}};
+
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                            .conn = conn,
+                                            .message = &message,
+                                            .payload = payload,
+                                            .room = room}),
+                 PSD_OK);
+    cr_expect_null(answer(&bench), "it waits");
+}
+
+/* Push 1 comes: where the values of the pull behind it lie. */
+static const uint8_t *
+values_behind_push(uint64_t conn)
+{
+    static const uint64_t row = 2;
+    static const float value = 0.5F;
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *payload = ps_payload_copy(
+        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+        (ps_bytes_t){(const uint8_t *)&value, sizeof value});
+    ps_message_t message = push_message(1);
+
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                            .conn = conn,
+                                            .message = &message,
+                                            .payload = payload}),
+                 PSD_OK);
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        const ps_effect_t *effect = &bench.outbox.effects[i];
+
+        if (effect->kind == PS_EFFECT_SEND &&
+            effect->message.kind == PS_KIND_VALUES) {
+            cr_expect_eq(effect->to, conn);
+            cr_assert_arr_eq(effect->payload->spans[0].data, &value,
+                             sizeof value);
+            return effect->payload->spans[0].data;
+        }
+    }
+    cr_assert(false, "the pull goes on");
+    return NULL;
+}
+
+static void
+hello_from(uint64_t conn)
+{
+    ps_message_t message = {.kind = PS_KIND_HELLO, .hello = good_hello};
+
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                            .conn = conn,
+                                            .message = &message}),
+                 PSD_OK);
+}
+
+Test(shard_held, keeps_the_room_of_a_pull_that_waits)
+{
+    _Alignas(64) uint8_t memory[64] = {0};
+
+    pull_behind(CONN, (ps_room_t){memory, sizeof memory});
+    cr_expect_eq(values_behind_push(CONN), memory);
+}
+
+/* The memory goes with the connection, and may be unmapped behind GONE. */
+Test(shard_held, writes_to_no_room_of_a_connection_that_is_gone)
+{
+    _Alignas(64) uint8_t memory[64] = {0};
+
+    pull_behind(CONN, (ps_room_t){memory, sizeof memory});
+    cr_assert_eq(
+        step(&bench, &(ps_event_t){.kind = PS_EVENT_GONE, .conn = CONN}),
+        PSD_OK);
+    hello_from(CONN + 1);
+    cr_expect_neq(values_behind_push(CONN + 1), memory);
+    cr_expect_eq(memory[3], 0);
+}
+
+/* It is not gone yet, but its end would not be waited for: what is sent to
+ * another connection must not lie in it. */
+Test(shard_held, writes_to_no_room_of_another_connection_than_it_answers_to)
+{
+    _Alignas(64) uint8_t memory[64] = {0};
+
+    pull_behind(CONN, (ps_room_t){memory, sizeof memory});
+    hello_from(CONN + 1);
+    cr_expect_neq(values_behind_push(CONN + 1), memory);
+    cr_expect_eq(memory[3], 0);
+}
+
+Test(shard_held, takes_the_room_of_a_pull_that_is_repeated)
+{
+    _Alignas(64) uint8_t memory[64] = {0};
+    _Alignas(64) uint8_t newer[64] = {0};
+
+    pull_behind(CONN, (ps_room_t){memory, sizeof memory});
+    hello_from(CONN + 1);
+    pull_behind(CONN + 1, (ps_room_t){newer, sizeof newer});
+    cr_assert_eq(
+        step(&bench, &(ps_event_t){.kind = PS_EVENT_GONE, .conn = CONN}),
+        PSD_OK);
+    cr_expect_eq(values_behind_push(CONN + 1), newer);
+}
+
+/* Who sent it can change its values at any time, but not those that are kept.
+ */
+Test(shard_held, keeps_a_copy_of_a_push_that_others_can_change)
+{
+    uint64_t row = 2;
+    float value = 0.5F;
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *payload = ps_payload_new(
+        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+        (ps_bytes_t){(const uint8_t *)&value, sizeof value}, NULL, NULL);
+    ps_message_t message = push_message(1);
+
+    cr_assert_not_null(payload);
+    payload->shared = true;
+    message.push.ack = PS_ACK_DISK;
+    cr_assert_eq(say(&bench, &message, payload), PSD_OK);
+    cr_expect_null(answer(&bench));
+    cr_expect_eq(atomic_load(&payload->n_holders), 1, "nobody else holds it");
+}
+
+Test(shard_held, logs_a_copy_of_a_push_that_others_can_change)
+{
+    uint64_t row = 2;
+    float value = 0.5F;
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *payload = ps_payload_new(
+        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+        (ps_bytes_t){(const uint8_t *)&value, sizeof value}, NULL, NULL);
+    ps_message_t message = push_message(1);
+
+    cr_assert_not_null(payload);
+    payload->shared = true;
+    cr_assert_eq(say(&bench, &message, payload), PSD_OK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
+    cr_expect_eq(atomic_load(&payload->n_holders), 1, "not even the record");
+}
