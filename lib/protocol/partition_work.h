@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The steps of a request inside a partition, shared by partition.c (admission),
- * partition_take.c (gate, checks, log, rows) and partition_held.c (waiting).
+ * partition_check.c (gate, content), partition_take.c (log, rows),
+ * partition_ops.c (rows where they lie) and partition_held.c (waiting).
  */
 #ifndef PS_PROTOCOL_PARTITION_WORK_H
 #define PS_PROTOCOL_PARTITION_WORK_H
@@ -26,6 +27,19 @@ PSD_MUST_CHECK psd_status_t ps_partition_place(ps_shard_t *shard,
 bool ps_partition_is_ready(ps_shard_t *shard,
                            ps_partition_t *self,
                            const ps_request_t *request);
+/* What speaks against the request, for good: its worker, its content, what
+ * would be kept. *ret_place is the job's, NULL for a request of no worker.
+ * Errors: those of a refusal; PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_partition_check(ps_shard_t *shard,
+                                               ps_partition_t *self,
+                                               const ps_request_t *request,
+                                               ps_job_place_t **ret_place,
+                                               psd_error_t *err);
+/* The same again, only for its words: the way without errors makes none. The
+ * caller destroys it; NULL: no memory. */
+psd_error_t *ps_partition_words(ps_shard_t *shard,
+                                ps_partition_t *self,
+                                const ps_request_t *request);
 /* Takes a ready PUSH or MARK whose seq is window->next: refuses it for good,
  * or logs and applies it; answers. false: no memory now; nothing changed and
  * nothing was answered. */

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Before a request is taken: is its time there, and is it right? */
+#include <inttypes.h>
+
+#include "model/store_growth.h"
+#include "protocol/partition_work.h"
+
+/* A level above memory needs what this partition does not have: a second copy
+ * in sync, a log on disk. */
+static bool
+level_is_reachable(const ps_partition_t *self, const ps_request_t *request)
+{
+    uint8_t level = request->ack == PS_ACK_DEFAULT ? (uint8_t)self->spec->ack
+                                                   : request->ack;
+
+    return level <= PS_ACK_MEMORY;
+}
+
+static bool
+is_in_turn(const ps_partition_t *self, const ps_request_t *request)
+{
+    const ps_window_t *window = NULL;
+
+    if (request->after == 0) {
+        return true;
+    }
+    window = ps_map_get(&self->windows, request->session);
+    return window != NULL && window->next > request->after;
+}
+
+/* The job's gate at this partition is open to it; also when its worker may not
+ * work, for then it will be refused. */
+static bool
+gate_is_open(ps_shard_t *shard,
+             ps_partition_t *self,
+             const ps_request_t *request)
+{
+    ps_job_place_t *place = NULL;
+
+    if (ps_partition_place(shard, self, request->job, &place, NULL) != PSD_OK ||
+        place == NULL ||
+        ps_gate_check(place->gate, request->worker, request->joins,
+                      request->member, NULL) != PSD_OK) {
+        return true;
+    }
+    if (ps_gate_is_bsp(place->gate) &&
+        place->applied < ps_gate_closed(place->gate)) {
+        return false; /* a closed clock is not in the rows yet */
+    }
+    if (request->kind == PS_KIND_MARK) {
+        return ps_gate_takes_mark(place->gate, request->worker, request->member,
+                                  request->clock);
+    }
+    return ps_gate_is_open(place->gate, request->clock);
+}
+
+bool
+ps_partition_is_ready(ps_shard_t *shard,
+                      ps_partition_t *self,
+                      const ps_request_t *request)
+{
+    ps_partition_t *other = NULL;
+
+    if (request->kind == PS_KIND_PUSH && !level_is_reachable(self, request)) {
+        return false;
+    }
+    if (request->kind == PS_KIND_PULL && !is_in_turn(self, request)) {
+        return false;
+    }
+    if (request->job == 0) {
+        return true;
+    }
+    if (!gate_is_open(shard, self, request)) {
+        return false;
+    }
+    /* what is read of the other table is bound by the clocks as well */
+    return !ps_request_is_paired(request) ||
+           ps_partition_other(shard, self, request, &other, NULL) != PSD_OK ||
+           gate_is_open(shard, other, request);
+}
+
+/* May this worker work? *ret_place is NULL for a request of no worker. */
+static psd_status_t
+check_worker(ps_shard_t *shard,
+             ps_partition_t *self,
+             const ps_request_t *request,
+             ps_job_place_t **ret_place,
+             psd_error_t *err)
+{
+    psd_status_t rc;
+
+    *ret_place = NULL;
+    if (request->job == 0) {
+        return PSD_OK;
+    }
+    rc = ps_partition_place(shard, self, request->job, ret_place, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (*ret_place == NULL) {
+        return psd_error_set(err, PSD_NO_JOB,
+                             "job %" PRIu32 " is not known here", request->job);
+    }
+    return ps_gate_check((*ret_place)->gate, request->worker, request->joins,
+                         request->member, err);
+}
+
+/* A clock that is open keeps its pushes; one that would keep too much is
+ * refused for good, because waiting cannot help: the clock would never close.
+ */
+static psd_status_t
+check_open_clock(const ps_shard_t *shard,
+                 const ps_job_place_t *place,
+                 const ps_request_t *request,
+                 psd_error_t *err)
+{
+    uint64_t cost = ps_open_clock_cost(request->payload);
+
+    if (place == NULL || !ps_gate_is_bsp(place->gate) ||
+        (shard->logged_bytes <= shard->args.held_bytes &&
+         cost <= shard->args.held_bytes - shard->logged_bytes)) {
+        return PSD_OK;
+    }
+    return psd_error_set(
+        err, PSD_LIMIT,
+        "open clocks keep %" PRIu64 " bytes on this shard, %" PRIu64
+        " more are above limits.held_bytes %" PRIu64 "; push less in one clock",
+        shard->logged_bytes, cost, shard->args.held_bytes);
+}
+
+static bool
+is_plain_read(const ps_request_t *request)
+{
+    return request->op.op == PS_READ_VALUES && request->since == 0;
+}
+
+/* A push makes rows for which there is room in the node's memory; one that is
+ * kept until its clock closes takes its own bytes, too. Waiting would not help:
+ * what is full stays full. */
+static psd_status_t
+check_memory(const ps_shard_t *shard,
+             const ps_partition_t *self,
+             const ps_request_t *request,
+             bool bsp,
+             psd_error_t *err)
+{
+    uint64_t limit = shard->args.memory_bytes;
+    uint64_t kept =
+        shard->row_bytes + shard->other_bytes + (bsp ? shard->logged_bytes : 0);
+    uint64_t cost = bsp ? ps_open_clock_cost(request->payload) : 0;
+    uint64_t left = kept + cost < limit ? limit - kept - cost : 0;
+    uint64_t growth = 0;
+
+    if (limit == 0 ||
+        ps_store_growth_bound(self->store, &request->slice) <= left) {
+        return PSD_OK;
+    }
+    growth = ps_store_growth(self->store, &request->slice, request->payload);
+    if (growth <= left && kept + cost <= limit) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_LIMIT,
+                         "it takes %" PRIu64
+                         " bytes and the node keeps %" PRIu64
+                         "; limits.memory_bytes is %" PRIu64,
+                         growth + cost, kept, limit);
+}
+
+psd_status_t
+ps_partition_check(ps_shard_t *shard,
+                   ps_partition_t *self,
+                   const ps_request_t *request,
+                   ps_job_place_t **ret_place,
+                   psd_error_t *err)
+{
+    psd_status_t rc = check_worker(shard, self, request, ret_place, err);
+    bool bsp = false;
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    bsp = *ret_place != NULL && ps_gate_is_bsp((*ret_place)->gate);
+    if (request->kind == PS_KIND_PULL) {
+        return is_plain_read(request)
+                   ? ps_store_check_pull(self->store, &request->slice,
+                                         request->payload, err)
+                   : ps_partition_check_read(shard, self, request, err);
+    }
+    if (request->kind == PS_KIND_PUSH && request->op.op != PS_CHANGE_UPDATE) {
+        rc = ps_partition_check_change(shard, self, request, bsp, err);
+        return rc != PSD_OK ? rc
+                            : check_open_clock(shard, *ret_place, request, err);
+    }
+    if (request->kind == PS_KIND_PUSH) {
+        rc = ps_store_check_push(self->store, &request->slice, request->payload,
+                                 err);
+        if (rc == PSD_OK && request->job != 0) {
+            rc = ps_store_check_worker(self->store, request->worker, err);
+        }
+        if (rc == PSD_OK) {
+            rc = check_memory(shard, self, request, bsp, err);
+        }
+        return rc != PSD_OK ? rc
+                            : check_open_clock(shard, *ret_place, request, err);
+    }
+    if (*ret_place == NULL) {
+        return psd_error_set(err, PSD_NOT_JOINED,
+                             "a mark of a client that is no worker");
+    }
+    return PSD_OK;
+}
+
+psd_error_t *
+ps_partition_words(ps_shard_t *shard,
+                   ps_partition_t *self,
+                   const ps_request_t *request)
+{
+    psd_error_t *why = psd_error_new();
+    ps_job_place_t *place = NULL;
+
+    if (why != NULL &&
+        ps_partition_check(shard, self, request, &place, why) == PSD_OK) {
+        psd_error_clear(why); /* cannot be: nothing changed in between */
+    }
+    return why;
+}
