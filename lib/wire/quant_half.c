@@ -10,9 +10,8 @@
 #define F64_FRACTION 52 /* bits */
 #define CODE_SIZE 2     /* bytes */
 #define F32_INFINITY UINT32_C(0x7F800000)
-#define F16_SCALE                                              \
-    0x1p112F /* between the exponents of binary16 and binary32 \
-              */
+#define F32_EXPONENT_ONE (UINT32_C(1) << 23)
+#define F16_MOVE (112 * F32_EXPONENT_ONE) /* from binary16 to binary32 */
 
 /* What tells one 16-bit float from the other. */
 typedef struct half {
@@ -94,17 +93,23 @@ bits_of_float(float value)
     return bits;
 }
 
-/* Multiplying makes full fractions of small ones; infinity and NaN, whose
- * exponent is the greatest, keep it. */
+/* Exponents move by F16_MOVE. A small one without its leading bit gets it as an
+ * f32 of the next exponent, from which the bit is taken again: arithmetic with
+ * numbers as small as they are in f32's range would be slow. Infinity and NaN,
+ * whose exponent is the greatest, keep it. */
 static inline float
 decode_f16(uint16_t code)
 {
     uint32_t size = (uint32_t)(code & 0x7FFF) << 13;
-    uint32_t scaled = bits_of_float(float_of_bits(size) * F16_SCALE);
-    uint32_t special = size >= (UINT32_C(0x1F) << 23) ? F32_INFINITY : 0;
+    uint32_t full = size + F16_MOVE;
+    float small = float_of_bits(full + F32_EXPONENT_ONE) -
+                  float_of_bits(F16_MOVE + F32_EXPONENT_ONE);
+    uint32_t is_small = 0 - (uint32_t)(size < F32_EXPONENT_ONE);
+    uint32_t bits = (bits_of_float(small) & is_small) | (full & ~is_small);
+    uint32_t special = size >= 0x1F * F32_EXPONENT_ONE ? F32_INFINITY : 0;
     uint32_t sign = (uint32_t)(code & 0x8000) << 16;
 
-    return float_of_bits(scaled | special | sign);
+    return float_of_bits(bits | special | sign);
 }
 
 void
