@@ -79,6 +79,12 @@ find_list(passing_t *self, ps_slice_t *slice)
     }
     memcpy(hash.bytes, self->payload->keys.data, sizeof hash.bytes);
     list = ps_key_cache_find(lists, &hash, slice->n_rows);
+    for (size_t way = 0; list == NULL && way < PS_WAYS; way++) {
+        if (self->peer->lists[way] != NULL) { /* or it came the other way */
+            list =
+                ps_key_cache_find(self->peer->lists[way], &hash, slice->n_rows);
+        }
+    }
     if (list == NULL) {
         return psd_error_set(self->err, PSD_KEYS,
                              "the list of %" PRIu64

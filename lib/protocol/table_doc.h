@@ -10,7 +10,8 @@
  *          "partition_by":"range","replicas":1,"ack":"memory",
  *          "allow_nonfinite":false}; "filter":"delta+f16" if there is one
  *          updater has the parameters of its rule (model/updater_rule.h), or
- *          "plugin" and "parameters", two texts, for a plug-in; init has "value" (constant), "low" and "high" (uniform) or "mean" and
+ *          "plugin" and "parameters", two texts, for a plug-in; init has
+ *          "value" (constant), "low" and "high" (uniform) or "mean" and
  *          "std" (normal); "boundaries":[row,…] stands beside partition_by
  *          "list" only.
  *          routes: [{"partition":0,"epoch":1,"incarnation":7,"shard":0,
