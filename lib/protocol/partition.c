@@ -366,18 +366,23 @@ probe(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 static void
 pull(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
-    if (ps_partition_is_ready(shard, self, request)) {
-        ps_partition_serve(shard, self, request);
-        return;
-    }
+    /* Asked again while it waits: there is one answer, so that nothing is
+     * written to its room behind that. A repetition need not name the room. */
     for (ps_held_t *held = ps_held_of(&self->held, request->session);
          held != NULL; held = held->next_own) {
         if (held->is.kind == PS_KIND_PULL &&
             held->is.request == request->request) {
-            held->is.conn = request->conn; /* asked again while it waits */
-            held->is.room = request->room;
+            if (request->room.size > 0 || held->is.conn != request->conn) {
+                held->is.room = request->room;
+            }
+            held->is.conn = request->conn;
+            ps_partition_advance(shard, self);
             return;
         }
+    }
+    if (ps_partition_is_ready(shard, self, request)) {
+        ps_partition_serve(shard, self, request);
+        return;
     }
     (void)ps_partition_hold(shard, self, request);
 }

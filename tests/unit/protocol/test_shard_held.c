@@ -389,6 +389,15 @@ Test(shard_held, writes_to_no_room_of_another_connection_than_it_answers_to)
     cr_expect_eq(memory[3], 0);
 }
 
+Test(shard_held, keeps_the_room_when_a_repeated_pull_names_none)
+{
+    _Alignas(64) uint8_t memory[64] = {0};
+
+    pull_behind(CONN, (ps_room_t){memory, sizeof memory});
+    pull_behind(CONN, (ps_room_t){NULL, 0});
+    cr_expect_eq(values_behind_push(CONN), memory);
+}
+
 Test(shard_held, takes_the_room_of_a_pull_that_is_repeated)
 {
     _Alignas(64) uint8_t memory[64] = {0};
