@@ -178,7 +178,7 @@ void ps_lane_give(ps_lane_t *self);
  * some; what was offered once is not offered again. */
 void ps_lane_offer_room(ps_lane_t *self, ps_lane_item_t *item);
 /* Client: an answer came. The size of the room that it may name at `at`; 0:
- * none. An end frees room that nobody will write to any more. */
+ * none. An end frees room that nobody will write to any more (lane_room.c). */
 uint64_t ps_lane_room_of(const ps_lane_t *self, uint64_t request, uint64_t at);
 /* Client: the answer lies in the room, which becomes the payload's. */
 void ps_lane_room_used(ps_lane_t *self, uint64_t request);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Room for answers. A request offers a part of the arena, and its answer's
- * values are written there. Room is free again when nobody will write to it any
- * more: its answer lies in it and was released, or as many ends of the request
- * came as it was sent times. Only the first of several sends offers it, so that
- * an answer that lies there is the last that will.
+ * values are written there. Only the first of several sends of a request offers
+ * it, and a shard answers what waits there once, however often it was asked
+ * again; so the first end of the request is the last moment at which somebody
+ * writes to the room. But when it was asked again, a refusal may be of the
+ * repetition, which could not even be looked at, while the first still waits:
+ * the room is then kept until an end comes that is of both.
  */
 #include "base/alloc.h"
 #include "transport/lane.h"
@@ -14,7 +16,7 @@
 typedef struct room {
     uint64_t at;
     uint64_t size;
-    uint64_t n_open; /* times that the request was sent and not answered */
+    bool repeated; /* it was sent again */
 } room_t;
 
 static bool
@@ -69,7 +71,7 @@ take_room(ps_lane_t *self, uint64_t size)
         ps_arena_give(&share->free, at, size);
         return NULL;
     }
-    *room = (room_t){.at = at, .size = size, .n_open = 1};
+    *room = (room_t){.at = at, .size = size};
     share->room_bytes += size;
     return room;
 }
@@ -94,7 +96,7 @@ ps_lane_offer_room(ps_lane_t *self, ps_lane_item_t *item)
     }
     room = ps_map_get(&self->rooms, request);
     if (room != NULL) {
-        room->n_open++;
+        room->repeated = true;
         return;
     }
     size = answer_size(item->message);
@@ -126,26 +128,38 @@ ps_lane_room_used(ps_lane_t *self, uint64_t request)
     ps_free(room);
 }
 
+/* The request that the message ends; false: it ends none. is_sure: also if it
+ * was sent more than once. */
+static bool
+ends_request(const ps_message_t *message, uint64_t *ret_request, bool *is_sure)
+{
+    *is_sure = false;
+    if (message->kind == PS_KIND_VALUES) {
+        *ret_request = message->values.request;
+        *is_sure = true;
+    } else if (message->kind == PS_KIND_REFUSED) {
+        *ret_request = message->refused.request;
+        *is_sure = message->refused.status == PSD_DEADLINE;
+    } else if (message->kind == PS_KIND_MOVED) {
+        *ret_request = message->moved.request;
+    } else {
+        return false;
+    }
+    return true;
+}
+
 void
 ps_lane_room_answered(ps_lane_t *self, const ps_message_t *message)
 {
     room_t *room = NULL;
     uint64_t request = 0;
+    bool is_sure = false;
 
-    if (self->rooms.count == 0) {
-        return;
-    }
-    if (message->kind == PS_KIND_VALUES) {
-        request = message->values.request;
-    } else if (message->kind == PS_KIND_REFUSED) {
-        request = message->refused.request;
-    } else if (message->kind == PS_KIND_MOVED) {
-        request = message->moved.request;
-    } else {
+    if (self->rooms.count == 0 || !ends_request(message, &request, &is_sure)) {
         return;
     }
     room = ps_map_get(&self->rooms, request);
-    if (room != NULL && --room->n_open == 0) {
+    if (room != NULL && (is_sure || !room->repeated)) {
         (void)ps_map_remove(&self->rooms, request);
         give_room(self, room);
     }

@@ -104,56 +104,52 @@ answer_lies_in_its_room(lane_kit_t *kit)
     return true;
 }
 
+static bool
+refuse(lane_kit_t *kit, uint64_t conn, uint64_t request, psd_status_t status)
+{
+    ps_message_t refused = {.kind = PS_KIND_REFUSED};
+    arrived_t got;
+
+    refused.refused =
+        (ps_msg_refused_t){.request = request, .status = (uint16_t)status};
+    CHECK_OK(ps_socket_send(kit->port, conn, &refused, NULL, kit->err),
+             kit->err);
+    CHECK_OK(lane_kit_receive(kit->link, kit->port, &got, kit->err), kit->err);
+    CHECK(got.message.kind == PS_KIND_REFUSED);
+    return true;
+}
+
+static bool
+pull_room(lane_kit_t *kit, uint64_t request, arrived_t *ret)
+{
+    ps_message_t pull = lane_kit_pull(request, 20000);
+
+    CHECK_OK(ps_socket_send(kit->link, 0, &pull, NULL, kit->err), kit->err);
+    CHECK_OK(lane_kit_receive(kit->port, kit->link, ret, kit->err), kit->err);
+    CHECK(ret->message.pull.request == request);
+    return true;
+}
+
 /* A late answer to the first may still be written: the second of two sends of
- * a request names no room, and the room is not given to anybody else. */
+ * a request names no room, and the room is not given to anybody else before an
+ * end came that is of both. */
 static bool
 room_is_offered_once(lane_kit_t *kit)
 {
-    const uint64_t n = 20000;
-    ps_message_t pull = lane_kit_pull(2000, n);
-    ps_message_t refused = {.kind = PS_KIND_REFUSED};
     arrived_t first;
-    arrived_t second;
+    arrived_t again;
+    arrived_t other;
 
-    CHECK_OK(ps_socket_send(kit->link, 0, &pull, NULL, kit->err), kit->err);
-    CHECK_OK(ps_socket_send(kit->link, 0, &pull, NULL, kit->err), kit->err);
-    CHECK_OK(lane_kit_receive(kit->port, kit->link, &first, kit->err),
-             kit->err);
-    CHECK_OK(lane_kit_receive(kit->port, kit->link, &second, kit->err),
-             kit->err);
-    CHECK(first.room.size > 0 && second.room.size == 0);
-
-    refused.refused = (ps_msg_refused_t){.request = 2000, .status = PSD_BUSY};
-    CHECK_OK(ps_socket_send(kit->port, first.conn, &refused, NULL, kit->err),
-             kit->err);
-    CHECK_OK(lane_kit_receive(kit->link, kit->port, &second, kit->err),
-             kit->err);
-    pull = lane_kit_pull(2001, n);
-    CHECK_OK(ps_socket_send(kit->link, 0, &pull, NULL, kit->err), kit->err);
-    CHECK_OK(lane_kit_receive(kit->port, kit->link, &second, kit->err),
-             kit->err);
-    CHECK(second.room.size > 0 && second.room.data != first.room.data);
-
-    /* Behind the second end nobody writes there any more. */
-    for (uint64_t request = 2000; request <= 2001; request++) {
-        refused.refused.request = request;
-        CHECK_OK(
-            ps_socket_send(kit->port, first.conn, &refused, NULL, kit->err),
-            kit->err);
-        CHECK_OK(lane_kit_receive(kit->link, kit->port, &second, kit->err),
-                 kit->err);
-    }
-    pull = lane_kit_pull(2002, n);
-    CHECK_OK(ps_socket_send(kit->link, 0, &pull, NULL, kit->err), kit->err);
-    CHECK_OK(lane_kit_receive(kit->port, kit->link, &second, kit->err),
-             kit->err);
-    CHECK(second.room.data == first.room.data);
-    refused.refused.request = 2002;
-    CHECK_OK(ps_socket_send(kit->port, first.conn, &refused, NULL, kit->err),
-             kit->err);
-    CHECK_OK(lane_kit_receive(kit->link, kit->port, &second, kit->err),
-             kit->err);
-    return true;
+    CHECK(pull_room(kit, 2000, &first) && pull_room(kit, 2000, &again));
+    CHECK(first.room.size > 0 && again.room.size == 0);
+    CHECK(refuse(kit, first.conn, 2000, PSD_BUSY));
+    CHECK(pull_room(kit, 2001, &other));
+    CHECK(other.room.size > 0 && other.room.data != first.room.data);
+    CHECK(refuse(kit, first.conn, 2001, PSD_BUSY));
+    CHECK(refuse(kit, first.conn, 2000, PSD_DEADLINE));
+    CHECK(pull_room(kit, 2002, &other));
+    CHECK(other.room.data == first.room.data);
+    return refuse(kit, first.conn, 2002, PSD_SHAPE);
 }
 
 /* What the caller wrote into the arena is read there. */
