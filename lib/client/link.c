@@ -153,6 +153,17 @@ make_room(psd_client_t *self)
                    sizeof *self->ready);
 }
 
+/* Beside a connection over a network, large bodies may have one of their own.
+ */
+static void
+allow_bulk(psd_client_t *self, uint64_t link)
+{
+    if (!ps_socket_is_lane(self->links[link].socket) &&
+        !ps_session_link_is_bulk(self->session, link)) {
+        ps_session_allow_bulk(self->session, link);
+    }
+}
+
 void
 ps_links_open(psd_client_t *self, uint64_t link)
 {
@@ -168,6 +179,8 @@ ps_links_open(psd_client_t *self, uint64_t link)
     }
     made = &self->links[self->n_links];
     *made = (ps_client_link_t){.socket = NULL};
+    /* Large bodies lie beside the messages of a lane; it needs no second. */
+    made->lane_failed = ps_session_link_is_bulk(self->session, link);
     psd_error_clear(self->scratch);
     if (connect_link(self, made, route, self->scratch) != PSD_OK) {
         ps_client_break(self, psd_error_status(self->scratch),
@@ -175,6 +188,7 @@ ps_links_open(psd_client_t *self, uint64_t link)
         return;
     }
     self->n_links++;
+    allow_bulk(self, link);
 }
 
 /* Drops a connection with all that waits in it, and makes it anew. */
@@ -191,6 +205,7 @@ relink(psd_client_t *self, uint64_t link)
                         psd_error_text(self->scratch));
         return; /* a broken client sends and receives nothing */
     }
+    allow_bulk(self, link);
     ps_session_relinked(self->session, self->now_ms, link, &self->outbox);
 }
 

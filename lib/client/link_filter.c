@@ -101,6 +101,21 @@ forget_lists(ps_client_link_t *link)
     ps_key_cache_destroy(&link->sent_lists);
 }
 
+/* A refusal comes by the first connection, also that of a list which was named
+ * on the one for bulk. */
+static void
+lists_are_missed(psd_client_t *self, uint64_t number)
+{
+    const ps_route_t *place = ps_session_link(self->session, number);
+
+    for (size_t i = 0; i < self->n_links; i++) {
+        if (ps_session_link(self->session, i) == place) {
+            forget_lists(&self->links[i]);
+            self->links[i].n_misses++;
+        }
+    }
+}
+
 psd_status_t
 ps_link_receive_filtered(psd_client_t *self,
                          uint64_t number,
@@ -118,8 +133,7 @@ ps_link_receive_filtered(psd_client_t *self,
         link->n_misses = 0;
     } else if (message->kind == PS_KIND_REFUSED) {
         if (message->refused.status == PSD_KEYS) {
-            forget_lists(link);
-            link->n_misses++;
+            lists_are_missed(self, number);
         }
     } else if ((message->flags & PS_FLAG_CODED) != 0) {
         if (coder_of(self) == NULL) {

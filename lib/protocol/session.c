@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "protocol/session_private.h"
 
-#define EFFECTS_OF_START 3 /* OPEN, HELLO, the request itself */
+#define EFFECTS_OF_START 5 /* OPEN and HELLO, twice, the request itself */
 
 psd_status_t
 ps_session_new(const ps_session_args_t *args,

@@ -25,9 +25,11 @@ typedef struct ps_session_args {
     ps_id_t cluster;
     ps_id_t client;
     uint64_t session;
-    uint32_t filters;   /* that the client speaks; PS_FILTER_BIT_… */
-    uint64_t resend_ms; /* first silence after which is asked again; doubles
-                           with each try up to 16 times this */
+    uint32_t filters;    /* that the client speaks; PS_FILTER_BIT_… */
+    uint64_t bulk_bytes; /* bodies from this size on go by the connection for
+                            bulk, where there is one; 0: 64 KiB */
+    uint64_t resend_ms;  /* first silence after which is asked again; doubles
+                            with each try up to 16 times this */
 } ps_session_args_t;
 
 typedef struct ps_op_worker { /* 0 job: no worker */
@@ -117,6 +119,11 @@ uint64_t ps_session_deadline(const ps_session_t *self);
 
 /* Where a link goes: for PS_EFFECT_OPEN. Borrowed until the next call. */
 const ps_route_t *ps_session_link(const ps_session_t *self, uint64_t link);
+/* The session may open one more connection to where this link goes, for bulk:
+ * it does with the first large body, by a PS_EFFECT_OPEN like any other. */
+void ps_session_allow_bulk(ps_session_t *self, uint64_t link);
+/* The link is one of these. */
+bool ps_session_link_is_bulk(const ps_session_t *self, uint64_t link);
 /* The link over which a partition is reached now; false: none is open. */
 PSD_MUST_CHECK bool ps_session_link_of(const ps_session_t *self,
                                        uint32_t table,

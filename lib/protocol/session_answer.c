@@ -14,6 +14,7 @@
 typedef struct arrival {
     uint64_t now_ms;
     ps_link_t *link;
+    bool by_bulk; /* on its connection for bulk */
     const ps_message_t *message;
     ps_payload_t *payload;
     ps_outbox_t *outbox;
@@ -76,7 +77,11 @@ on_welcome(ps_session_t *self, const arrival_t *arrival)
     link->chunk_bytes = welcome->chunk_bytes;
     link->slice_bytes = welcome->slice_bytes;
     link->filters = welcome->filters & self->args.filters;
-    link->state = PS_LINK_READY;
+    if (arrival->by_bulk) {
+        link->bulk.state = PS_LINK_READY;
+    } else {
+        link->state = PS_LINK_READY;
+    }
 }
 
 /* A refusal of HELLO names no request. */
@@ -90,8 +95,10 @@ on_hello_refused(ps_session_t *self, const arrival_t *arrival)
         break_by(self, arrival, "REFUSED with status 0");
         return;
     }
-    if (status == PSD_BUSY || status == PSD_NOMEM || status == PSD_STOPPING) {
-        return; /* HELLO is said again in its time */
+    if (status == PSD_BUSY || status == PSD_NOMEM || status == PSD_STOPPING ||
+        arrival->by_bulk) {
+        return; /* HELLO is said again in its time; the first connection hears
+                   what ends all */
     }
     ps_session_break(self, status, refused->text, arrival->outbox);
 }
@@ -101,8 +108,12 @@ on_hello_refused(ps_session_t *self, const arrival_t *arrival)
 static void
 on_no_session(ps_session_t *self, const arrival_t *arrival)
 {
-    if (arrival->link->state == PS_LINK_READY) {
-        ps_link_greet(self, arrival->now_ms, arrival->link, arrival->outbox);
+    ps_link_t *link = arrival->link;
+
+    if (arrival->by_bulk && link->bulk.state == PS_LINK_READY) {
+        ps_bulk_greet(self, arrival->now_ms, link, arrival->outbox);
+    } else if (!arrival->by_bulk && link->state == PS_LINK_READY) {
+        ps_link_greet(self, arrival->now_ms, link, arrival->outbox);
     }
 }
 
@@ -417,6 +428,7 @@ ps_session_received(ps_session_t *self,
         return;
     }
     arrival.link = self->links[link];
+    arrival.by_bulk = ps_link_bulk_is(arrival.link, link);
     dispatch(self, &arrival);
     ps_link_flush(self, now_ms, arrival.link, outbox);
 }

@@ -37,7 +37,7 @@ ps_link_find(ps_session_t *self,
     }
     if (!ps_grow(&self->places, &self->places_capacity, self->n_places + 1,
                  sizeof(ps_link_t *)) ||
-        !ps_grow(&self->links, &self->links_capacity, self->n_places + 1,
+        !ps_grow(&self->links, &self->links_capacity, 2 * (self->n_places + 1),
                  sizeof(ps_link_t *)) ||
         (link = ps_alloc(1, sizeof *link)) == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a link");
@@ -51,22 +51,33 @@ ps_link_find(ps_session_t *self,
     return PSD_OK;
 }
 
-static void
-say_hello(ps_session_t *self,
-          uint64_t now_ms,
-          ps_link_t *link,
-          ps_outbox_t *outbox)
+/* When to say it again. */
+static uint64_t
+hello_again_ms(const ps_session_t *self, uint64_t now_ms, uint32_t *tries)
+{
+    uint64_t due_ms = now_ms + ps_session_backoff(self->args.resend_ms, *tries);
+
+    (*tries)++;
+    return due_ms;
+}
+
+void
+ps_link_say_hello(ps_session_t *self,
+                  uint64_t now_ms,
+                  ps_link_t *link,
+                  bool bulk,
+                  ps_outbox_t *outbox)
 {
     ps_effect_t *effect = ps_outbox_add(outbox, PS_EFFECT_SEND);
+    uint64_t *due_ms = bulk ? &link->bulk.hello_due_ms : &link->hello_due_ms;
 
-    link->hello_due_ms =
-        now_ms + ps_session_backoff(self->args.resend_ms, link->hello_tries);
-    link->hello_tries++;
-    ps_session_wake(self, link->hello_due_ms);
+    *due_ms = hello_again_ms(
+        self, now_ms, bulk ? &link->bulk.hello_tries : &link->hello_tries);
+    ps_session_wake(self, *due_ms);
     if (effect == NULL) {
         return; /* as if it were lost */
     }
-    effect->to = link->number;
+    effect->to = bulk ? link->bulk.number : link->number;
     effect->message.kind = PS_KIND_HELLO;
     effect->message.hello = (ps_msg_hello_t){
         .version_min = PS_VERSION_MIN,
@@ -76,6 +87,7 @@ say_hello(ps_session_t *self,
         .incarnation = link->route.incarnation,
         .session = self->args.session,
         .filters = self->args.filters,
+        .bulk = bulk,
     };
 }
 
@@ -101,14 +113,11 @@ ps_link_open(ps_session_t *self,
     self->links[self->n_links++] = link;
     link->state = PS_LINK_GREETING;
     link->greeted_ms = now_ms;
-    say_hello(self, now_ms, link, outbox);
+    ps_link_say_hello(self, now_ms, link, false, outbox);
 }
 
 void
-ps_link_greet(ps_session_t *self,
-              uint64_t now_ms,
-              ps_link_t *link,
-              ps_outbox_t *outbox)
+ps_link_requeue(ps_link_t *link, uint64_t now_ms)
 {
     ps_part_t *part = NULL;
 
@@ -117,10 +126,19 @@ ps_link_greet(ps_session_t *self,
         ps_part_requeue(part);
         ps_part_make_ready(part, now_ms);
     }
+}
+
+void
+ps_link_greet(ps_session_t *self,
+              uint64_t now_ms,
+              ps_link_t *link,
+              ps_outbox_t *outbox)
+{
+    ps_link_requeue(link, now_ms);
     link->state = PS_LINK_GREETING;
     link->greeted_ms = now_ms;
     link->hello_tries = 0;
-    say_hello(self, now_ms, link, outbox);
+    ps_link_say_hello(self, now_ms, link, false, outbox);
 }
 
 void
@@ -246,10 +264,11 @@ tick_link(ps_session_t *self,
     }
     if (link->state == PS_LINK_GREETING) {
         if (link->hello_due_ms <= now_ms) {
-            say_hello(self, now_ms, link, outbox);
+            ps_link_say_hello(self, now_ms, link, false, outbox);
         }
         ps_session_wake(self, link->hello_due_ms);
     }
+    ps_bulk_tick(self, now_ms, link, outbox);
     for (ps_part_t *part = TAILQ_FIRST(&link->active); part != NULL;
          part = next) {
         next = TAILQ_NEXT(part, in_active);
@@ -284,9 +303,17 @@ ps_session_relinked(ps_session_t *self,
                     uint64_t link,
                     ps_outbox_t *outbox)
 {
+    ps_link_t *of = NULL;
+
     assert(link < self->n_links);
-    if (self->broken == PSD_OK) {
-        ps_link_greet(self, now_ms, self->links[link], outbox);
+    of = self->links[link];
+    if (self->broken != PSD_OK) {
+        return;
+    }
+    if (ps_link_bulk_is(of, link)) {
+        ps_bulk_greet(self, now_ms, of, outbox);
+    } else {
+        ps_link_greet(self, now_ms, of, outbox);
     }
 }
 

@@ -7,6 +7,7 @@
  *   session_queue.c   operations in their partitions, credits, sending
  *   session_end.c     how operations end
  *   session_link.c    connections: HELLO, resending, time
+ *   session_bulk.c    second connections, for large bodies
  *   session_answer.c  what arrives
  *
  * An operation stays in its partition's list, which is in order of submission,
@@ -49,6 +50,8 @@ typedef struct ps_op {
     size_t bytes;        /* of the payload */
     bool credited;       /* counts against the credits of its link */
     bool sent;           /* an answer is awaited; else queued or waiting */
+    bool bulk;           /* it went by the connection for bulk */
+    bool counted;        /* … or the other, and counts there: n_numbered */
     bool again;          /* when due: send it, do not ask */
     uint32_t tries;      /* asked again so often */
     uint64_t n_sends;    /* 0: no answer can come yet */
@@ -72,11 +75,14 @@ struct ps_part {
     uint32_t table;
     uint32_t partition;
     uint64_t epoch;
-    uint64_t seq;      /* the last one given out */
-    uint64_t pause_ms; /* nothing is sent before this time */
-    uint32_t pauses;   /* since the last success */
-    bool ready;        /* in the ring of its link */
-    bool blocked;      /* its next mark waits for the values of a pull */
+    uint64_t seq;           /* the last one given out */
+    uint64_t pause_ms;      /* nothing is sent before this time */
+    uint32_t pauses;        /* since the last success */
+    uint32_t n_numbered[2]; /* unanswered pushes and marks that went by the
+                               first connection, and by that for bulk */
+    bool ready;             /* in the ring of its link */
+    bool blocked; /* its next mark waits for the values of a pull, or its next
+                     push for what went by the other connection */
 };
 TAILQ_HEAD(ps_parts, ps_part);
 
@@ -94,6 +100,15 @@ typedef enum ps_link_state {
     PS_LINK_GREETING = 1, /* HELLO is on its way */
     PS_LINK_READY = 2     /* WELCOME came */
 } ps_link_state_t;
+
+/* The second connection of a link. */
+typedef struct ps_bulk {
+    bool allowed;          /* may be opened */
+    ps_link_state_t state; /* UNUSED: has no number */
+    uint64_t number;
+    uint32_t hello_tries;
+    uint64_t hello_due_ms;
+} ps_bulk_t;
 
 struct ps_link {
     ps_link_state_t state;
@@ -113,6 +128,7 @@ struct ps_link {
     uint32_t chunk_bytes;
     uint64_t slice_bytes;
     uint32_t filters; /* that both ends speak */
+    ps_bulk_t bulk;
 };
 
 struct ps_session {
@@ -120,7 +136,8 @@ struct ps_session {
     ps_link_t **places; /* owned; all links, in order of learning */
     size_t n_places;
     size_t places_capacity;
-    ps_link_t **links; /* borrowed from places; by number; room for all */
+    ps_link_t **links; /* borrowed from places; by number, those for bulk too;
+                          room for all */
     size_t n_links;
     size_t links_capacity;
     ps_session_table_t **tables; /* owned; in order of learning */
@@ -149,6 +166,36 @@ ps_session_wake(ps_session_t *self, uint64_t at_ms)
     }
 }
 
+static inline bool
+ps_link_bulk_is(const ps_link_t *self, uint64_t number)
+{
+    return self->bulk.state != PS_LINK_UNUSED && self->bulk.number == number;
+}
+
+/* session_bulk.c */
+/* Decides by which connection an operation goes that is sent now. False: it
+ * has to wait for others of its partition. */
+PSD_MUST_CHECK bool ps_bulk_choose(ps_session_t *self,
+                                   uint64_t now_ms,
+                                   ps_op_t *op,
+                                   ps_outbox_t *outbox);
+/* It is asked after: the answer may have gone to the other connection, which
+ * nothing else shows to be broken. HELLO there makes it known again. */
+void ps_bulk_ask(ps_session_t *self,
+                 uint64_t now_ms,
+                 const ps_op_t *op,
+                 ps_outbox_t *outbox);
+/* It is not under way any more. */
+void ps_bulk_uncount(ps_op_t *op);
+/* The connection is new, or unknown there: HELLO, and everything again. */
+void ps_bulk_greet(ps_session_t *self,
+                   uint64_t now_ms,
+                   ps_link_t *link,
+                   ps_outbox_t *outbox);
+void ps_bulk_tick(ps_session_t *self,
+                  uint64_t now_ms,
+                  ps_link_t *link,
+                  ps_outbox_t *outbox);
 /* session_look.c */
 const char *
 ps_op_reason(const ps_session_t *self, const ps_op_t *op, uint64_t now_ms);
@@ -229,6 +276,14 @@ void ps_link_open(ps_session_t *self,
                   uint64_t now_ms,
                   ps_link_t *link,
                   ps_outbox_t *outbox);
+/* Says HELLO on the first connection, or on that for bulk. */
+void ps_link_say_hello(ps_session_t *self,
+                       uint64_t now_ms,
+                       ps_link_t *link,
+                       bool bulk,
+                       ps_outbox_t *outbox);
+/* Everything that is unanswered goes again, in order. */
+void ps_link_requeue(ps_link_t *link, uint64_t now_ms);
 /* Says HELLO, and sends everything again after the WELCOME. */
 void ps_link_greet(ps_session_t *self,
                    uint64_t now_ms,

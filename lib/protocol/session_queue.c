@@ -94,6 +94,7 @@ ps_op_requeue(ps_op_t *op)
 {
     ps_part_t *part = op->part;
 
+    ps_bulk_uncount(op);
     op->sent = false;
     op->again = false;
     op->tries = 0;
@@ -161,6 +162,7 @@ ps_op_detach(ps_op_t *op)
 {
     ps_part_t *part = op->part;
 
+    ps_bulk_uncount(op);
     leave_link(op);
     if (part->queued == op) {
         op->sent = true; /* so that it is passed over */
@@ -248,6 +250,15 @@ fill_request(const ps_op_t *op, uint64_t now_ms, ps_message_t *message)
     }
 }
 
+/* The connection that it went by, or goes by now. */
+static uint64_t
+number_of(const ps_op_t *op)
+{
+    const ps_link_t *link = op->part->link;
+
+    return op->bulk ? link->bulk.number : link->number;
+}
+
 /* Sends an operation. Without memory it counts as lost on its way. */
 static void
 send_request(ps_session_t *self,
@@ -266,7 +277,7 @@ send_request(ps_session_t *self,
     if (effect == NULL) {
         return;
     }
-    effect->to = op->part->link->number;
+    effect->to = number_of(op);
     fill_request(op, now_ms, &effect->message);
     effect->owner = op->ask.owner;
     if (op->ask.payload != NULL) {
@@ -350,8 +361,13 @@ ps_link_flush(ps_session_t *self,
         ps_op_t *op = part->queued;
 
         leave_ring(part);
-        part->blocked = op != NULL && waits_for_values(part, op);
-        if (op == NULL || !op->credited || part->blocked) {
+        if (op == NULL || !op->credited) {
+            part->blocked = false;
+            continue;
+        }
+        part->blocked = waits_for_values(part, op) ||
+                        !ps_bulk_choose(self, now_ms, op, outbox);
+        if (part->blocked) {
             continue;
         }
         op->sent = true;
@@ -367,6 +383,7 @@ ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
     ps_effect_t *effect = NULL;
 
     op->tries++;
+    ps_bulk_ask(self, now_ms, op, outbox);
     if (op->ask.kind == PS_KIND_PULL) {
         send_request(self, now_ms, op, outbox);
         return;
@@ -377,7 +394,7 @@ ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
     if (effect == NULL) {
         return;
     }
-    effect->to = op->part->link->number;
+    effect->to = number_of(op);
     effect->message.kind = PS_KIND_PROBE;
     SET_ADDRESS(&effect->message.probe, op);
     effect->message.probe.seq = op->seq;

@@ -29,7 +29,7 @@
 
 #define SIM_SHARDS_MAX 3
 #define SIM_CLIENTS_MAX 12
-#define SIM_LINKS_MAX 6 /* of one client: every shard, old and new */
+#define SIM_LINKS_MAX 12 /* of one client: every shard, old and new, twice */
 #define SIM_WORKERS_MAX 4
 #define SIM_ROWS_MAX 24   /* of the table */
 #define SIM_OP_ROWS_MAX 6 /* of one operation */

@@ -7,6 +7,9 @@
 #include "sim.h"
 
 #define THINK_MS 30 /* most between two lines of a script */
+#define BULK_BYTES                                           \
+    40 /* every other client sends what is larger by another \
+          connection; nothing is large enough for the rest */
 
 static void
 plan_step(sim_t *sim, sim_client_t *client)
@@ -130,6 +133,9 @@ perform(sim_t *sim, sim_client_t *client, const ps_outbox_t *outbox)
                      "links in order");
             client->n_links++;
             (void)sim_conn_new(sim, client->number, effect->to);
+            if (!ps_session_link_is_bulk(client->session, effect->to)) {
+                ps_session_allow_bulk(client->session, effect->to);
+            }
         } else if (effect->kind == PS_EFFECT_SEND) {
             sim_send(sim, client->conn_of[effect->to], true, &effect->message,
                      effect->payload,
@@ -297,6 +303,7 @@ sim_client_start(sim_t *sim, uint32_t number, uint64_t clock)
     sim_client_t *client = &sim->clients[number];
     ps_session_args_t args = {.cluster = sim->plan.shard.cluster,
                               .session = number + 1,
+                              .bulk_bytes = number % 2 == 0 ? BULK_BYTES : 0,
                               .resend_ms = sim->plan.resend_ms};
 
     args.client.bytes[0] = (uint8_t)(number + 1);
