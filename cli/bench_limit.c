@@ -72,6 +72,29 @@ ps_limit_fork(void (*other)(void *arg), void *arg)
     return child > 0;
 }
 
+void
+ps_limit_keep_apart(unsigned side)
+{
+    cpu_set_t all;
+    cpu_set_t one;
+    size_t wanted = 0;
+
+    if (sched_getaffinity(0, sizeof all, &all) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < CPU_SETSIZE; i++) {
+        if (CPU_ISSET(i, &all)) {
+            wanted = i;
+            if (side == 0) {
+                break; /* the first one; else the last one */
+            }
+        }
+    }
+    CPU_ZERO(&one);
+    CPU_SET(wanted, &one);
+    (void)sched_setaffinity(0, sizeof one, &one); /* a hint */
+}
+
 /* Spinning is the point, but with one processor the other side must run. */
 void
 ps_limit_pause(uint32_t *n_looks)

@@ -74,6 +74,10 @@ void *ps_limit_share(size_t bytes);
 /* Runs other(arg) in a child that ends with it, or with this process.
  * false: with errno set. */
 bool ps_limit_fork(void (*other)(void *arg), void *arg);
+/* Keeps this process to one processor, each side (0, 1) to another one where
+ * there are two: sides that spin on one processor would measure its scheduler.
+ */
+void ps_limit_keep_apart(unsigned side);
 /* Between two looks at memory that another process writes. */
 void ps_limit_pause(uint32_t *n_looks);
 #endif

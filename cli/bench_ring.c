@@ -50,6 +50,7 @@ send_all(void *arg)
     uint32_t n_looks = 0;
     size_t from = 0;
 
+    ps_limit_keep_apart(1);
     for (uint64_t n = 0; area != NULL; n++) {
         while (n - n_taken == ring->n_slots) {
             if (atomic_load_explicit(&ring->stop, memory_order_relaxed) != 0) {
@@ -115,6 +116,7 @@ ps_limit_ring(size_t bytes, uint32_t duration_ms, double *ret)
     if (!ps_limit_fork(send_all, ring)) {
         return false;
     }
+    ps_limit_keep_apart(0);
     *ret = take_all(ring, area, duration_ms);
     return true;
 }
@@ -125,6 +127,7 @@ answer_all(void *arg)
     trip_t *trip = arg;
     uint32_t n_looks = 0;
 
+    ps_limit_keep_apart(1);
     for (uint64_t n = 1;; n++) {
         while (atomic_load_explicit(&trip->ask, memory_order_acquire) != n) {
             ps_limit_pause(&n_looks); /* until the asker's end kills it */
@@ -150,6 +153,7 @@ ps_limit_spin(uint32_t duration_ms, double *ret)
     if (!ps_limit_fork(answer_all, trip)) {
         return false;
     }
+    ps_limit_keep_apart(0);
     while (n < TRIPS_MAX &&
            (n < 3 || now - first < (uint64_t)duration_ms * 1000000U)) {
         uint64_t start = ps_bench_now_ns();
