@@ -155,7 +155,7 @@ find_shared(size_t *ret_size)
         uintptr_t last = *end == '-' ? strtoull(end + 1, NULL, 16) : 0;
 
         if (strstr(line, "memfd:") != NULL && strstr(line, " rw-s ") != NULL) {
-            found = (uint8_t *)first; // NOLINT(performance-no-int-to-ptr)
+            found = (uint8_t *)first; /* NOLINT */
             *ret_size = last - first;
         }
     }
