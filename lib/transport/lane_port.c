@@ -3,6 +3,7 @@
 #include "transport/lane_port.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -35,8 +36,15 @@ struct ps_lane_port {
     size_t turn;      /* slot whose turn it is */
     size_t n_in_turn; /* messages that it had */
     ps_lane_t *ended; /* told, and kept until the next call */
+    int spare;        /* a file to give up when there are no more */
     uint64_t n_refused;
 };
+
+static int
+open_spare(void)
+{
+    return open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
 
 psd_status_t
 ps_lane_port_new(const ps_lane_port_args_t *args,
@@ -51,6 +59,7 @@ ps_lane_port_new(const ps_lane_port_args_t *args,
     }
     self->args = *args;
     self->epoll = -1;
+    self->spare = open_spare();
     self->lanes = ps_alloc(args->most, sizeof(ps_lane_t *));
     if (self->lanes == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for lanes");
@@ -87,6 +96,9 @@ ps_lane_port_close(ps_lane_port_t **self_p)
     ps_lane_destroy(&self->ended);
     if (self->epoll >= 0) {
         (void)close(self->epoll);
+    }
+    if (self->spare >= 0) {
+        (void)close(self->spare);
     }
     ps_free(self->listeners);
     ps_free(self->lanes);
@@ -204,6 +216,25 @@ take_in(ps_lane_port_t *self, int fd)
     }
 }
 
+/* Without a free file nobody can be taken in, and who waits to be would wake us
+ * for ever: he is hung up on instead, and comes by another way. */
+static void
+hang_up_on_one(ps_lane_port_t *self, int listener)
+{
+    int fd = -1;
+
+    if (self->spare < 0) {
+        return;
+    }
+    (void)close(self->spare);
+    fd = ps_lane_accept(listener);
+    if (fd >= 0) {
+        self->n_refused++;
+        (void)close(fd);
+    }
+    self->spare = open_spare();
+}
+
 static void
 look_at_event(ps_lane_port_t *self, uint64_t data)
 {
@@ -213,6 +244,9 @@ look_at_event(ps_lane_port_t *self, uint64_t data)
         for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
             int fd = ps_lane_accept(listener->fd);
 
+            if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+                hang_up_on_one(self, listener->fd);
+            }
             if (fd < 0) {
                 return;
             }

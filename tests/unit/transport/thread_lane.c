@@ -3,7 +3,10 @@
  * full rings and arenas, and ends. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
 #include "lane_kit.h"
 
@@ -355,6 +358,50 @@ more_than_most_are_turned_away(lane_kit_t *kit)
     return true;
 }
 
+/* The port has no files left: who comes is hung up on, and does not wake it for
+ * ever. */
+static bool
+without_files_all_are_hung_up_on(lane_kit_t *kit)
+{
+    int files[256];
+    size_t n = 0;
+    struct rlimit before;
+    struct rlimit few;
+    ps_socket_t *link = NULL;
+    psd_status_t rc = PSD_OK;
+    uint64_t n_refused = ps_socket_n_refused(kit->port);
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    bool ready = false;
+
+    CHECK(fd >= 0 && getrlimit(RLIMIT_NOFILE, &before) == 0);
+    few = before;
+    few.rlim_cur = 256;
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    while (n < 256 && (files[n] = dup(fd)) >= 0) {
+        n++;
+    }
+    CHECK(n > 0 && n < 256);
+    (void)snprintf(address.sun_path, sizeof address.sun_path, "%.100s",
+                   kit->endpoint + strlen("lane://"));
+    CHECK(connect(fd, (struct sockaddr *)&address, sizeof address) == 0);
+    for (int i = 0; i < 100 && ps_socket_n_refused(kit->port) == n_refused;
+         i++) {
+        CHECK_OK(ps_socket_wait(&kit->port, 1, 100, &ready, kit->err),
+                 kit->err);
+    }
+    CHECK(ps_socket_n_refused(kit->port) == n_refused + 1);
+    CHECK(read(fd, &address, 1) == 0);
+    while (n > 0) {
+        CHECK(close(files[--n]) == 0);
+    }
+    CHECK(close(fd) == 0 && setrlimit(RLIMIT_NOFILE, &before) == 0);
+    rc = lane_kit_connect(kit, &link);
+    CHECK(rc == PSD_OK);
+    ps_socket_close(&link);
+    return true;
+}
+
 static bool
 endpoints_are_checked(lane_kit_t *kit)
 {
@@ -420,6 +467,7 @@ run(uint32_t spin_us)
          block_is_not_copied(&kit) && not_finite_is_seen(&kit) &&
          full_queue_is_busy(&kit) && full_answers_are_busy(&kit) &&
          end_of_a_link_is_told(&kit) && more_than_most_are_turned_away(&kit) &&
+         without_files_all_are_hung_up_on(&kit) &&
          endpoints_are_checked(&kit) && end_of_the_port_is_noticed(&kit) &&
          bodies_of_every_size_arrive(&kit);
     lane_kit_done(&kit);
