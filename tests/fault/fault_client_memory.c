@@ -90,6 +90,47 @@ fetch_some(scene_t *self)
     return rc;
 }
 
+/* A list that is kept and then named, bodies that are written anew, values that
+ * are held back. */
+static psd_status_t
+push_filtered(scene_t *self)
+{
+    enum { N = 200 };
+    static uint64_t keys[N];
+    static float values[N];
+    psd_select_t *select = psd_select_new();
+    psd_call_t *call = psd_call_new();
+    psd_ticket_t ticket = 0;
+    psd_status_t rc = select == NULL || call == NULL ? PSD_NOMEM : PSD_OK;
+
+    for (uint64_t i = 0; i < N; i++) {
+        keys[i] = 5000 + i;
+        values[i] = 1;
+    }
+    if (rc == PSD_OK) {
+        psd_select_rows(select, keys, N);
+        rc = psd_call_set_filter(call, "cache+delta+lz4+f16+topk=0.9",
+                                 self->err);
+    }
+    for (int turn = 0; rc == PSD_OK && turn < 2; turn++) {
+        rc = psd_push_start(self->hashed, select, values, N, call, &ticket,
+                            self->err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_pull_start(self->hashed, select, values, N, call, &ticket,
+                            self->err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_wait_all(self->client, TIMEOUT_MS, self->err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_push_rest(self->hashed, self->err);
+    }
+    psd_call_destroy(&call);
+    psd_select_destroy(&select);
+    return rc;
+}
+
 static psd_status_t
 push_and_pull(scene_t *self)
 {
@@ -136,6 +177,9 @@ work(scene_t *self)
     }
     if (rc == PSD_OK) {
         rc = fetch_some(self);
+    }
+    if (rc == PSD_OK) {
+        rc = push_filtered(self);
     }
     if (rc == PSD_OK) {
         rc = psd_leave(self->client, TIMEOUT_MS, self->err);
