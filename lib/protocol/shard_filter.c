@@ -29,7 +29,8 @@ lists_of(const passing_t *self)
         peer->conns[PS_WAY_BULK] == self->conn ? PS_WAY_BULK : PS_WAY_FIRST;
 
     if (peer->lists[way] == NULL) {
-        peer->lists[way] = ps_key_cache_new(PS_KEY_CACHE_BYTES);
+        peer->lists[way] =
+            ps_key_cache_new((size_t)self->shard->args.keys_bytes);
     }
     return peer->lists[way];
 }

@@ -25,7 +25,8 @@
 typedef struct ps_key_cache ps_key_cache_t;
 
 #define PS_KEY_CACHE_COST 256 /* of an entry beside its list */
-/* What both ends of a connection keep: the same, or they forget out of step. */
+/* What a client counts on, and what a node keeps unless told otherwise: when it
+ * keeps less they forget out of step. */
 #define PS_KEY_CACHE_BYTES ((size_t)16 << 20)
 
 /* An empty cache. limit_bytes 0 keeps nothing. NULL when there is no memory. */

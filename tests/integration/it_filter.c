@@ -363,6 +363,41 @@ only_sums_are_thinned(fixture_t *f)
     return true;
 }
 
+/* Of a daemon that keeps few lists or none: nobody notices but the network. */
+static bool
+forgotten_lists_are_sent_again(fixture_t *f)
+{
+    psd_table_t *t = make_table(f, "lists", "f32", "hash");
+    psd_select_t *rows = psd_select_new();
+    psd_ticket_t ticket = 0;
+
+    CHECK(t != NULL);
+    CHECK_OK(psd_call_set_filter(f->call, "cache+f16", f->err), f->err);
+    fill(f, true);
+    for (int i = 0; i < N_VALUES; i++) {
+        f->deltas[i] = (float)(i % 64);
+    }
+    psd_select_rows(rows, f->keys, N_ROWS);
+    for (int round = 1; round <= 20; round++) {
+        CHECK_OK(psd_push_start(t, rows, f->deltas, N_VALUES, f->call, &ticket,
+                                f->err),
+                 f->err);
+        CHECK(push_and_pull(f, t));
+        for (int i = 0; i < N_VALUES; i++) {
+            CHECK(is_within("lists", i, f->values[i],
+                            2 * round * (double)f->deltas[i], 4));
+        }
+    }
+    CHECK_OK(psd_wait_all(f->client, 20000, f->err), f->err);
+    CHECK_OK(psd_pull(t, f->keys, N_ROWS, f->values, N_VALUES, f->err), f->err);
+    for (int i = 0; i < N_VALUES; i++) {
+        CHECK(f->values[i] == 40 * f->deltas[i]);
+    }
+    psd_select_destroy(&rows);
+    psd_table_close(&t);
+    return true;
+}
+
 static bool
 run(const daemon_t *daemon, bool (*part)(fixture_t *f))
 {
@@ -384,12 +419,30 @@ run(const daemon_t *daemon, bool (*part)(fixture_t *f))
     return good;
 }
 
+/* A daemon that keeps so much of lists. */
+static bool
+with_lists_of(const char *bytes)
+{
+    char config[64];
+    daemon_t daemon;
+    bool good = false;
+
+    (void)snprintf(config, sizeof config, "limits:\n  keys_bytes: %s\n", bytes);
+    good = daemon_start(&daemon, config) &&
+           run(&daemon, forgotten_lists_are_sent_again) &&
+           daemon_end(&daemon, SIGTERM);
+    daemon_drop(&daemon, !good);
+    return good;
+}
+
 int
 main(void)
 {
     daemon_t daemon;
-    bool good = daemon_start(&daemon, NULL);
+    bool good =
+        with_lists_of("0") && with_lists_of("10KiB") && with_lists_of("16MiB");
 
+    good = daemon_start(&daemon, NULL) && good;
     good = good && run(&daemon, every_filter_goes_through);
     good = good && run(&daemon, integers_are_exact_or_refused);
     good = good && run(&daemon, large_bodies_go_in_pieces);

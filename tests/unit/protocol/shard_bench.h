@@ -119,6 +119,7 @@ open_bench_within(bench_t *self, uint64_t memory_bytes)
                                   .chunk_bytes = 1 << 20,
                                   .slice_bytes = 1 << 20,
                                   .held_bytes = 1 << 20,
+                                  .keys_bytes = 1 << 20,
                                   .sessions_max = 2,
                                   .trace = true,
                                   .log = true};
