@@ -4,54 +4,58 @@
 
 #include "model/row_loops.h"
 
-static size_t
-group_size(const ps_row_walk_t *self, uint64_t first)
-{
-    uint64_t left = first < self->n_rows ? self->n_rows - first : 0;
+#define WIDE_BYTES 128 /* of a row: from here on a few are enough */
+#define WIDE_GROUP 4
+#define WIDE_AHEAD 8 /* rows asked for before their group begins */
 
-    return left < PS_WALK_ROWS ? (size_t)left : PS_WALK_ROWS;
-}
-
-static uint64_t *
-hashes_of(ps_row_walk_t *self, uint64_t first)
+/* Rows of the slice up to `ahead` behind the group at hand. */
+static uint64_t
+reach(const ps_row_walk_t *self, uint64_t ahead)
 {
-    return self->hashes[first / PS_WALK_ROWS % 3];
-}
+    uint64_t end = self->first + self->n + ahead;
 
-static uint8_t **
-guesses_of(ps_row_walk_t *self, uint64_t first)
-{
-    return self->guesses[first / PS_WALK_ROWS % 2];
+    return end < self->n_rows ? end : self->n_rows;
 }
 
 static void
-ask_for_buckets(ps_row_walk_t *self, uint64_t first)
+ask_for_buckets(ps_row_walk_t *self, uint64_t end)
 {
-    size_t n = group_size(self, first);
-    uint64_t *hashes = hashes_of(self, first);
+    for (uint64_t i = self->n_buckets; i < end; i++) {
+        uint64_t hash =
+            ps_row_hash(ps_slice_row(self->slice, self->payload, i));
 
-    for (size_t i = 0; i < n; i++) {
-        hashes[i] =
-            ps_row_hash(ps_slice_row(self->slice, self->payload, first + i));
-        ps_row_index_prefetch(&self->rows->index, hashes[i]);
+        self->hashes[i % PS_WALK_RING] = hash;
+        ps_row_index_prefetch(&self->rows->index, hash);
     }
+    self->n_buckets = end;
 }
 
 static void
-ask_for_rows(ps_row_walk_t *self, uint64_t first)
+ask_for_rows(ps_row_walk_t *self, uint64_t end)
 {
-    size_t n = group_size(self, first);
-    const uint64_t *hashes = hashes_of(self, first);
-    uint8_t **guesses = guesses_of(self, first);
     size_t size = self->rows->rows.item_size;
 
-    for (size_t i = 0; i < n; i++) {
-        guesses[i] = ps_row_index_guess(&self->rows->index, hashes[i]);
-        if (guesses[i] != NULL) {
-            ps_row_prefetch(guesses[i], size);
-            __builtin_prefetch(guesses[i] + size - 1, 1);
+    for (uint64_t i = self->n_guesses; i < end; i++) {
+        uint8_t *guess = ps_row_index_guess(&self->rows->index,
+                                            self->hashes[i % PS_WALK_RING]);
+
+        self->guesses[i % PS_WALK_RING] = guess;
+        if (guess != NULL) {
+            ps_row_prefetch(guess, size);
+            __builtin_prefetch(guess + size - 1, 1);
         }
     }
+    self->n_guesses = end;
+}
+
+/* Asks for what comes behind the group at hand. */
+static void
+ask_ahead(ps_row_walk_t *self)
+{
+    uint64_t ahead = self->group == WIDE_GROUP ? WIDE_AHEAD : self->group;
+
+    ask_for_buckets(self, reach(self, 2 * ahead));
+    ask_for_rows(self, reach(self, ahead));
 }
 
 void
@@ -61,15 +65,18 @@ ps_row_walk_begin(ps_row_walk_t *self,
                   const ps_payload_t *payload,
                   uint64_t n_rows)
 {
+    bool is_wide = rows->rows.item_size >= WIDE_BYTES;
+
     self->rows = rows;
     self->slice = slice;
     self->payload = payload;
     self->n_rows = n_rows;
+    self->group = is_wide ? WIDE_GROUP : PS_WALK_ROWS;
     self->first = 0;
     self->n = 0;
-    ask_for_buckets(self, 0);
-    ask_for_buckets(self, PS_WALK_ROWS);
-    ask_for_rows(self, 0);
+    self->n_buckets = 0;
+    self->n_guesses = 0;
+    ask_ahead(self);
 }
 
 static uint8_t *
@@ -83,22 +90,22 @@ find(const ps_indexed_rows_t *rows, uint64_t key)
 bool
 ps_row_walk_next(ps_row_walk_t *self)
 {
-    uint8_t **guesses = NULL;
+    uint64_t left = 0;
 
     self->first += self->n;
-    self->n = group_size(self, self->first);
+    left = self->n_rows - self->first;
+    self->n = left < self->group ? (size_t)left : self->group;
     if (self->n == 0) {
         return false;
     }
-    ask_for_rows(self, self->first + PS_WALK_ROWS);
-    ask_for_buckets(self, self->first + (uint64_t)2 * PS_WALK_ROWS);
-    guesses = guesses_of(self, self->first);
+    ask_ahead(self);
     for (size_t i = 0; i < self->n; i++) {
-        uint64_t key =
-            ps_slice_row(self->slice, self->payload, self->first + i);
-        bool is_right = guesses[i] != NULL && ps_load_u64(guesses[i]) == key;
+        uint64_t at = self->first + i;
+        uint64_t key = ps_slice_row(self->slice, self->payload, at);
+        uint8_t *guess = self->guesses[at % PS_WALK_RING];
+        bool is_right = guess != NULL && ps_load_u64(guess) == key;
 
-        self->found[i] = is_right ? guesses[i] : find(self->rows, key);
+        self->found[i] = is_right ? guess : find(self->rows, key);
     }
     return true;
 }

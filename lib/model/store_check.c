@@ -292,7 +292,7 @@ ps_store_check_push(const ps_store_t *self,
         (slice->rows == PS_ROWS_LIST || self->extent.n_slices > 1)) {
         rc = check_each_row(self, slice, payload, err);
     }
-    if (rc == PSD_OK && !self->spec.allow_nonfinite) {
+    if (rc == PSD_OK && !self->spec.allow_nonfinite && !payload->finite) {
         rc = check_finite(self, slice, payload, err);
     }
     return rc;

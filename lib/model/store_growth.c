@@ -16,7 +16,8 @@ ps_store_footprint(const ps_store_t *self)
         return ps_indexed_rows_bytes(&self->indexed);
     }
     values = self->array.n_rows * self->shape.width * self->shape.value_size;
-    return values * (1 + self->shape.n_states) + self->array.filled.size;
+    return values * (1 + self->shape.n_states) + self->array.filled.size +
+           self->array.versions.size;
 }
 
 /* Sums and products that do not fit are as good as infinite. */

@@ -55,6 +55,40 @@ Test(payload, without_values_has_no_span)
     ps_payload_destroy(&self);
 }
 
+/* Who keeps shared bytes keeps a copy, in one piece; other bytes are held. */
+Test(payload, is_owned_by_holding_or_by_copying)
+{
+    uint8_t values[] = "values";
+    ps_bytes_t spans[2] = {{values, 4}, {values + 4, 2}};
+    ps_payload_t *self = ps_payload_new(bytes_of("keyskeys"), bytes_of("indx"),
+                                        spans[0], NULL, NULL);
+    ps_payload_t *own = NULL;
+
+    cr_assert_not_null(self);
+    self->spans = ps_alloc(2, sizeof *self->spans);
+    cr_assert_not_null(self->spans);
+    memcpy(self->spans, spans, sizeof spans);
+    self->n_spans = 2;
+    own = ps_payload_own(self);
+    cr_assert_eq(own, self);
+    ps_payload_destroy(&own);
+    self->shared = true;
+    fail_alloc_at(0);
+    cr_assert_null(ps_payload_own(self));
+    fail_alloc_off();
+    own = ps_payload_own(self);
+    cr_assert_neq(own, self);
+    memset(values, 'x', sizeof values);
+    cr_assert_not(own->shared);
+    cr_assert_eq(own->n_spans, 1);
+    cr_assert_eq(own->spans[0].size, 6);
+    cr_assert_eq(memcmp(own->spans[0].data, "values", 6), 0);
+    cr_assert_eq(memcmp(own->keys.data, "keyskeys", 8), 0);
+    cr_assert_eq(memcmp(own->index.data, "indx", 4), 0);
+    ps_payload_destroy(&own);
+    ps_payload_destroy(&self);
+}
+
 Test(payload, last_holder_frees)
 {
     ps_payload_t *first =

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a shard keeps waiting, for how long and how much of it; and what it
  * forgets. */
+#include "protocol/request.h"
 #include "shard_bench.h"
 #include "support/fail_alloc.h"
 
@@ -160,6 +161,57 @@ Test(shard_held, keeps_no_more_for_an_open_clock_than_it_may)
     message.push.clock = 1;
     cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
     cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
+}
+
+/* A push of an open clock is kept for long, while a client on this machine may
+ * write into the memory that it came from. */
+Test(shard_held, an_open_clock_keeps_its_own_copy_of_shared_values)
+{
+    ps_worker_t workers[1] = {
+        {.state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1}};
+    const ps_job_t job = {.id = 3,
+                          .name = "lr",
+                          .version = 1,
+                          .workers = workers,
+                          .n_workers = 1};
+    ps_message_t message = push_message(1);
+    uint64_t row = 2;
+    float value = 4;
+    ps_payload_t *payload = ps_payload_new(
+        (ps_bytes_t){(const uint8_t *)&row, sizeof row}, (ps_bytes_t){0},
+        (ps_bytes_t){(const uint8_t *)&value, sizeof value}, NULL, NULL);
+
+    cr_assert_not_null(payload);
+    payload->shared = true;
+    message.push.job = 3;
+    message.push.joins = 1;
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
+                 PSD_OK);
+    cr_assert_eq(say(&bench, &message, payload), PSD_OK);
+    cr_assert_eq(said(&bench)->kind, PS_KIND_ACK);
+    ps_payload_destroy(&payload);
+    value = 7;
+    cr_assert_eq(mark_clock(&bench, 2, 0, 1), PSD_OK);
+    cr_expect_eq(pull(&bench, 2), 4);
+}
+
+/* The same of a request that is held. */
+Test(shard_held, a_held_request_keeps_its_own_copy_of_shared_values)
+{
+    ps_held_list_t list = {.first = NULL};
+    uint8_t value = 4;
+    ps_payload_t *payload = ps_payload_new((ps_bytes_t){0}, (ps_bytes_t){0},
+                                           (ps_bytes_t){&value, 1}, NULL, NULL);
+    ps_held_t *held = NULL;
+
+    cr_assert_not_null(payload);
+    payload->shared = true;
+    held = ps_held_append(&list, &(ps_request_t){.payload = payload}, 0);
+    cr_assert_not_null(held);
+    value = 7;
+    cr_expect_eq(held->is.payload->spans[0].data[0], 4);
+    ps_held_remove(&list, &held);
+    ps_payload_destroy(&payload);
 }
 
 /* Windows are bounded: the client idle longest is forgotten, and told so. */
