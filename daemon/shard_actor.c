@@ -300,10 +300,10 @@ take_command(actor_t *self)
         self->stopping = true;
         return;
     }
-    if (frame == NULL || zframe_size(frame) != sizeof call) {
+    if (frame == NULL || zframe_size(frame) != sizeof(ps_shard_call_t *)) {
         return;
     }
-    memcpy(&call, zframe_data(frame), sizeof call);
+    memcpy(&call, zframe_data(frame), sizeof(ps_shard_call_t *));
     ps_handover_take(call);
     answer(self, name, call);
 }

@@ -153,13 +153,28 @@ any_zmq_has_some(const waiter_t *self)
     return self->beside != NULL && zmq_has_some(self->beside);
 }
 
+/* Without a lane there is nothing that is looked at for free. */
+static bool
+any_lane_is_open(const waiter_t *self)
+{
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        const ps_socket_t *socket = self->sockets[i];
+
+        if (socket->lane != NULL ||
+            (socket->lanes != NULL && ps_lane_port_n(socket->lanes) > 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Looks until something is there. False: it is time to sleep. */
 static bool
 spin(const waiter_t *self, uint64_t timeout_ms)
 {
     ps_spin_t *spin = &self->first->spin;
 
-    if (timeout_ms == 0 || !ps_spin_begin(spin)) {
+    if (timeout_ms == 0 || !any_lane_is_open(self) || !ps_spin_begin(spin)) {
         return false;
     }
     while (ps_spin_go_on(spin)) {
