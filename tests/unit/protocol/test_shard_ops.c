@@ -374,3 +374,65 @@ Test(shard_ops, a_product_whose_other_table_goes_is_refused)
     expect_refused(&bench, PSD_INVALID,
                    "DOT names table 2, which does not exist");
 }
+
+/* ---- versions ---- */
+
+static const ps_message_t *
+pull_since(uint32_t table, uint64_t since)
+{
+    ps_message_t message = measure_message(PS_READ_VALUES);
+
+    message.pull.table = table;
+    message.pull.since = since;
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    cr_assert_not_null(answer(&bench));
+    cr_assert_eq(said(&bench)->kind, PS_KIND_VALUES);
+    return said(&bench);
+}
+
+static void
+push_to(uint32_t table, uint64_t seq, uint64_t row, uint32_t job)
+{
+    ps_message_t message = push_message(seq);
+
+    message.push.table = table;
+    message.push.job = job;
+    message.push.joins = job == 0 ? 0 : 1;
+    cr_assert_eq(push_as(&bench, &message, row, 1.0F), PSD_OK);
+    cr_assert_eq(said(&bench)->kind, PS_KIND_ACK);
+}
+
+Test(shard_ops, gives_the_rows_changed_since_a_version)
+{
+    uint64_t version = 0;
+
+    cr_expect_eq(pull_since(1, 0)->values.version, 0, "it keeps none");
+    bench.spec.versions = true;
+    cr_assert_eq(add_table(5), PSD_OK);
+    version = pull_since(5, 0)->values.version;
+    cr_expect_gt(version, 0, "0 would ask for everything");
+    cr_expect_eq(pull_since(5, version)->values.n_rows, 0);
+    push_to(5, 1, 3, 0);
+    cr_expect_eq(pull_since(5, version)->values.n_rows, 1);
+    version = said(&bench)->values.version;
+    cr_expect_eq(pull_since(5, version)->values.n_rows, 0);
+    push_to(5, 2, 1, 0);
+    cr_expect_eq(pull_since(5, version)->values.n_rows, 1);
+    cr_expect_eq(pull_since(5, version - 1)->values.n_rows, 2);
+}
+
+/* A push that is logged changes nothing yet: the version that a reader gets
+ * before its clock closes must not cover it. */
+Test(shard_ops, a_version_does_not_cover_what_its_clock_still_holds)
+{
+    uint64_t version = 0;
+
+    bench.spec.versions = true;
+    cr_assert_eq(add_table(5), PSD_OK);
+    start_job(0);
+    push_to(5, 1, 3, JOB);
+    version = pull_since(5, 0)->values.version;
+    cr_assert_eq(mark(2, 5, 0, 1), PSD_OK);
+    cr_assert_eq(mark(3, 5, 1, 1), PSD_OK);
+    cr_expect_eq(pull_since(5, version)->values.n_rows, 1);
+}
