@@ -169,8 +169,11 @@ shard_at(const ps_registry_t *self, uint32_t at)
     return NULL;
 }
 
-/* Round-robin; each table begins one shard further, so that small tables
- * spread too. */
+/* Round-robin. A table with a partition for every shard begins at the first
+ * one, so that tables that are cut alike lie alike, and can be worked on
+ * together; a smaller one begins a shard further than the one before, so that
+ * they spread.
+ */
 static psd_status_t
 place_table(const ps_registry_t *self,
             uint64_t epoch,
@@ -179,6 +182,7 @@ place_table(const ps_registry_t *self,
 {
     uint32_t n_shards = count_shards(self);
     uint32_t n = table->spec.n_partitions;
+    uint32_t first = n >= n_shards ? 0 : table->id - 1;
 
     if (n_shards == 0) {
         return psd_error_set(err, PSD_NO_NODE, "no node is up to hold table %s",
@@ -190,8 +194,7 @@ place_table(const ps_registry_t *self,
                              "no memory for the routes of %u partitions", n);
     }
     for (uint32_t i = 0; i < n; i++) {
-        const ps_route_t *shard =
-            shard_at(self, (table->id - 1 + i) % n_shards);
+        const ps_route_t *shard = shard_at(self, (first + i) % n_shards);
 
         assert(shard != NULL);
         table->routes[i] = *shard;
