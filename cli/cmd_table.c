@@ -121,6 +121,7 @@ fill_spec(const ps_cli_t *cli,
           json_t *shown,
           psd_error_t *err)
 {
+    static const char *const switches[] = {"allow-nonfinite", "versions"};
     psd_status_t rc = PSD_OK;
 
     for (size_t i = 0; i < sizeof SPEC_KEYS / sizeof SPEC_KEYS[0]; i++) {
@@ -136,9 +137,11 @@ fill_spec(const ps_cli_t *cli,
         }
         (void)json_object_set_new(shown, key, json_string(value));
     }
-    if (ps_args_on(&cli->args, "allow-nonfinite")) {
-        rc = psd_spec_set(spec, "allow-nonfinite", "true", err);
-        (void)json_object_set_new(shown, "allow-nonfinite", json_true());
+    for (size_t i = 0; i < sizeof switches / sizeof *switches; i++) {
+        if (rc == PSD_OK && ps_args_on(&cli->args, switches[i])) {
+            rc = psd_spec_set(spec, switches[i], "true", err);
+            (void)json_object_set_new(shown, switches[i], json_true());
+        }
     }
     return rc;
 }

@@ -112,6 +112,9 @@ static const ps_opt_t CREATE_OPTIONS[] = {
      .help = "what shrinks messages of calls that name nothing else, such as "
              "cache+delta+lz4+f16; docs/performance.md says what each does"},
     {.name = "allow-nonfinite", .help = "accept NaN and infinite deltas"},
+    {.name = "versions",
+     .help = "rows remember their last change, for pulls of what has changed; "
+             "8 bytes a row"},
     {.name = NULL}};
 
 static const ps_example_t LIST_EXAMPLES[] = {

@@ -75,7 +75,7 @@ _pscli() {
             words=$(pscli job list -o name --timeout 300ms 2>/dev/null)
         ;;
     "table create")
-        flags+=" --rows --cols --type --row-format --keys --updater --init --seed --partitions --partition-by --replicas --ack --filter --allow-nonfinite"
+        flags+=" --rows --cols --type --row-format --keys --updater --init --seed --partitions --partition-by --replicas --ack --filter --allow-nonfinite --versions"
         case $previous in
     --type) words="i32 i64 f32 f64"; value=1 ;;
     --row-format) words="dense sparse auto"; value=1 ;;

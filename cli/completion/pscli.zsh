@@ -40,7 +40,7 @@ _pscli() {
     'clock list') flags+=() ;;
     'clock inspect') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
     'why') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
-    'table create') flags+=( --rows --cols --type --row-format --keys --updater --init --seed --partitions --partition-by --replicas --ack --filter --allow-nonfinite) ;;
+    'table create') flags+=( --rows --cols --type --row-format --keys --updater --init --seed --partitions --partition-by --replicas --ack --filter --allow-nonfinite --versions) ;;
     'table list') flags+=() ;;
     'table inspect') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table drop') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;

@@ -33,6 +33,11 @@ check(psd_seen_t *self, const psd_table_t *table, psd_error_t *err)
 {
     uint32_t n = table->spec.n_partitions;
 
+    if (!table->spec.versions) {
+        return psd_error_set(err, PSD_UNSUPPORTED,
+                             "it keeps no versions; it has to be created with "
+                             "versions true");
+    }
     if (table->spec.n_col_slices > 1) {
         return psd_error_set(err, PSD_UNSUPPORTED,
                              "its rows are split by columns");

@@ -190,10 +190,7 @@ set_ack(ps_table_spec_t *spec,
 }
 
 static psd_status_t
-set_allow_nonfinite(ps_table_spec_t *spec,
-                    const char *key,
-                    const char *value,
-                    psd_error_t *err)
+parse_bool(const char *key, const char *value, bool *ret, psd_error_t *err)
 {
     bool is_true = strcmp(value, "true") == 0;
 
@@ -202,8 +199,26 @@ set_allow_nonfinite(ps_table_spec_t *spec,
                              "%s is \"%.80s\"; allowed: true, false", key,
                              value);
     }
-    spec->allow_nonfinite = is_true;
+    *ret = is_true;
     return PSD_OK;
+}
+
+static psd_status_t
+set_allow_nonfinite(ps_table_spec_t *spec,
+                    const char *key,
+                    const char *value,
+                    psd_error_t *err)
+{
+    return parse_bool(key, value, &spec->allow_nonfinite, err);
+}
+
+static psd_status_t
+set_versions(ps_table_spec_t *spec,
+             const char *key,
+             const char *value,
+             psd_error_t *err)
+{
+    return parse_bool(key, value, &spec->versions, err);
 }
 
 static psd_status_t
@@ -233,6 +248,7 @@ static const struct {
     {"replicas", set_replicas},
     {"ack", set_ack},
     {"allow-nonfinite", set_allow_nonfinite},
+    {"versions", set_versions},
     {"filter", set_filter},
 };
 
@@ -250,6 +266,7 @@ psd_spec_set(psd_spec_t *self,
     return psd_error_set(err, PSD_INVALID,
                          "key is \"%.80s\"; allowed: rows, cols, type, "
                          "row-format, keys, updater, init, seed, partitions, "
-                         "partition-by, replicas, ack, allow-nonfinite, filter",
+                         "partition-by, replicas, ack, allow-nonfinite, "
+                         "versions, filter",
                          key);
 }

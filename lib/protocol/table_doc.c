@@ -138,6 +138,7 @@ ps_table_spec_to_doc(const ps_table_spec_t *spec, ps_doc_t *doc)
            ps_doc_set_u64(doc, "replicas", spec->replicas) &&
            ps_doc_set_text(doc, "ack", ps_ack_name(spec->ack)) &&
            ps_doc_set_bool(doc, "allow_nonfinite", spec->allow_nonfinite) &&
+           (!spec->versions || ps_doc_set_bool(doc, "versions", true)) &&
            (spec->filter[0] == '\0' ||
             ps_doc_set_text(doc, "filter", spec->filter));
 }

@@ -79,6 +79,9 @@ read_numbers(const ps_doc_t *doc, ps_table_spec_t *spec, psd_error_t *err)
         rc = ps_doc_get_bool(doc, "allow_nonfinite", &spec->allow_nonfinite,
                              err);
     }
+    if (rc == PSD_OK && ps_doc_has(doc, "versions")) {
+        rc = ps_doc_get_bool(doc, "versions", &spec->versions, err);
+    }
     return rc;
 }
 

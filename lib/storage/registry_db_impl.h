@@ -46,8 +46,9 @@
     X(TABLE_ADD, "tables",                                                    \
       "INSERT INTO tables(id, name, created_unix_ms, rows_lost, n_rows, "     \
       "n_cols, type, row_format, keys, updater, init, seed, n_partitions, "   \
-      "n_col_slices, partition_by, replicas, ack, allow_nonfinite, filter) "  \
-      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")      \
+      "n_col_slices, partition_by, replicas, ack, allow_nonfinite, filter, "  \
+      "versions) "                                                            \
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")   \
     X(PARTITION_ADD, "partitions",                                            \
       "INSERT INTO partitions(table_id, partition, node_id, shard, epoch) "   \
       "VALUES(?, ?, (SELECT id FROM nodes WHERE incarnation = ?), ?, ?)")     \
@@ -88,8 +89,8 @@
     X(TABLE_ALL, "tables",                                                    \
       "SELECT id, name, created_unix_ms, rows_lost, n_rows, n_cols, type, "   \
       "row_format, keys, updater, init, seed, n_partitions, n_col_slices, "   \
-      "partition_by, replicas, ack, allow_nonfinite, filter FROM tables "     \
-      "ORDER BY id")                                                          \
+      "partition_by, replicas, ack, allow_nonfinite, filter, versions "       \
+      "FROM tables ORDER BY id")                                              \
     X(PARTITION_ALL, "partitions",                                            \
       "SELECT p.table_id, p.partition, n.incarnation, p.shard, p.epoch "      \
       "FROM partitions p LEFT JOIN nodes n ON n.id = p.node_id "              \

@@ -197,6 +197,9 @@ read_spec(ps_query_t *query, ps_table_spec_t *spec, psd_error_t *err)
         rc = ps_table_filter_set(
             spec, ps_query_text(query, PS_TABLE_FILTER_SIZE), err);
     }
+    if (rc == PSD_OK) {
+        spec->versions = ps_query_bool(query);
+    }
     return rc;
 }
 

@@ -108,6 +108,8 @@ static const char *const migrations[] = {
     "PRAGMA user_version = 1",
     "ALTER TABLE tables ADD COLUMN filter TEXT NOT NULL DEFAULT '';"
     "PRAGMA user_version = 2",
+    "ALTER TABLE tables ADD COLUMN versions INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 3",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

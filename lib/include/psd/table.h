@@ -34,6 +34,8 @@ PSD_EXPORT void psd_spec_destroy(psd_spec_t **self_p);
  * partitions, partition-by (range | hash | list:ROW,…), replicas,
  * ack       memory | replica | disk
  * allow-nonfinite  true | false, default false
+ * versions  true | false, default false: rows remember their last change, for
+ *           psd_pull_changed
  * filter    of calls that name none: as psd_call_set_filter, default none
  * Errors: PSD_INVALID, naming key, value and what is allowed.
  */

@@ -149,6 +149,7 @@ Test(table_doc, every_spec_comes_back_as_it_was)
 
             spec.seed = UINT64_MAX - i;
             spec.allow_nonfinite = i == 1;
+            spec.versions = i == 2;
             spec.type = i == 0 ? PS_TYPE_I64 : PS_TYPE_F64;
             spec.row_format = (ps_row_format_t)(1 + (i + j) % 3);
             assert_comes_back(&spec);
@@ -300,6 +301,9 @@ static const struct {
     {"{\"name\":\"w\",\"rows\":1,\"allow_nonfinite\":\"yes\"}",
      PSD_PROTO,
      {"allow_nonfinite"}},
+    {"{\"name\":\"w\",\"rows\":1,\"versions\":\"yes\"}",
+     PSD_PROTO,
+     {"versions"}},
     {"{\"name\":\"w\",\"rows\":1,\"seed\":-5}", PSD_INVALID, {"seed"}},
 };
 
