@@ -252,6 +252,51 @@ large_bodies_go_in_pieces(fixture_t *f)
     return true;
 }
 
+/* Rows that only the server knows: their keys and columns come back exactly. */
+static bool
+fetches_rows(fixture_t *f, bool sparse)
+{
+    psd_table_t *t =
+        make_table(f, sparse ? "entries" : "present", "f32", "hash");
+    psd_select_t *all = psd_select_new();
+    psd_result_t *result = NULL;
+    double bound = 8 * 0x1p-7;
+
+    CHECK(t != NULL);
+    fill(f, true);
+    CHECK_OK(psd_push(t, f->keys, N_ROWS, f->deltas, N_VALUES, f->err), f->err);
+    CHECK_OK(psd_call_set_filter(f->call, "delta+zstd+bf16", f->err), f->err);
+    psd_select_all_rows(all);
+    CHECK_OK(psd_fetch(t, all, sparse, 0, f->call, &result, f->err), f->err);
+    CHECK(psd_result_count(result) == N_ROWS);
+    for (size_t i = 0; i < N_ROWS; i++) {
+        const void *values = NULL;
+        const uint32_t *cols = NULL;
+        uint64_t row = 0;
+        size_t n = 0;
+
+        psd_result_row(result, i, &row, &n, &values, &cols);
+        CHECK(row == f->keys[i]);
+        CHECK((cols != NULL) == sparse && n <= N_COLS);
+        for (size_t k = 0; k < n; k++) {
+            size_t col = sparse ? cols[k] : k;
+
+            CHECK(is_within("fetch", (int)i, ((const float *)values)[k],
+                            (double)f->deltas[i * N_COLS + col], bound));
+        }
+    }
+    psd_result_destroy(&result);
+    psd_select_destroy(&all);
+    psd_table_close(&t);
+    return true;
+}
+
+static bool
+fetches_go_through(fixture_t *f)
+{
+    return fetches_rows(f, false) && fetches_rows(f, true);
+}
+
 /* Values of few bits, so that sums are exact in whatever order. */
 static bool
 held_back_values_arrive_in_the_end(fixture_t *f)
@@ -446,6 +491,7 @@ main(void)
     good = good && run(&daemon, every_filter_goes_through);
     good = good && run(&daemon, integers_are_exact_or_refused);
     good = good && run(&daemon, large_bodies_go_in_pieces);
+    good = good && run(&daemon, fetches_go_through);
     good = good && run(&daemon, held_back_values_arrive_in_the_end);
     good = good && run(&daemon, only_sums_are_thinned);
     good = good && run(&daemon, tables_have_filters_of_their_own);

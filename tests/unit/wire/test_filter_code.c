@@ -245,6 +245,51 @@ Test(filter_code, pull_says_how_it_wants_to_be_answered)
     }
 }
 
+/* The format does not drift: a pull of three keys that wants its answer packed
+ * by LZ4 and in 16-bit floats, and a push of 40 values in two bytes each. */
+Test(filter_code, bytes_are_those_of_the_protocol)
+{
+    static const uint64_t keys[] = {5, 6, 300};
+    static const uint8_t wanted[] = {
+        1, 1, 1, 0, 0, 0, 0, 0, 4, 0, 0, 0, 0,    0,    0,    0,    0, 0, 0, 0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x05, 0x01, 0xA6, 0x02, 0, 0, 0, 0};
+    kit_shape_t shape = {.kind = PS_KIND_PULL, .type = PS_TYPE_F32};
+    ps_filter_t filter = filter_of("delta+lz4+f16");
+    kit_parcel_t pull = kit_parcel_new(&shape, 3);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *coded = NULL;
+
+    ps_payload_destroy(&pull.payload);
+    pull.payload =
+        ps_payload_copy((ps_bytes_t){(const uint8_t *)keys, sizeof keys},
+                        (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
+    coded = encode(&filter, &pull);
+    assert_same_bytes(kit_values(coded), (ps_bytes_t){wanted, sizeof wanted});
+    kit_parcel_done(&pull);
+}
+
+Test(filter_code, fixed_point_is_that_of_the_protocol)
+{
+    static const float values[] = {-1, 0, 0.5F, 1};
+    /* steps of 2 / 254, rounded up to 21 bits; the first is 127 below 0 */
+    static const uint8_t codes[] = {127, 190, 254};
+    uint8_t coded[16 + 4];
+    float back[4];
+
+    cr_assert(ps_quant_encode(PS_VALUES_FIXED1, PS_TYPE_F32,
+                              (const uint8_t *)values, 4, 1, coded));
+    cr_assert_eq(ps_load_f64(coded + 8), 0x1.02041p-7);
+    cr_assert_eq(ps_load_f64(coded), -127 * 0x1.02041p-7);
+    cr_assert_eq(coded[16], 0);
+    cr_assert_eq(coded[17], codes[0]);
+    cr_assert(coded[18] == codes[1] || coded[18] == codes[1] + 1);
+    cr_assert(coded[19] == codes[2] || coded[19] == codes[2] - 1);
+    cr_assert_eq(ps_quant_decode(PS_VALUES_FIXED1, PS_TYPE_F32,
+                                 (ps_bytes_t){coded, sizeof coded}, 4,
+                                 (uint8_t *)back, NULL),
+                 PSD_OK);
+    cr_assert_eq(back[1], 0);
+}
+
 /* Not pieces of the answer: the body is what came, where it came. */
 Test(filter_code, raw_values_are_not_copied_on_their_way_in)
 {
