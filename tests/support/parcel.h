@@ -55,7 +55,8 @@ parcel_add(parcel_t *self, ps_bytes_t frame)
 }
 
 /* The message in one frame (n_frames 1), or with the body in frames of its
- * own: header, keys, index, values (MOVED and CHUNK: header and the part). */
+ * own: header, keys, index, values (MOVED, CHUNK and what is coded: header and
+ * the part). */
 static inline void
 parcel_pack(parcel_t *ret,
             const ps_message_t *message,
@@ -87,7 +88,8 @@ parcel_pack(parcel_t *ret,
         return;
     }
     parcel_add(ret, head);
-    if (message->kind == PS_KIND_CHUNK) {
+    if (message->kind == PS_KIND_CHUNK ||
+        (message->flags & PS_FLAG_CODED) != 0) {
         parcel_add(ret, body->values);
         return;
     }
