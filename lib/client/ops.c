@@ -80,13 +80,13 @@ ps_work_cut(ps_work_t *self, const psd_select_t *select, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = cut(self, err);
     }
-    if (rc != PSD_OK || self->cuts.n == 0) {
-        return rc;
+    if (rc == PSD_OK && self->cuts.n > 0) {
+        self->tallies = ps_alloc(self->cuts.n, sizeof *self->tallies);
+        self->n_tallies = self->cuts.n;
+        self->call.tallies = self->tallies;
+        rc = self->tallies == NULL ? no_memory(err) : PSD_OK;
     }
-    self->tallies = ps_alloc(self->cuts.n, sizeof *self->tallies);
-    self->n_tallies = self->cuts.n;
-    self->call.tallies = self->tallies;
-    return self->tallies == NULL ? no_memory(err) : PSD_OK;
+    return ps_work_refuse(self, rc, err);
 }
 
 psd_status_t
@@ -100,14 +100,14 @@ ps_work_run(ps_work_t *self, psd_error_t *err)
     }
     self->call.result = self->result;
     rc = ps_call_start_cuts(&self->call, &self->cuts, &ticket, err);
-    if (rc == PSD_OK) {
-        rc = ps_ticket_wait(self->call.table->client, ticket, UINT64_MAX, err);
+    if (rc != PSD_OK) {
+        return ps_work_refuse(self, rc, err);
     }
-    return rc;
+    return ps_ticket_wait(self->call.table->client, ticket, UINT64_MAX, err);
 }
 
 psd_status_t
-ps_work_end(const ps_work_t *self, psd_status_t rc, psd_error_t *err)
+ps_work_refuse(const ps_work_t *self, psd_status_t rc, psd_error_t *err)
 {
     return rc == PSD_OK
                ? rc
@@ -137,7 +137,7 @@ measure(ps_work_t *self,
     if (rc == PSD_OK) {
         *ret_sum = sum;
     }
-    return ps_work_end(self, rc, err);
+    return rc;
 }
 
 psd_status_t
@@ -225,7 +225,7 @@ psd_table_dot(psd_table_t *table,
     psd_status_t rc = check_pair(table, other, err);
 
     if (rc != PSD_OK) {
-        return ps_work_end(&work, rc, err);
+        return ps_work_refuse(&work, rc, err);
     }
     work.call.deed.op = PS_READ_DOT;
     work.call.deed.other = other->known->id;
@@ -253,7 +253,7 @@ psd_table_top(psd_table_t *table,
     if (n == 0 || n > TOP_MAX) {
         rc = psd_error_set(err, PSD_INVALID, "n is %zu; allowed: 1..%u", n,
                            TOP_MAX);
-        return ps_work_end(&work, rc, err);
+        return ps_work_refuse(&work, rc, err);
     }
     work.call.deed.op = PS_READ_TOP;
     work.call.deed.operand = n;
@@ -271,7 +271,7 @@ psd_table_top(psd_table_t *table,
         *ret_result = work.result;
         work.result = NULL;
     }
-    return ps_work_end(&work, rc, err);
+    return rc;
 }
 
 /* ---- what changes rows --------------------------------------------------- */
@@ -290,7 +290,7 @@ change(ps_work_t *self,
     if (rc == PSD_OK) {
         rc = ps_work_run(self, err);
     }
-    return ps_work_end(self, rc, err);
+    return rc;
 }
 
 psd_status_t
@@ -332,7 +332,7 @@ psd_table_axpy(psd_table_t *table,
     psd_status_t rc = check_pair(table, other, err);
 
     if (rc != PSD_OK) {
-        return ps_work_end(&work, rc, err);
+        return ps_work_refuse(&work, rc, err);
     }
     work.call.deed.other = other->known->id;
     return change(&work, PS_CHANGE_AXPY, factor, select, err);

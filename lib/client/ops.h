@@ -33,8 +33,9 @@ PSD_MUST_CHECK psd_status_t ps_work_cut(ps_work_t *self,
                                         psd_error_t *err);
 /* Sends the slices and waits for all of them. */
 PSD_MUST_CHECK psd_status_t ps_work_run(ps_work_t *self, psd_error_t *err);
-/* rc, and in front of the error what was to be done. */
-PSD_MUST_CHECK psd_status_t ps_work_end(const ps_work_t *self,
-                                        psd_status_t rc,
-                                        psd_error_t *err);
+/* rc, and in front of the error what was to be done: for errors before anything
+ * was sent; those behind it say so themselves. */
+PSD_MUST_CHECK psd_status_t ps_work_refuse(const ps_work_t *self,
+                                           psd_status_t rc,
+                                           psd_error_t *err);
 #endif

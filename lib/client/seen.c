@@ -87,7 +87,7 @@ psd_pull_changed(psd_table_t *table,
 {
     PSD_AUTO(ps_work_done)
     ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "pull of", call);
-    psd_status_t rc = check(seen, table, err);
+    psd_status_t rc = ps_work_refuse(&work, check(seen, table, err), err);
 
     work.sparse = sparse;
     work.call.since = seen->versions;
@@ -109,5 +109,5 @@ psd_pull_changed(psd_table_t *table,
         *ret_result = work.result;
         work.result = NULL;
     }
-    return ps_work_end(&work, rc, err);
+    return rc;
 }

@@ -65,8 +65,9 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_top(psd_table_t *table,
 
 /* Every value times factor; every value becomes `value`; every value plus
  * factor times that of another table, as for psd_table_dot. The updater's
- * states stay as they are. Integer tables take whole numbers. Errors:
- * PSD_NOT_FINITE, PSD_RANGE factor or value is none of the table's. */
+ * states stay as they are. Integer tables take whole numbers of their range,
+ * sparse rows are filled with 0 only. Errors: PSD_NOT_FINITE; PSD_INVALID the
+ * number is none of the table's. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t
 psd_table_scale(psd_table_t *table,
                 const psd_select_t *select,
