@@ -10,11 +10,12 @@
 #include "base/log.h"
 #include "daemon/shard_call.h"
 
-#define BATCH 256      /* messages before the pipe is looked at again */
-#define TELL_EVERY 32  /* messages, before the peers are told of answers */
-#define NOTE_KINDS 32  /* kinds of notes are smaller numbers */
-#define NOTE_SIZE 512  /* bytes of a note's line */
-#define QUIET_AFTER 20 /* lines that peers cause in one second */
+#define BATCH 256     /* messages before the pipe is looked at again */
+#define TELL_EVERY 32 /* messages, before the peers are told of answers … */
+#define TELL_BYTES (128 << 10) /* … or so many bytes of bodies */
+#define NOTE_KINDS 32          /* kinds of notes are smaller numbers */
+#define NOTE_SIZE 512          /* bytes of a note's line */
+#define QUIET_AFTER 20         /* lines that peers cause in one second */
 #define QUIET_PERIOD_MS 1000
 
 typedef struct actor {
@@ -30,6 +31,7 @@ typedef struct actor {
     uint64_t quiet_since_ms;     /* start of the second being counted */
     uint32_t n_lines;            /* that peers caused, in it */
     uint64_t n_dropped;          /* answers that could not be sent */
+    size_t untold_bytes;         /* taken since peers were told of answers */
     bool stopping;
 } actor_t;
 
@@ -201,6 +203,7 @@ take_message(actor_t *self)
                self->args->core.shard, psd_status_name(rc));
         psd_error_clear(self->err);
     }
+    self->untold_bytes += ps_payload_size(event.payload);
     ps_payload_destroy(&event.payload);
     return true;
 }
@@ -357,11 +360,14 @@ take_gone(actor_t *self)
 static void
 take_messages(actor_t *self)
 {
-    for (int i = 1; i <= BATCH; i++) {
+    self->untold_bytes = 0;
+    for (int i = 0; i < BATCH; i++) {
         if (!take_message(self)) {
             break;
         }
-        if (i % TELL_EVERY == 0) {
+        self->untold_bytes += TELL_BYTES / TELL_EVERY;
+        if (self->untold_bytes >= TELL_BYTES) {
+            self->untold_bytes = 0;
             self->now_ms = ps_now_ms();
             ps_socket_flush(self->port);
         }
