@@ -7,6 +7,8 @@
 #include "model/finite.h"
 #include "model/row_loops.h"
 
+#define WIDE 32 /* values of a row that are worth an updater's call */
+
 void
 ps_push_begin(ps_push_t *self,
               const ps_row_shape_t *shape,
@@ -133,7 +135,7 @@ update_rows(ps_push_t *self,
     if (deltas == NULL) {
         return;
     }
-    if (shape->spec->updater.kind == PS_UPDATER_ADD) {
+    if (shape->spec->updater.kind == PS_UPDATER_ADD && shape->width < WIDE) {
         ps_rows_add(shape->type, rows, n, shape->width, deltas);
         return;
     }

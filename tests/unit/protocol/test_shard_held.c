@@ -210,7 +210,7 @@ Test(shard_held, a_held_request_keeps_its_own_copy_of_shared_values)
     cr_assert_not_null(held);
     value = 7;
     cr_expect_eq(held->is.payload->spans[0].data[0], 4);
-    ps_held_remove(&list, &held);
+    ps_held_clear(&list);
     ps_payload_destroy(&payload);
 }
 
