@@ -266,14 +266,15 @@ ps_ticket_wait(psd_client_t *client,
 {
     uint64_t until_ms = UINT64_MAX;
 
-    if (!self->has_ended) {
-        ps_pump(client, 0);
-        if (wait_ms < UINT64_MAX - client->now_ms) {
-            until_ms = client->now_ms + wait_ms;
-        }
+    if (!self->has_ended && wait_ms < UINT64_MAX) {
+        client->now_ms = ps_now_ms();
+        until_ms = client->now_ms + wait_ms;
     }
-    while (!self->has_ended && client->now_ms < until_ms) {
-        ps_pump(client, until_ms);
+    while (!self->has_ended) {
+        ps_pump(client, until_ms); /* once, however little time there is */
+        if (client->now_ms >= until_ms) {
+            break;
+        }
     }
     return self->has_ended ? ps_ticket_use_up(client, self, err)
                            : ps_ticket_overdue(client, self, wait_ms, err);
