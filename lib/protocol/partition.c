@@ -349,7 +349,7 @@ probe(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
         for (const ps_held_t *held = ps_held_of(&self->held, request->session);
              held != NULL; held = held->next_own) {
             if (held->is.seq == request->seq) {
-                ps_partition_reason(self, &held->is, text, sizeof text);
+                ps_partition_reason(shard, self, &held->is, text, sizeof text);
                 ps_answer_parked(shard, request, text);
                 break;
             }

@@ -214,14 +214,33 @@ ps_partition_follow(ps_shard_t *shard,
     }
 }
 
+/* The gate that is closed to the request: its own partition's, or that of the
+ * other one that it reads too. */
+static const ps_gate_t *
+closed_gate(const ps_shard_t *shard,
+            const ps_partition_t *self,
+            const ps_request_t *request)
+{
+    const ps_gate_t *own = ps_partition_gate(self, request->job);
+    ps_partition_t *other = NULL;
+
+    if (!ps_request_is_paired(request) ||
+        (own != NULL && !ps_gate_is_open(own, request->clock)) ||
+        ps_partition_other(shard, self, request, &other, NULL) != PSD_OK) {
+        return own;
+    }
+    return ps_partition_gate(other, request->job);
+}
+
 void
-ps_partition_reason(const ps_partition_t *self,
+ps_partition_reason(const ps_shard_t *shard,
+                    const ps_partition_t *self,
                     const ps_request_t *request,
                     char *ret_text,
                     size_t size)
 {
     const ps_window_t *window = ps_map_get(&self->windows, request->session);
-    const ps_gate_t *gate = ps_partition_gate(self, request->job);
+    const ps_gate_t *gate = closed_gate(shard, self, request);
     uint64_t next = window == NULL ? 1 : window->next;
     uint64_t behind =
         request->kind == PS_KIND_PULL ? request->after + 1 : request->seq;
@@ -254,7 +273,7 @@ tell(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
 {
     char text[PS_TEXT_MAX + 1];
 
-    ps_partition_reason(self, &held->is, text, sizeof text);
+    ps_partition_reason(shard, self, &held->is, text, sizeof text);
     if (held->is.kind == PS_KIND_PULL) {
         ps_answer_refused(shard, &held->is, PSD_DEADLINE, 0, text);
         release(shard, self, held);

@@ -337,12 +337,20 @@ Test(shard_ops, a_product_waits_for_the_clocks_of_both_tables)
     message.pull.job = JOB;
     message.pull.joins = 1;
     message.pull.clock = 1;
+    message.pull.timeout_ms = 50;
     message.pull.other = OTHER;
     cr_assert_eq(mark(1, 1, 0, 1), PSD_OK);
     cr_assert_eq(mark(2, 1, 1, 1), PSD_OK);
     cr_assert_eq(mark(1, OTHER, 0, 1), PSD_OK);
     cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
     cr_expect_null(answer(&bench), "worker 1 has not marked the other table");
+    bench.now_ms += 50;
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
+    expect_refused(&bench, PSD_DEADLINE,
+                   "waiting for worker 1 at clock 0; clock 1 is needed");
+    message.pull.timeout_ms = 0;
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    cr_expect_null(answer(&bench));
     cr_assert_eq(mark(2, OTHER, 1, 1), PSD_OK);
     for (size_t i = 0; i < bench.outbox.n_effects; i++) {
         const ps_effect_t *effect = &bench.outbox.effects[i];
