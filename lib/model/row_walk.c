@@ -5,7 +5,7 @@
 #include "model/row_loops.h"
 
 #define WIDE_BYTES 128 /* of a row: from here on a few are enough */
-#define WIDE_GROUP 4
+#define WIDE_GROUP 8
 #define WIDE_AHEAD 8 /* rows asked for before their group begins */
 
 /* Rows of the slice up to `ahead` behind the group at hand. */

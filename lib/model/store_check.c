@@ -66,10 +66,16 @@ check_each_row(const ps_store_t *self,
                const ps_payload_t *payload,
                psd_error_t *err)
 {
+    const ps_extent_t *extent = &self->extent;
+    bool is_range = extent->n_slices == 1; /* two comparisons are enough */
+
     for (uint64_t i = 0; i < slice->n_rows; i++) {
         uint64_t row = ps_slice_row(slice, payload, i);
+        bool is_here = is_range
+                           ? row >= extent->first_row && row <= extent->last_row
+                           : ps_extent_has_row(extent, row);
 
-        if (!ps_extent_has_row(&self->extent, row)) {
+        if (!is_here) {
             return row_outside(self, row, err);
         }
     }
