@@ -140,35 +140,31 @@ make(const sparse_t *self, size_t from, const sum_t *sum, ps_cut_t *cut)
     size_t index_size = (sum->n_rows + sum->n_values) * sizeof(uint32_t);
     size_t values_size = sum->n_values * self->value_size;
     size_t first_row = ps_row_run_at(self->rows, from);
-    uint8_t *block =
-        ps_alloc_raw(keys_size + index_size + (borrows ? 0 : values_size), 1);
-    uint8_t *values = NULL;
+    uint8_t *bytes = NULL;
+    ps_payload_t *payload = ps_payload_room(keys_size, index_size,
+                                            borrows ? 0 : values_size, &bytes);
     filler_t filler = {0};
 
-    if (block == NULL) {
+    if (payload == NULL) {
         return PSD_NOMEM;
     }
-    values = block + keys_size + index_size;
     filler =
-        (filler_t){.keys = lists ? block : NULL,
-                   .counts = block + keys_size,
-                   .cols = block + keys_size + sum->n_rows * sizeof(uint32_t),
-                   .values = borrows ? NULL : values};
+        (filler_t){.keys = lists ? bytes : NULL,
+                   .counts = bytes + keys_size,
+                   .cols = bytes + keys_size + sum->n_rows * sizeof(uint32_t),
+                   .values = borrows ? NULL : bytes + keys_size + index_size};
     for (size_t i = from; i < sum->to; i++) {
         fill_row(self, ps_row_run_at(self->rows, i), &filler);
     }
-    cut->payload = ps_payload_new(
-        (ps_bytes_t){block, keys_size},
-        (ps_bytes_t){block + keys_size, index_size},
-        (ps_bytes_t){borrows ? (const uint8_t *)self->args->values +
-                                   self->starts[first_row] * self->value_size
-                             : values,
-                     values_size},
-        block, ps_free);
-    if (cut->payload == NULL) {
-        ps_free(block);
-        return PSD_NOMEM;
+    if (borrows && values_size > 0) {
+        payload->span =
+            (ps_bytes_t){(const uint8_t *)self->args->values +
+                             self->starts[first_row] * self->value_size,
+                         values_size};
+        payload->spans = &payload->span;
+        payload->n_spans = 1;
     }
+    cut->payload = payload;
     cut->borrows = borrows && values_size > 0;
     cut->slice = (ps_slice_t){
         .rows = lists ? PS_ROWS_LIST : PS_ROWS_RANGE,

@@ -131,6 +131,41 @@ push_filtered(scene_t *self)
     return rc;
 }
 
+/* Values written in place, rows of different lengths, a sum on the server. */
+static psd_status_t
+work_in_place(scene_t *self)
+{
+    const uint64_t keys[] = {self->row, 77};
+    const uint32_t lengths[] = {1, 0};
+    psd_select_t *select = psd_select_new();
+    psd_draft_t *draft = NULL;
+    psd_ticket_t ticket = 0;
+    void *values = NULL;
+    size_t n = 0;
+    double sum = 0;
+    psd_status_t rc = select == NULL ? PSD_NOMEM : PSD_OK;
+
+    if (rc == PSD_OK) {
+        psd_select_rows(select, keys, 2);
+        psd_select_lengths(select, lengths);
+        rc = psd_push_begin(self->hashed, select, &draft, &values, &n,
+                            self->err);
+    }
+    if (rc == PSD_OK) {
+        memset(values, 0, n * sizeof(float));
+        rc = psd_push_commit(&draft, NULL, &ticket, self->err);
+    }
+    psd_push_abandon(&draft);
+    if (rc == PSD_OK) {
+        rc = psd_wait_all(self->client, TIMEOUT_MS, self->err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_table_sum(self->hashed, NULL, NULL, &sum, self->err);
+    }
+    psd_select_destroy(&select);
+    return rc;
+}
+
 static psd_status_t
 push_and_pull(scene_t *self)
 {
@@ -177,6 +212,9 @@ work(scene_t *self)
     }
     if (rc == PSD_OK) {
         rc = fetch_some(self);
+    }
+    if (rc == PSD_OK) {
+        rc = work_in_place(self);
     }
     if (rc == PSD_OK) {
         rc = push_filtered(self);

@@ -138,6 +138,36 @@ takes_every_selection(fixture_t *f)
     return true;
 }
 
+/* Entries that lie together at the caller are pointed at. */
+static bool
+points_at_entries(fixture_t *f)
+{
+    psd_table_t *t = open_table(f, "entries", "hash", "1");
+    psd_select_t *select = psd_select_new();
+    psd_draft_t *draft = NULL;
+    psd_ticket_t ticket = 0;
+    const uint64_t keys[] = {7, 9, 8};
+    const uint32_t lengths[] = {1, 0, 1};
+    int32_t values[3];
+    void *at = NULL;
+    size_t n = 0;
+
+    CHECK(t != NULL);
+    psd_select_rows(select, keys, 3);
+    psd_select_lengths(select, lengths);
+    CHECK_OK(psd_push_begin(t, select, &draft, &at, &n, f->err), f->err);
+    CHECK(n == 2);
+    ((int32_t *)at)[0] = 70;
+    ((int32_t *)at)[1] = 80;
+    CHECK_OK(psd_push_commit(&draft, NULL, &ticket, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, TIMEOUT_MS, f->err), f->err);
+    CHECK_OK(psd_pull(t, keys, 3, values, 3, f->err), f->err);
+    CHECK(values[0] == 70 && values[1] == 0 && values[2] == 80);
+    psd_select_destroy(&select);
+    psd_table_close(&t);
+    return true;
+}
+
 static bool
 refuses_and_abandons(fixture_t *f)
 {
@@ -213,8 +243,8 @@ main(void)
         ok = false;
     }
     ok = ok && fills_in_place(&f, "one", "1") && fills_in_place(&f, "few", "3");
-    ok = ok && takes_every_selection(&f) && refuses_and_abandons(&f) &&
-         is_closed_under_a_draft(&f);
+    ok = ok && takes_every_selection(&f) && points_at_entries(&f) &&
+         refuses_and_abandons(&f) && is_closed_under_a_draft(&f);
     psd_close(&f.client);
     psd_error_destroy(&f.err);
     ok = ok && daemon_end(&daemon, SIGTERM);
