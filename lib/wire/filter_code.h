@@ -28,8 +28,10 @@
 
 typedef struct ps_coder ps_coder_t;
 
-/* seed: of all chances; coders that are asked the same write the same. NULL
- * when there is no memory. */
+/* seed: of the chances of pushes of those who are no workers. Others follow
+ * from the message: a worker's push from table, partition, seq and who the
+ * worker is, values from the request that they answer; so that a job that runs
+ * again is rounded again in the same way. NULL when there is no memory. */
 PSD_MUST_CHECK ps_coder_t *ps_coder_new(uint64_t seed);
 /* Takes NULL, nulls *self_p. */
 void ps_coder_destroy(ps_coder_t **self_p);

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/cursor.h"
+#include "base/hash.h"
 #include "wire/filter_inner.h"
 #include "wire/keys.h"
 
@@ -41,9 +42,37 @@ write_keys(ps_coder_t *self,
     return PSD_OK;
 }
 
+static uint64_t
+mix(uint64_t seed, uint64_t number)
+{
+    return ps_hash_u64(seed + number + 1);
+}
+
+/* The chances of a message: for a worker's push and for answers they follow
+ * from what the message is, so that a job that is run again, or a message that
+ * is sent again, is rounded again in the same way. */
+static uint64_t
+seed_of(ps_coder_t *self, const ps_message_t *message)
+{
+    const ps_msg_push_t *push = &message->push;
+    const ps_msg_values_t *values = &message->values;
+    uint64_t seed = 0;
+
+    if (message->kind == PS_KIND_PUSH && push->job != 0) {
+        seed = mix(mix(mix(0, push->table), push->partition), push->seq);
+        return mix(mix(seed, push->worker), push->member);
+    }
+    if (message->kind == PS_KIND_VALUES) {
+        seed = mix(mix(mix(0, values->table), values->partition), values->seq);
+        return mix(seed, values->request);
+    }
+    return ps_rng_u64(&self->rng);
+}
+
 static psd_status_t
 write_values(ps_coder_t *self,
              const ps_slice_t *slice,
+             uint64_t seed,
              ps_values_as_t as,
              ps_coded_head_t *head,
              ps_bytes_t *values)
@@ -59,8 +88,8 @@ write_values(ps_coder_t *self,
         size > SIZE_MAX || !ps_buffer_reserve(to, (size_t)size)) {
         return PSD_NOMEM;
     }
-    if (ps_quant_encode(as, slice->type, values->data, slice->n_values,
-                        ps_rng_u64(&self->rng), to->data)) {
+    if (ps_quant_encode(as, slice->type, values->data, slice->n_values, seed,
+                        to->data)) {
         to->size = (size_t)size;
         *values = (ps_bytes_t){to->data, to->size};
         head->values_as = as;
@@ -160,6 +189,7 @@ pays(const ps_message_t *message,
 static psd_status_t
 write_parts(ps_coder_t *self,
             const ps_filter_t *filter,
+            const ps_message_t *message,
             const ps_slice_t *slice,
             ps_coded_head_t *head,
             ps_bytes_t parts[PS_N_PARTS])
@@ -171,8 +201,8 @@ write_parts(ps_coder_t *self,
     }
     if (rc == PSD_OK && filter->values_as != PS_VALUES_RAW &&
         ps_quant_takes(filter->values_as, slice->type)) {
-        rc = write_values(self, slice, filter->values_as, head,
-                          &parts[PS_PART_VALUES]);
+        rc = write_values(self, slice, seed_of(self, message),
+                          filter->values_as, head, &parts[PS_PART_VALUES]);
     }
     if (rc == PSD_OK && filter->pack != PS_PACK_NONE) {
         rc = pack_parts(self, filter->pack, head, parts);
@@ -206,7 +236,7 @@ ps_coder_encode(ps_coder_t *self,
     }
     rc = ps_coder_join(payload, &self->whole, &parts[PS_PART_VALUES], err);
     if (rc == PSD_OK) {
-        rc = write_parts(self, filter, &slice, &head, parts);
+        rc = write_parts(self, filter, message, &slice, &head, parts);
     }
     if (rc == PSD_OK && pays(message, &head, parts, ps_payload_size(payload))) {
         coded = put_together(&head, parts);

@@ -404,6 +404,40 @@ Test(filter_code, coders_of_one_seed_write_the_same)
     kit_parcel_done(&parcel);
 }
 
+/* A worker's push through a coder of some seed. */
+static ps_payload_t *
+worker_push(uint64_t coder_seed, uint64_t seq, uint32_t worker)
+{
+    kit_shape_t shape = PUSH_F32;
+    ps_filter_t filter = filter_of("fixed1");
+    kit_parcel_t parcel = kit_parcel_new(&shape, N_ROWS);
+    PSD_AUTO(ps_coder_destroy) ps_coder_t *coder = ps_coder_new(coder_seed);
+    ps_payload_t *coded = NULL;
+
+    parcel.message.push.job = 3;
+    parcel.message.push.seq = seq;
+    parcel.message.push.worker = worker;
+    cr_assert_eq(ps_coder_encode(coder, &filter, &parcel.message,
+                                 parcel.payload, &coded, NULL),
+                 PSD_OK);
+    kit_parcel_done(&parcel);
+    return coded;
+}
+
+/* A job that runs again ends with the same bits. */
+Test(filter_code, workers_are_rounded_by_what_they_push)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *one = worker_push(1, 7, 0);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *again = worker_push(2, 7, 0);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *next = worker_push(1, 8, 0);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *other = worker_push(1, 7, 1);
+    ps_bytes_t bytes = kit_values(one);
+
+    assert_same_bytes(kit_values(again), bytes);
+    cr_assert_neq(memcmp(kit_values(next).data, bytes.data, bytes.size), 0);
+    cr_assert_neq(memcmp(kit_values(other).data, bytes.data, bytes.size), 0);
+}
+
 static psd_status_t
 go_through(void *fixture)
 {
