@@ -38,5 +38,5 @@ check() {
 check push 1 180
 check pull 1 180
 check push 64 371
-check pull 64 245
+check pull 64 280
 [ $n_failed -eq 0 ]
