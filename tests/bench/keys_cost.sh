@@ -35,8 +35,8 @@ check() {
     fi
 }
 
-check push 1 180
-check pull 1 180
-check push 64 371
-check pull 64 280
+check push 1 170
+check pull 1 165
+check push 64 350
+check pull 64 250
 [ $n_failed -eq 0 ]
