@@ -19,7 +19,7 @@ ps_socket_bind_lane(ps_socket_t *self, const char *endpoint, psd_error_t *err)
                                                  : options->arena_bytes,
         .peers = options->any_peer ? PS_LANE_ANY : PS_LANE_OWNER,
         .lane = self->lane_args};
-    const char *path = NULL;
+    const char *path = "";
     psd_status_t rc = ps_lane_path(endpoint, &path, err);
 
     assert(self->is_port && args.most <= PS_LANES_MAX);
@@ -43,7 +43,7 @@ ps_socket_connect_lane(ps_socket_t *self,
                            ? PS_LANE_WAIT_MS
                            : self->lane_options.wait_ms;
     ps_lane_share_t *share = NULL;
-    const char *path = NULL;
+    const char *path = "";
     int fd = -1;
     psd_status_t rc = ps_lane_path(endpoint, &path, err);
 
