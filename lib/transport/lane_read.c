@@ -95,8 +95,9 @@ make_payload(ps_lane_t *self,
     if (payload == NULL) {
         return no_memory(err);
     }
-    payload->finite =
-        self->serves && (taken->head.flags & PS_RECORD_FINITE) != 0;
+    /* Believed only of values that whoever applies them looks at again. */
+    payload->finite = self->serves && payload->shared &&
+                      (taken->head.flags & PS_RECORD_FINITE) != 0;
     *ret_payload = payload;
     return PSD_OK;
 }

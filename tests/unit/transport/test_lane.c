@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of a lane, and one lane whose two ends are one thread's. */
+/* The memory of a lane, and one lane whose two ends are one thread's. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/rng.h"
 #include "support/fail_alloc.h"
 #include "transport/lane.h"
 #include "transport/lane_record.h"
@@ -20,88 +19,6 @@ static const ps_lane_sizes_t SIZES = {.request_bytes = PS_LANE_RING_MIN,
                                       .arena_bytes = 1 << 18};
 static const ps_lane_args_t ARGS = {.high_water = 16,
                                     .assembly_bytes = 1 << 20};
-
-/* ---- arena -------------------------------------------------------------- */
-
-Test(arena, takes_the_lowest_and_joins_what_is_given_back)
-{
-    ps_arena_t arena;
-    uint64_t at[4] = {0};
-    uint64_t none = 7;
-
-    cr_assert(ps_arena_init(&arena, 4 * 64));
-    for (int i = 0; i < 4; i++) {
-        cr_assert(ps_arena_take(&arena, 1 + (uint64_t)i, &at[i]));
-        cr_assert_eq(at[i], 64u * (unsigned)i);
-    }
-    cr_assert_not(ps_arena_take(&arena, 1, &none));
-    ps_arena_give(&arena, at[1], 2);
-    ps_arena_give(&arena, at[3], 4);
-    cr_assert_eq(arena.n_free, 2);
-    cr_assert_not(ps_arena_take(&arena, 65, &none));
-    ps_arena_give(&arena, at[2], 3);
-    cr_assert_eq(arena.n_free, 1);
-    cr_assert(ps_arena_take(&arena, 192, &none));
-    cr_assert_eq(none, 64);
-    ps_arena_give(&arena, 64, 192);
-    ps_arena_give(&arena, at[0], 1);
-    cr_assert_eq(arena.n_free, 1);
-    cr_assert_eq(arena.free[0].size, 256);
-    ps_arena_done(&arena);
-}
-
-Test(arena, refuses_sizes_that_cannot_be)
-{
-    ps_arena_t arena;
-    uint64_t at = 7;
-
-    cr_assert(ps_arena_init(&arena, 256));
-    cr_assert_not(ps_arena_take(&arena, 0, &at));
-    cr_assert_not(ps_arena_take(&arena, 257, &at));
-    cr_assert_not(ps_arena_take(&arena, UINT64_MAX, &at));
-    cr_assert_eq(at, 7);
-    ps_arena_done(&arena);
-}
-
-/* No two blocks overlap, and at the end everything is one extent again. */
-Test(arena, blocks_never_overlap)
-{
-    enum { BLOCKS = 64, UNITS = 512 };
-    static uint8_t owner[UNITS];
-    uint64_t at[BLOCKS];
-    uint64_t size[BLOCKS] = {0};
-    ps_rng_t rng = {.state = 1};
-    ps_arena_t arena;
-
-    cr_assert(ps_arena_init(&arena, UNITS * 64));
-    for (int round = 0; round < 20000; round++) {
-        size_t i = ps_rng_below(&rng, BLOCKS);
-
-        if (size[i] > 0) {
-            memset(owner + at[i] / 64, 0, ps_arena_round(size[i]) / 64);
-            ps_arena_give(&arena, at[i], size[i]);
-            size[i] = 0;
-            continue;
-        }
-        size[i] = 1 + ps_rng_below(&rng, 40 * 64);
-        if (!ps_arena_take(&arena, size[i], &at[i])) {
-            size[i] = 0;
-            continue;
-        }
-        for (uint64_t unit = 0; unit < ps_arena_round(size[i]) / 64; unit++) {
-            cr_assert_eq(owner[at[i] / 64 + unit], 0);
-            owner[at[i] / 64 + unit] = 1;
-        }
-    }
-    for (size_t i = 0; i < BLOCKS; i++) {
-        if (size[i] > 0) {
-            ps_arena_give(&arena, at[i], size[i]);
-        }
-    }
-    cr_assert_eq(arena.n_free, 1);
-    cr_assert_eq(arena.free[0].size, UNITS * 64);
-    ps_arena_done(&arena);
-}
 
 /* ---- share -------------------------------------------------------------- */
 
@@ -526,6 +443,38 @@ Test(lane, goes_on_behind_a_bad_message)
     cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
     cr_assert(got);
     cr_assert_eq(message.push.request, 5);
+    ps_payload_destroy(&payload);
+    close_ends(&ends);
+}
+
+/* A client that says of a NaN that it is finite: values that are copied out of
+ * the ring would be looked at by nobody afterwards. */
+Test(lane, copied_values_are_looked_at_whatever_is_said_of_them)
+{
+    ends_t ends = {.server = NULL};
+    const float nan = NAN;
+    ps_message_t message = push_of(7, 1);
+    ps_payload_t *payload = NULL;
+    uint8_t header[PS_HEADER_MAX];
+    size_t size = ps_message_encode(&message, header);
+    uint64_t word = ps_record_word((uint32_t)(8 + size + sizeof nan),
+                                   (uint16_t)size, PS_RECORD_INLINE) |
+                    ps_record_flags(PS_RECORD_FINITE);
+    uint8_t *record = NULL;
+    bool got = false;
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    record = ps_ring_reserve(&ends.client->out,
+                             ps_record_room(8 + size + sizeof nan));
+    cr_assert_not_null(record);
+    memcpy(record, &word, sizeof word);
+    memcpy(record + 8, header, size);
+    memcpy(record + 8 + size, &nan, sizeof nan);
+    ps_ring_commit(&ends.client->out, ps_record_room(8 + size + sizeof nan));
+    cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
+    cr_assert(got && payload != NULL);
+    cr_assert_not(payload->shared);
+    cr_assert_not(payload->finite);
     ps_payload_destroy(&payload);
     close_ends(&ends);
 }
