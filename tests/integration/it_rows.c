@@ -420,6 +420,7 @@ splits_wide_rows(fixture_t *f)
     const uint32_t cols[] = {4499999, 0, 2250000};
     const uint64_t key = 0;
     psd_select_t *select = psd_select_new();
+    psd_call_t *call = psd_call_new();
     psd_result_t *result = NULL;
     psd_ticket_t ticket = 0;
     float few[3];
@@ -441,11 +442,13 @@ splits_wide_rows(fixture_t *f)
         CHECK(few[i] == deltas[COLS + cols[i]]);
     }
     psd_select_all_cols(select);
-    CHECK_OK(psd_fetch(t, select, true, 0, NULL, &result, f->err), f->err);
+    psd_call_set_timeout_ms(call, 60000); /* it is much for a sanitizer */
+    CHECK_OK(psd_fetch(t, select, true, 0, call, &result, f->err), f->err);
     CHECK(psd_result_count(result) == 1);
     psd_result_row(result, 0, NULL, &n, &got, NULL);
     CHECK(n == COLS && memcmp(got, deltas + COLS, COLS * sizeof(float)) == 0);
     psd_result_destroy(&result);
+    psd_call_destroy(&call);
     psd_select_destroy(&select);
     psd_table_close(&t);
     CHECK_OK(psd_table_drop(f->client, "wide", f->err), f->err);
