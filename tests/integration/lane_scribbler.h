@@ -171,9 +171,12 @@ scribble_beside(void *out)
     uint64_t state = UINT64_C(362436069);
     size_t size = 0;
     uint8_t *memory = find_shared(&size);
-    bool found = memory != NULL;
 
-    for (int i = 0; found; i++) {
+    if (memory == NULL) {
+        say(*(int *)out); /* it has no lane: nothing to write over */
+        return NULL;
+    }
+    for (int i = 0;; i++) {
         const struct timespec pause = {.tv_nsec = 20000};
 
         scribble(memory, size, &state);
@@ -182,7 +185,5 @@ scribble_beside(void *out)
             say(*(int *)out);
         }
     }
-    say(*(int *)out); /* it has no lane: nothing to write over */
-    return NULL;
 }
 #endif
