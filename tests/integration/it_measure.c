@@ -231,8 +231,7 @@ works_on_what_is_present(fixture_t *f)
     CHECK_OK(psd_table_sum(t, NULL, NULL, &got, f->err), f->err);
     CHECK(got == -2 * sum);
     CHECK_ERROR(psd_table_scale(t, NULL, 0.5, NULL, f->err), PSD_INVALID,
-                "scale of table \"hashed\", partition 0: the operand is 0.5",
-                f->err);
+                "the operand is 0.5", f->err); /* by whichever is first */
     psd_table_close(&t);
     return true;
 }
