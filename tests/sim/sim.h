@@ -3,10 +3,12 @@
  * sim - one node and its clients in one thread, from one seed
  *
  * What     Shards and sessions of the core, joined by a network that loses,
- *          repeats, delays and reorders messages and cuts connections; workers
- *          that follow a script, join late and are killed. After every step
+ *          repeats, delays and reorders messages and cuts connections, or by
+ *          lanes, whose clients scribble on what they share; workers that
+ *          follow a script, join late and are killed. After every step
  *          the promises of W1, W3, C1 to C4 and A4 are checked.
  * Shape    sim_net.c    packets and connections: bytes on their way
+ *          sim_lane.c   connections through shared memory
  *          sim_node.c   the shards, the job as the registry would tell it
  *          sim_client.c a session and the script that it follows
  *          sim_script.c what a seed makes the clients do
@@ -64,6 +66,7 @@ typedef struct sim_weather {
     uint32_t repeat; /* of 1000 packets */
     uint32_t delay_ms;
     uint32_t cut_ms;  /* mean time between two cuts; 0: none */
+    uint32_t lanes;   /* of 100 connections; the others lose packets */
     uint64_t calm_ms; /* nothing goes wrong from here on */
 } sim_weather_t;
 
@@ -149,6 +152,13 @@ typedef struct sim_conn {
     bool cut;
     ps_assembly_t at_shard;
     ps_assembly_t at_client;
+    bool lane;
+    bool read_on;        /* lane: cut, and the shard reads what had come */
+    bool gone;           /* lane: the shard was told so */
+    uint64_t last_ms[2]; /* lane: arrival of the last packet, each way */
+    ps_room_t *rooms;    /* owned; lane: offered for answers */
+    size_t n_rooms;
+    size_t rooms_capacity;
 } sim_conn_t;
 
 typedef enum sim_event_kind {
@@ -262,6 +272,26 @@ void sim_arrive(sim_t *sim, const sim_packet_t *packet);
 void sim_packet_drop(sim_packet_t **packet_p);
 /* Cuts one connection at random; both ends may or may not notice. */
 void sim_cut(sim_t *sim);
+
+/* sim_lane.c */
+/* Puts the packet on its way, behind those before it. */
+void sim_lane_dispatch(sim_t *sim, sim_packet_t *packet);
+/* A packet that arrives on a lane that broke is lost. */
+bool sim_lane_loses(const sim_conn_t *conn, bool to_shard);
+/* Breaks a lane, and tells the shard in a while. No lane: nothing. */
+void sim_lane_break(sim_t *sim, uint64_t conn);
+/* A body as a shard gets it: its values stay the client's. */
+ps_payload_t *sim_lane_payload(const ps_body_t *body);
+/* The client writes over values that it has shared. */
+void sim_lane_scribble(sim_t *sim, ps_payload_t *payload);
+/* The client writes over the rooms that it has offered. */
+void sim_lane_scribble_rooms(sim_t *sim, sim_conn_t *conn);
+/* Room that a request offers for its answer; often too little or none. */
+ps_room_t sim_lane_room(sim_t *sim, sim_conn_t *conn);
+/* The shard knows that the lane is gone: nobody may write to its rooms. */
+void sim_lane_gone(sim_t *sim, uint64_t conn);
+void sim_lanes_check(sim_t *sim);
+void sim_lanes_done(sim_t *sim);
 
 /* sim_node.c */
 void sim_node_start(sim_t *sim);

@@ -375,5 +375,8 @@ sim_client_kill(sim_t *sim, uint32_t number)
 
     sim_trace(sim, "client %u is killed", number);
     client->killed = true;
+    for (size_t i = 0; i < client->n_links; i++) {
+        sim_lane_break(sim, client->conn_of[i]);
+    }
     ps_session_destroy(&client->session);
 }

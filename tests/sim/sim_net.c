@@ -77,7 +77,10 @@ sim_conn_new(sim_t *sim, uint32_t client, uint64_t link)
                      sizeof *sim->conns),
              "memory for a connection");
     sim->conns[sim->n_conns++] =
-        (sim_conn_t){.client = client, .link = link, .shard = route->shard};
+        (sim_conn_t){.client = client,
+                     .link = link,
+                     .shard = route->shard,
+                     .lane = ps_rng_below(&sim->net, 100) < sim->weather.lanes};
     of->conn_of[link] = sim->n_conns;
     return sim->n_conns;
 }
@@ -198,6 +201,26 @@ add_pieces(sim_packet_t *packet,
     }
 }
 
+/* The same in one piece: values are written where the other side reads them. */
+static void
+add_whole(sim_packet_t *packet,
+          const ps_message_t *message,
+          const ps_payload_t *payload)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t values = {0};
+    ps_body_t body = {0};
+
+    if (payload != NULL) {
+        body.keys = payload->keys;
+        body.index = payload->index;
+        for (size_t i = 0; i < payload->n_spans; i++) {
+            append(&values, payload->spans[i]);
+        }
+        body.values = (ps_bytes_t){values.data, values.size};
+    }
+    add_message(packet, message, &body);
+}
+
 /* Puts a copy of the packet on its way. */
 static void
 dispatch(sim_t *sim, sim_packet_t *packet)
@@ -232,6 +255,12 @@ sim_send(sim_t *sim,
     packet->to_shard = to_shard;
     packet->conn = conn;
     packet->kind = ps_kind_name(message->kind);
+    if (sim_conn(sim, conn)->lane) {
+        add_whole(packet, message, payload);
+        sim_lane_dispatch(sim, packet);
+        sim_packet_drop(&packet);
+        return;
+    }
     add_pieces(packet, message, payload, chunk_bytes);
     dispatch(sim, packet);
     if (sim->now_ms < sim->weather.calm_ms &&
@@ -241,13 +270,30 @@ sim_send(sim_t *sim,
     sim_packet_drop(&packet);
 }
 
+/* The shard has returned: what it still holds of the client's memory, and may
+ * still write to, the client writes over. */
+static void
+deliver_shared(sim_t *sim, sim_conn_t *conn, ps_event_t *event)
+{
+    if (event->message->kind == PS_KIND_PULL ||
+        event->message->kind == PS_KIND_PUSH) {
+        event->room = sim_lane_room(sim, conn);
+    }
+    sim_lane_scribble_rooms(sim, conn);
+    sim_node_event(sim, conn->shard, event);
+    sim_lane_scribble_rooms(sim, conn);
+    if (event->payload != NULL) {
+        sim_lane_scribble(sim, event->payload);
+    }
+}
+
 static void
 deliver(sim_t *sim,
         const sim_packet_t *packet,
         const ps_message_t *message,
         ps_payload_t *payload)
 {
-    const sim_conn_t *conn = sim_conn(sim, packet->conn);
+    sim_conn_t *conn = sim_conn(sim, packet->conn);
 
     if (packet->to_shard) {
         ps_event_t event = {.kind = PS_EVENT_MESSAGE,
@@ -255,7 +301,11 @@ deliver(sim_t *sim,
                             .message = message,
                             .payload = payload};
 
-        sim_node_event(sim, conn->shard, &event);
+        if (conn->lane) {
+            deliver_shared(sim, conn, &event);
+        } else {
+            sim_node_event(sim, conn->shard, &event);
+        }
     } else {
         sim_client_received(sim, conn->client, conn->link, message, payload);
     }
@@ -281,6 +331,13 @@ arrive_message(sim_t *sim,
                  psd_error_text(err));
         return;
     }
+    if (conn->lane && packet->to_shard) {
+        if (body.keys.size + body.index.size + body.values.size > 0) {
+            payload = sim_lane_payload(&body);
+        }
+        deliver(sim, packet, &message, payload);
+        return;
+    }
     if (body.keys.size + body.index.size + body.values.size > 0) {
         payload = ps_payload_copy(body.keys, body.index, body.values);
         sim_need(payload != NULL, "memory for a payload");
@@ -302,7 +359,11 @@ sim_arrive(sim_t *sim, const sim_packet_t *packet)
     const sim_conn_t *conn = sim_conn(sim, packet->conn);
     size_t i = 0;
 
-    if (conn->cut && (!packet->to_shard || ps_rng_below(&sim->net, 2) == 0)) {
+    if (conn->lane && sim_lane_loses(conn, packet->to_shard)) {
+        return;
+    }
+    if (!conn->lane && conn->cut &&
+        (!packet->to_shard || ps_rng_below(&sim->net, 2) == 0)) {
         return; /* some of what was sent before the cut arrives */
     }
     while (i < packet->n_frames) {
@@ -327,23 +388,26 @@ sim_cut(sim_t *sim)
     sim_client_t *client = &sim->clients[number];
     uint64_t link = 0;
     uint64_t old = 0;
+    bool was_lane = false;
 
     if (client->session == NULL || client->n_links == 0) {
         return;
     }
     link = ps_rng_below(&sim->net, client->n_links);
     old = client->conn_of[link];
+    was_lane = sim_conn(sim, old)->lane;
+    sim_lane_break(sim, old);
     sim_conn(sim, old)->cut = true;
     (void)sim_conn_new(sim, number, link);
     sim_trace(sim, "cut: client %u link %llu, conn %llu is now %llu", number,
               (unsigned long long)link, (unsigned long long)old,
               (unsigned long long)client->conn_of[link]);
-    if (ps_rng_below(&sim->net, 2) == 0) {
+    if (was_lane || ps_rng_below(&sim->net, 2) == 0) {
         sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, 50),
                SIM_EVENT_RELINKED, number)
             ->b = link;
     }
-    if (ps_rng_below(&sim->net, 2) == 0) {
+    if (!was_lane && ps_rng_below(&sim->net, 2) == 0) {
         sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, 200), SIM_EVENT_GONE,
                sim_conn(sim, old)->shard)
             ->b = old;

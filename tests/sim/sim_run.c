@@ -145,6 +145,7 @@ do_event(sim_t *sim, sim_event_t *event)
         sim_client_relinked(sim, (uint32_t)event->a, event->b);
         break;
     case SIM_EVENT_GONE:
+        sim_lane_gone(sim, event->b);
         sim_node_event(sim, (uint32_t)event->a, &gone);
         break;
     case SIM_EVENT_JOIN:
@@ -310,6 +311,7 @@ done(sim_t *sim)
         ps_assembly_done(&sim->conns[i].at_shard);
         ps_assembly_done(&sim->conns[i].at_client);
     }
+    sim_lanes_done(sim);
     ps_free(sim->conns);
     for (size_t i = 0; i < sim->n_clients; i++) {
         ps_session_destroy(&sim->clients[i].session);
@@ -324,6 +326,7 @@ done(sim_t *sim)
 static void
 check_end(sim_t *sim)
 {
+    sim_lanes_check(sim);
     for (uint32_t i = 0; i < sim->plan.n_shards; i++) {
         ps_shard_info_t info;
 

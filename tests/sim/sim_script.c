@@ -107,6 +107,7 @@ sim_weather_make(uint64_t seed, sim_weather_t *ret_weather)
     static const uint32_t losses[] = {0, 10, 50, 200, 400};
     static const uint32_t repeats[] = {0, 0, 50, 200};
     static const uint32_t cuts[] = {0, 2000, 700, 200};
+    static const uint32_t lanes[] = {0, 50, 50, 100};
     ps_rng_t rng = {.state = ps_hash_u64(seed * 2)};
 
     *ret_weather = (sim_weather_t){
@@ -115,6 +116,7 @@ sim_weather_make(uint64_t seed, sim_weather_t *ret_weather)
         .delay_ms = (uint32_t)between(&rng, 1, 80),
         .cut_ms = cuts[ps_rng_below(&rng, 4)],
         .calm_ms = between(&rng, 1000, 8000),
+        .lanes = lanes[ps_rng_below(&rng, 4)],
     };
 }
 
