@@ -73,9 +73,40 @@ ps_op_rows_next(ps_op_rows_t *self, uint64_t *ret_key)
     return false;
 }
 
-uint64_t
-ps_op_rows_left(const ps_op_rows_t *self)
+/* Named ones, of which many are looked for at once. */
+static uint64_t
+new_of_list(const ps_op_rows_t *self, const ps_store_t *store)
 {
-    return self->stored != NULL ? self->stored->rows.n - self->i
-                                : self->slice->n_rows - self->i;
+    ps_row_walk_t walk;
+    uint64_t n_new = 0;
+
+    ps_row_walk_begin(&walk, &store->indexed, self->slice, self->payload,
+                      self->slice->n_rows);
+    while (ps_row_walk_next(&walk)) {
+        for (size_t i = 0; i < walk.n; i++) {
+            n_new += walk.found[i] == NULL ? 1 : 0;
+        }
+    }
+    return n_new;
+}
+
+uint64_t
+ps_op_rows_new(const ps_op_rows_t *self, const ps_store_t *store)
+{
+    ps_op_rows_t rows = *self;
+    uint64_t n_new = 0;
+    uint64_t key = 0;
+
+    if (self->stored == &store->indexed) {
+        return 0;
+    }
+    if (self->slice->rows == PS_ROWS_LIST && self->i == 0) {
+        return new_of_list(self, store);
+    }
+    while (ps_op_rows_next(&rows, &key)) {
+        if (ps_row_index_find(&store->indexed.index, key) == PS_ROW_NONE) {
+            n_new++;
+        }
+    }
+    return n_new;
 }

@@ -24,6 +24,7 @@ ps_op_rows_t ps_op_rows_of(const ps_store_t *self,
                            const ps_change_t *change);
 /* False at the end. Rows may be added to another store on the way. */
 bool ps_op_rows_next(ps_op_rows_t *self, uint64_t *ret_key);
-/* How many are left at most. */
-uint64_t ps_op_rows_left(const ps_op_rows_t *self);
+/* How many of those that are left have no item in the store, whose rows are
+ * indexed; one that is named twice may count twice. Looks for each. */
+uint64_t ps_op_rows_new(const ps_op_rows_t *self, const ps_store_t *store);
 #endif

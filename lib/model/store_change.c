@@ -99,13 +99,11 @@ static psd_status_t
 change_dense(work_t *work, ps_op_rows_t *rows, psd_error_t *err)
 {
     ps_store_t *self = work->store;
-    uint64_t most = ps_op_rows_left(rows);
+    uint64_t n_new = self->is_array ? 0 : ps_op_rows_new(rows, self);
     uint64_t key = 0;
-    /* rows of its own that are stored are there already */
-    bool makes_none = self->is_array || rows->stored == &self->indexed;
 
-    if (!makes_none && (!ps_slab_reserve(&self->indexed.rows, most) ||
-                        !ps_row_index_reserve(&self->indexed.index, most))) {
+    if (n_new > 0 && (!ps_slab_reserve(&self->indexed.rows, n_new) ||
+                      !ps_row_index_reserve(&self->indexed.index, n_new))) {
         return no_memory(err);
     }
     while (ps_op_rows_next(rows, &key)) {

@@ -2,7 +2,7 @@
 /* Estimates for a budget: large enough, and not much larger. */
 #include "model/store_growth.h"
 
-#include "model/store_impl.h"
+#include "model/op_rows.h"
 
 #define INDEX_BYTES 8 /* of a row, with what is free between two growths */
 #define COLUMN_BYTES 4
@@ -94,4 +94,62 @@ ps_store_growth(const ps_store_t *self,
         }
     }
     return sum(product(n_new, row_bytes(self)), entry_bytes(self, slice));
+}
+
+/* Entries that AXPY takes from the other table's row, at most. */
+static uint64_t
+entries_of(const ps_store_t *other, uint64_t key, uint64_t n_cols)
+{
+    uint32_t number = PS_ROW_NONE;
+    ps_row_t row = {0};
+
+    if (other->is_array || !ps_rows_are_mixed(&other->indexed)) {
+        return n_cols;
+    }
+    number = ps_row_index_find(&other->indexed.index, key);
+    if (number == PS_ROW_NONE) {
+        return 0;
+    }
+    row = ps_indexed_row_at(&other->indexed,
+                            ps_slab_at(&other->indexed.rows, number));
+    return row.sparse != NULL && row.sparse->n < n_cols ? row.sparse->n
+                                                        : n_cols;
+}
+
+uint64_t
+ps_store_change_growth(const ps_store_t *self,
+                       const ps_slice_t *slice,
+                       const ps_payload_t *rows,
+                       const ps_change_t *change)
+{
+    ps_op_rows_t named;
+    uint64_t n_entries = 0;
+    uint64_t n_new = 0;
+    uint64_t key = 0;
+
+    if (self->is_array) {
+        return 0;
+    }
+    named = ps_op_rows_of(self, slice, rows, change);
+    n_new = ps_op_rows_new(&named, self);
+    if (change->kind == PS_CHANGE_AXPY_ROWS &&
+        ps_rows_are_mixed(&self->indexed)) {
+        while (ps_op_rows_next(&named, &key)) {
+            n_entries =
+                sum(n_entries, entries_of(change->other, key, slice->n_cols));
+        }
+    }
+    return sum(product(n_new, row_bytes(self)),
+               product(n_entries, value_bytes(self) + COLUMN_BYTES));
+}
+
+uint64_t
+ps_store_change_walk(const ps_store_t *self,
+                     const ps_slice_t *slice,
+                     const ps_change_t *change)
+{
+    ps_op_rows_t named = ps_op_rows_of(self, slice, NULL, change);
+    uint64_t row = product(slice->n_cols, self->shape.value_size);
+
+    return named.stored != NULL ? 0 : product(slice->n_rows, row);
 }
