@@ -11,6 +11,7 @@
 #ifndef PS_PROTOCOL_OUTBOX_H
 #define PS_PROTOCOL_OUTBOX_H
 
+#include "model/pages.h"
 #include "protocol/row_op.h"
 #include "wire/message.h"
 
@@ -19,7 +20,8 @@ typedef enum ps_effect_kind {
     PS_EFFECT_RECORD = 2, /* `record` joined the partition log */
     PS_EFFECT_NOTE = 3,   /* `note` happened */
     PS_EFFECT_OPEN = 4,   /* session: open connection `to` (ps_session_link) */
-    PS_EFFECT_DONE = 5    /* session: operation `to` ended as `message` says */
+    PS_EFFECT_DONE = 5,   /* session: operation `to` ended as `message` says */
+    PS_EFFECT_FILL = 6    /* bring `soon` in beside requests, or do nothing */
 } ps_effect_kind_t;
 
 /* What happened, and what the numbers of ps_note_t then mean; outbox.c has the
@@ -84,6 +86,7 @@ typedef struct ps_effect {
         ps_message_t message; /* SEND, DONE */
         ps_record_t record;
         ps_note_t note;
+        ps_soon_t soon; /* FILL */
     };
 } ps_effect_t;
 

@@ -9,6 +9,7 @@
 
 psd_status_t
 ps_partition_new(const ps_table_spec_t *spec,
+                 ps_table_use_t *use,
                  uint32_t table,
                  uint32_t number,
                  uint64_t epoch,
@@ -26,6 +27,7 @@ ps_partition_new(const ps_table_spec_t *spec,
     self->number = number;
     self->epoch = epoch;
     self->spec = spec;
+    self->use = use;
     self->version = 1;
     self->deadline_ms = UINT64_MAX;
     rc = ps_store_new(spec, number, &self->store, err);

@@ -26,11 +26,21 @@ typedef struct ps_job_place {
     uint64_t applied;     /* BSP: clocks whose pushes are all in the rows */
 } ps_job_place_t;
 
+/* What a shard keeps of one table, in all of its partitions. */
+typedef struct ps_table_use {
+    uint64_t row_bytes;    /* values, states and index */
+    uint64_t queue_bytes;  /* bodies of held requests */
+    uint64_t logged_bytes; /* kept for open clocks */
+    uint64_t limit_bytes;  /* its share of table_bytes; 0: no limit */
+    uint32_t n_here;       /* partitions that are here */
+} ps_table_use_t;
+
 typedef struct ps_partition {
     uint32_t table;
     uint32_t number;
     uint64_t epoch;
     const ps_table_spec_t *spec; /* borrowed from the shard's table */
+    ps_table_use_t *use;         /* likewise */
     ps_store_t *store;           /* owned */
     uint64_t lsn;                /* of the last record; 0 when none */
     uint64_t version;            /* of the rows; from 1, grows as they change */
@@ -47,8 +57,9 @@ typedef struct ps_partition {
     uint64_t pushes, pulls, rows_pushed, rows_pulled;
 } ps_partition_t;
 
-/* Errors: PSD_NOMEM, PSD_LIMIT. */
+/* Borrows spec and use. Errors: PSD_NOMEM, PSD_LIMIT. */
 PSD_MUST_CHECK psd_status_t ps_partition_new(const ps_table_spec_t *spec,
+                                             ps_table_use_t *use,
                                              uint32_t table,
                                              uint32_t number,
                                              uint64_t epoch,

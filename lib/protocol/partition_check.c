@@ -134,36 +134,96 @@ is_plain_read(const ps_request_t *request)
     return request->op.op == PS_READ_VALUES && request->since == 0;
 }
 
-/* A push makes rows for which there is room in the node's memory; one that is
- * kept until its clock closes takes its own bytes, too. Waiting would not help:
- * what is full stays full. */
-static psd_status_t
-check_memory(const ps_shard_t *shard,
-             const ps_partition_t *self,
-             const ps_request_t *request,
-             bool bsp,
-             psd_error_t *err)
-{
-    uint64_t limit = shard->args.memory_bytes;
-    uint64_t kept =
-        shard->row_bytes + shard->other_bytes + (bsp ? shard->logged_bytes : 0);
-    uint64_t cost = bsp ? ps_open_clock_cost(request->payload) : 0;
-    uint64_t left = kept + cost < limit ? limit - kept - cost : 0;
-    uint64_t growth = 0;
+/* What is kept under a limit, 0 being none. */
+typedef struct budget {
+    uint64_t limit;
+    uint64_t kept;
+} budget_t;
 
-    if (limit == 0 ||
-        ps_store_growth_bound(self->store, &request->slice) <= left) {
-        return PSD_OK;
-    }
-    growth = ps_store_growth(self->store, &request->slice, request->payload);
-    if (growth <= left && kept + cost <= limit) {
-        return PSD_OK;
-    }
+/* What adds nothing always fits: what is full stays of use. */
+static bool
+fits(budget_t budget, uint64_t more)
+{
+    return budget.limit == 0 || more == 0 ||
+           (budget.kept <= budget.limit && more <= budget.limit - budget.kept);
+}
+
+static uint64_t
+added(uint64_t a, uint64_t b)
+{
+    uint64_t sum = 0;
+
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static psd_status_t
+above_node(budget_t node, uint64_t more, psd_error_t *err)
+{
     return psd_error_set(err, PSD_LIMIT,
                          "it takes %" PRIu64
                          " bytes and the node keeps %" PRIu64
                          "; limits.memory_bytes is %" PRIu64,
-                         growth + cost, kept, limit);
+                         more, node.kept, node.limit);
+}
+
+static psd_status_t
+above_table(const ps_shard_t *shard,
+            const ps_partition_t *self,
+            budget_t table,
+            uint64_t more,
+            psd_error_t *err)
+{
+    return psd_error_set(err, PSD_LIMIT,
+                         "it takes %" PRIu64 " bytes and shard %" PRIu32
+                         " keeps %" PRIu64 " of table %.*s; allowed: %" PRIu64
+                         " for %" PRIu32 " of %" PRIu32
+                         " partitions, as limits.table_bytes is %" PRIu64,
+                         more, shard->args.shard, table.kept, PS_NAME_MAX,
+                         self->spec->name, table.limit, self->use->n_here,
+                         self->spec->n_partitions, shard->args.table_bytes);
+}
+
+/* A push or change makes rows for which there is room in the node's memory and
+ * in what its table may take; one that is kept until its clock closes takes its
+ * own bytes, too. Waiting would not help: what is full stays full. change is
+ * NULL for a push. */
+static psd_status_t
+check_memory(const ps_shard_t *shard,
+             const ps_partition_t *self,
+             const ps_request_t *request,
+             const ps_change_t *change,
+             bool bsp,
+             psd_error_t *err)
+{
+    const ps_table_use_t *use = self->use;
+    const budget_t node = {.limit = shard->args.memory_bytes,
+                           .kept = shard->row_bytes + shard->other_bytes +
+                                   (bsp ? shard->logged_bytes : 0)};
+    const budget_t table = {.limit = use->limit_bytes,
+                            .kept =
+                                use->row_bytes + (bsp ? use->logged_bytes : 0)};
+    uint64_t log = bsp ? ps_open_clock_cost(request->payload) : 0;
+    uint64_t more = 0;
+
+    if (node.limit == 0 && table.limit == 0) {
+        return PSD_OK;
+    }
+    if (change != NULL) {
+        more = added(log, ps_store_change_growth(self->store, &request->slice,
+                                                 request->payload, change));
+    } else {
+        more = added(log, ps_store_growth_bound(self->store, &request->slice));
+        if (fits(node, more) && fits(table, more)) {
+            return PSD_OK;
+        }
+        more = added(log, ps_store_growth(self->store, &request->slice,
+                                          request->payload));
+    }
+    if (!fits(node, more)) {
+        return above_node(node, more, err);
+    }
+    return fits(table, more) ? PSD_OK
+                             : above_table(shard, self, table, more, err);
 }
 
 psd_status_t
@@ -174,6 +234,7 @@ ps_partition_check(ps_shard_t *shard,
                    psd_error_t *err)
 {
     psd_status_t rc = check_worker(shard, self, request, ret_place, err);
+    ps_change_t change;
     bool bsp = false;
 
     if (rc != PSD_OK) {
@@ -187,7 +248,10 @@ ps_partition_check(ps_shard_t *shard,
                    : ps_partition_check_read(shard, self, request, err);
     }
     if (request->kind == PS_KIND_PUSH && request->op.op != PS_CHANGE_UPDATE) {
-        rc = ps_partition_check_change(shard, self, request, bsp, err);
+        rc = ps_partition_check_change(shard, self, request, bsp, &change, err);
+        if (rc == PSD_OK) {
+            rc = check_memory(shard, self, request, &change, bsp, err);
+        }
         return rc != PSD_OK ? rc
                             : check_open_clock(shard, *ret_place, request, err);
     }
@@ -198,7 +262,7 @@ ps_partition_check(ps_shard_t *shard,
             rc = ps_store_check_worker(self->store, request->worker, err);
         }
         if (rc == PSD_OK) {
-            rc = check_memory(shard, self, request, bsp, err);
+            rc = check_memory(shard, self, request, NULL, bsp, err);
         }
         return rc != PSD_OK ? rc
                             : check_open_clock(shard, *ret_place, request, err);

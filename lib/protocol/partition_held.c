@@ -23,12 +23,14 @@ count_held(ps_shard_t *shard,
         shard->n_paired += ps_request_is_paired(request) ? 1 : 0;
         shard->held_bytes += bytes;
         self->queue_bytes += bytes;
+        self->use->queue_bytes += bytes;
     } else {
         self->n_held--;
         shard->n_held--;
         shard->n_paired -= ps_request_is_paired(request) ? 1 : 0;
         shard->held_bytes -= bytes;
         self->queue_bytes -= bytes;
+        self->use->queue_bytes -= bytes;
     }
     peer->n_held = more ? peer->n_held + 1 : peer->n_held - 1;
     peer->held_bytes =
@@ -59,9 +61,12 @@ note_held(ps_shard_t *shard,
 
 /* What stands against one more held request, or NULL. */
 static const char *
-too_much(const ps_shard_t *shard, const ps_request_t *request)
+too_much(const ps_shard_t *shard,
+         const ps_partition_t *self,
+         const ps_request_t *request)
 {
     const ps_peer_t *peer = request->peer;
+    const ps_table_use_t *use = self->use;
     uint64_t bytes = ps_payload_size(request->payload);
 
     if (peer->n_held >= shard->args.credit_requests) {
@@ -80,6 +85,11 @@ too_much(const ps_shard_t *shard, const ps_request_t *request)
             shard->args.memory_bytes) {
         return "the node keeps as much as memory_bytes allows";
     }
+    if (use->limit_bytes > 0 && use->queue_bytes > 0 &&
+        use->row_bytes + use->queue_bytes + use->logged_bytes + bytes >
+            use->limit_bytes) {
+        return "the shard keeps as much of the table as table_bytes allows";
+    }
     return NULL;
 }
 
@@ -88,7 +98,7 @@ ps_partition_hold(ps_shard_t *shard,
                   ps_partition_t *self,
                   const ps_request_t *request)
 {
-    const char *limit = too_much(shard, request);
+    const char *limit = too_much(shard, self, request);
     const ps_held_t *held = NULL;
 
     if (limit != NULL) {
@@ -343,5 +353,6 @@ ps_partition_leave(ps_shard_t *shard,
     }
     for (size_t i = 0; i < self->n_jobs; i++) {
         shard->logged_bytes -= self->jobs[i].open.bytes;
+        self->use->logged_bytes -= self->jobs[i].open.bytes;
     }
 }

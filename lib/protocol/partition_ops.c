@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "model/store_ops.h"
+#include "model/store_growth.h"
 #include "protocol/partition_work.h"
 
 /* Values that one answer looks at: some tens of milliseconds. Who wants more
@@ -55,19 +55,45 @@ change_of(const ps_row_op_t *op, ps_store_t *other)
     return change;
 }
 
+/* It goes through no more values than a push could carry: so it holds its shard
+ * no longer than one. Who wants more cuts it, as pushes are cut; one row always
+ * passes. */
+static psd_status_t
+check_walk(const ps_shard_t *shard,
+           const ps_partition_t *self,
+           const ps_slice_t *slice,
+           const ps_change_t *change,
+           psd_error_t *err)
+{
+    static const char *const names[] = {"?", "SCALE", "FILL", "AXPY"};
+    uint64_t bytes = ps_store_change_walk(self->store, slice, change);
+
+    if (slice->n_rows <= 1 || bytes <= shard->args.slice_bytes) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_LIMIT,
+                         "%s of %" PRIu64 " rows x %" PRIu32
+                         " columns goes through %" PRIu64
+                         " bytes of values; allowed: limits.slice_bytes, which "
+                         "is %" PRIu64,
+                         names[change->kind], slice->n_rows, slice->n_cols,
+                         bytes, shard->args.slice_bytes);
+}
+
 psd_status_t
 ps_partition_check_change(const ps_shard_t *shard,
                           const ps_partition_t *self,
                           const ps_request_t *request,
                           bool bsp,
+                          ps_change_t *ret_change,
                           psd_error_t *err)
 {
     ps_partition_t *other = NULL;
     ps_change_t change;
+    psd_status_t rc = PSD_OK;
 
     if (request->op.op == PS_CHANGE_AXPY) {
-        psd_status_t rc = ps_partition_other(shard, self, request, &other, err);
-
+        rc = ps_partition_other(shard, self, request, &other, err);
         if (rc != PSD_OK) {
             return rc;
         }
@@ -79,8 +105,15 @@ ps_partition_check_change(const ps_shard_t *shard,
         }
     }
     change = change_of(&request->op, other == NULL ? NULL : other->store);
-    return ps_store_check_change(self->store, &request->slice, request->payload,
-                                 &change, err);
+    rc = ps_store_check_change(self->store, &request->slice, request->payload,
+                               &change, err);
+    if (rc == PSD_OK) {
+        rc = check_walk(shard, self, &request->slice, &change, err);
+    }
+    if (rc == PSD_OK) {
+        *ret_change = change;
+    }
+    return rc;
 }
 
 /* The other partition was there when the push was checked; nothing comes

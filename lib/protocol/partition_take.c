@@ -95,8 +95,25 @@ log_push(ps_shard_t *shard,
     }
     self->lsn++;
     shard->logged_bytes += ps_open_clock_cost(request->payload);
+    self->use->logged_bytes += ps_open_clock_cost(request->payload);
     note_push(shard, self, request, PS_NOTE_LOGGED);
     return true;
+}
+
+/* What comes after this push finds its pages there, if somebody has the time.
+ * Nothing depends on it. */
+static void
+ask_to_fill(ps_shard_t *shard, ps_partition_t *self)
+{
+    ps_soon_t soon;
+    ps_effect_t *effect = NULL;
+
+    if (ps_store_soon(self->store, &soon)) {
+        effect = ps_outbox_add(shard->outbox, PS_EFFECT_FILL);
+    }
+    if (effect != NULL) {
+        effect->soon = soon;
+    }
 }
 
 /* Into the rows, for that worker. false: no memory; nothing changed. */
@@ -108,20 +125,22 @@ apply(ps_shard_t *shard,
       const ps_slice_t *slice,
       const ps_payload_t *payload)
 {
+    psd_status_t rc = PSD_OK;
+
     if (ps_store_has_versions(self->store)) {
         ps_store_stamp(self->store, ++self->version);
     }
     if (op->op != PS_CHANGE_UPDATE) {
-        return ps_partition_change(shard, self, slice, payload, op) == PSD_OK;
+        rc = ps_partition_change(shard, self, slice, payload, op);
+    } else {
+        ps_store_set_worker(self->store, worker);
+        rc = ps_store_push(self->store, slice, payload, NULL);
     }
-    ps_store_set_worker(self->store, worker);
-    if (ps_store_push(self->store, slice, payload, NULL) != PSD_OK) {
-        return false;
-    }
-    if (shard->args.memory_bytes > 0) {
+    ask_to_fill(shard, self);
+    if (shard->args.memory_bytes > 0 || shard->args.table_bytes > 0) {
         ps_shard_count_rows(shard, self, false);
     }
-    return true;
+    return rc == PSD_OK;
 }
 
 static bool
@@ -311,6 +330,7 @@ ps_partition_close_clocks(ps_shard_t *shard,
     }
     ps_open_clock_drop(&place->open, n);
     shard->logged_bytes -= bytes - place->open.bytes;
+    self->use->logged_bytes -= bytes - place->open.bytes;
     if (place->open.n_pushes > 0) {
         return false;
     }

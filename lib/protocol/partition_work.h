@@ -7,6 +7,7 @@
 #ifndef PS_PROTOCOL_PARTITION_WORK_H
 #define PS_PROTOCOL_PARTITION_WORK_H
 
+#include "model/store_ops.h"
 #include "protocol/shard_state.h"
 
 /* The client's window, made when it is new; NULL after the request was refused
@@ -58,12 +59,14 @@ PSD_MUST_CHECK psd_status_t ps_partition_other(const ps_shard_t *shard,
                                                const ps_request_t *request,
                                                ps_partition_t **ret_other,
                                                psd_error_t *err);
-/* A PUSH with an op. bsp: it waits for its clock to close. */
+/* A PUSH with an op, which *ret_change then is; bsp: it waits for its clock to
+ * close. */
 PSD_MUST_CHECK psd_status_t
 ps_partition_check_change(const ps_shard_t *shard,
                           const ps_partition_t *self,
                           const ps_request_t *request,
                           bool bsp,
+                          ps_change_t *ret_change,
                           psd_error_t *err);
 /* Does what such a push asks for. Errors: PSD_NOMEM; no value has changed. */
 PSD_MUST_CHECK psd_status_t ps_partition_change(const ps_shard_t *shard,

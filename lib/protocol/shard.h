@@ -36,6 +36,9 @@ typedef struct ps_shard_args {
                                  clocks to close (above it: LIMIT) */
     uint64_t memory_bytes;    /* of the node: rows, and bodies that are kept;
                                  0: as much as there is */
+    uint64_t table_bytes;     /* the same of each table: a shard keeps as much
+                                 of it as its share of the partitions; 0: as
+                                 much as there is */
     uint64_t keys_bytes;      /* lists of keys kept for each connection */
     uint32_t sessions_max;    /* windows kept for each partition */
     bool trace;               /* a note for every push, mark and pull too */

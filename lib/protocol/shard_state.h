@@ -16,6 +16,7 @@
 typedef struct ps_shard_table {
     uint32_t id;
     ps_table_spec_t spec;        /* owned copy */
+    ps_table_use_t use;          /* what is kept of it here */
     ps_route_t *routes;          /* owned; spec.n_partitions, in order */
     ps_partition_t **partitions; /* owned; NULL where it lives elsewhere */
 } ps_shard_table_t;

@@ -58,19 +58,69 @@ new_table(const ps_event_t *event, ps_shard_table_t **ret, psd_error_t *err)
     return PSD_OK;
 }
 
+/* What a shard with so many of a table's partitions may keep of it. */
+static uint64_t
+share_of(uint64_t table_bytes, uint32_t n_here, uint32_t n_partitions)
+{
+    uint64_t each = table_bytes / n_partitions;
+    uint64_t rest = table_bytes % n_partitions;
+
+    return each * n_here + rest * n_here / n_partitions;
+}
+
+static uint32_t
+count_here(const ps_shard_t *self, const ps_event_t *event)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < event->n_routes; i++) {
+        n += is_here(self, &event->routes[i]) ? 1 : 0;
+    }
+    return n;
+}
+
+static psd_status_t
+check_share(const ps_shard_t *self,
+            const ps_shard_table_t *table,
+            const ps_event_t *event,
+            uint64_t more,
+            psd_error_t *err)
+{
+    uint64_t limit = self->args.table_bytes;
+    uint64_t kept = table->use.row_bytes;
+    uint32_t n_here = count_here(self, event);
+    uint64_t share = share_of(limit, n_here, event->n_routes);
+
+    if (limit == 0 || more == 0 || (kept <= share && more <= share - kept)) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_LIMIT,
+                         "its rows take %" PRIu64 " bytes on shard %" PRIu32
+                         "; allowed: %" PRIu64 " for %" PRIu32 " of %" PRIu32
+                         " partitions, as limits.table_bytes is %" PRIu64,
+                         kept + more, self->args.shard, share, n_here,
+                         event->n_routes, limit);
+}
+
 /* Arrays take all that they can from the beginning. */
 static psd_status_t
 check_budget(const ps_shard_t *self,
+             const ps_shard_table_t *table,
+             const ps_event_t *event,
              ps_partition_t *const *made,
-             uint32_t n,
              psd_error_t *err)
 {
     uint64_t limit = self->args.memory_bytes;
     uint64_t kept = ps_shard_bytes(self) + self->other_bytes;
     uint64_t more = 0;
+    psd_status_t rc = PSD_OK;
 
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < event->n_routes; i++) {
         more += made[i] == NULL ? 0 : ps_store_footprint(made[i]->store);
+    }
+    rc = check_share(self, table, event, more, err);
+    if (rc != PSD_OK) {
+        return rc;
     }
     if (limit == 0 || (kept <= limit && more <= limit - kept)) {
         return PSD_OK;
@@ -96,12 +146,12 @@ make_partitions(ps_shard_t *self,
     }
     for (uint32_t i = 0; i < event->n_routes && rc == PSD_OK; i++) {
         if (table->partitions[i] == NULL && is_here(self, &event->routes[i])) {
-            rc = ps_partition_new(&table->spec, table->id, i,
+            rc = ps_partition_new(&table->spec, &table->use, table->id, i,
                                   event->routes[i].epoch, &made[i], err);
         }
     }
     if (rc == PSD_OK) {
-        rc = check_budget(self, made, event->n_routes, err);
+        rc = check_budget(self, table, event, made, err);
     }
     for (uint32_t i = 0; i < event->n_routes; i++) {
         if (rc != PSD_OK) {
@@ -165,6 +215,13 @@ ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
     }
     memcpy(table->routes, event->routes,
            event->n_routes * sizeof *table->routes);
+    table->use.n_here = count_here(self, event);
+    if (self->args.table_bytes > 0) {
+        uint64_t share = share_of(self->args.table_bytes, table->use.n_here,
+                                  event->n_routes);
+
+        table->use.limit_bytes = share > 0 ? share : 1;
+    }
     for (uint32_t i = 0; i < event->n_routes; i++) {
         ps_partition_t *partition = table->partitions[i];
 
