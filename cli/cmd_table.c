@@ -44,6 +44,7 @@ static const ps_column_t TABLE[] = {
     {"STATE", "table.bytes.state", PS_UNIT_BYTES, false},
     {"INDEX", "table.bytes.index", PS_UNIT_BYTES, false},
     {"LOG", "table.bytes.log", PS_UNIT_BYTES, false},
+    {"LIMIT", "table.limit_bytes", PS_UNIT_BYTES, false},
     {"PUSHES", "stats.pushes", PS_UNIT_NONE, false},
     {"PULLS", "stats.pulls", PS_UNIT_NONE, false},
     {"ROWS_PUSHED", "stats.rows_pushed", PS_UNIT_NONE, false},

@@ -149,6 +149,8 @@ ps_control_table_doc(const ps_control_t *self,
         !ps_doc_set_u64(doc, "rows_present",
                         whole_rows(table, sum.bytes.rows_present)) ||
         !add_bytes(doc, &sum) ||
+        !ps_doc_set_u64(doc, "limit_bytes",
+                        self->is.config->limits.table_bytes) ||
         !ps_doc_set_bool(doc, "rows_lost", table->rows_lost)) {
         return false;
     }

@@ -266,6 +266,7 @@ start_shards(ps_server_t *self, psd_error_t *err)
                 .held_bytes = config->limits.held_bytes,
                 .keys_bytes = config->limits.keys_bytes,
                 .memory_bytes = config->limits.memory_bytes,
+                .table_bytes = config->limits.table_bytes,
                 .sessions_max = (uint32_t)config->limits.sessions,
                 .trace = config->log.level >= PS_LOG_DEBUG,
             },
