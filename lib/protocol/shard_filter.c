@@ -124,11 +124,8 @@ keep_list(const passing_t *self, const ps_slice_t *slice)
 
 /* Everything that it uses was offered to it. */
 static psd_status_t
-check_offered(const passing_t *self, bool uses_lists)
+check_offered(const passing_t *self, uint32_t used)
 {
-    uint32_t used =
-        ps_filter_bits(&self->filter) | (uses_lists ? PS_FILTER_BIT_CACHE : 0);
-
     if ((used & ~self->peer->filters) != 0) {
         return psd_error_set(
             self->err, PSD_PROTO,
@@ -138,6 +135,31 @@ check_offered(const passing_t *self, bool uses_lists)
     return PSD_OK;
 }
 
+/* What was not offered is not worked on; values that are shared may change
+ * until they are read, and are checked as they were read, too. */
+static psd_status_t
+open_body(passing_t *self, bool uses_lists)
+{
+    bool coded = (self->message.flags & PS_FLAG_CODED) != 0;
+    uint32_t lists = uses_lists ? PS_FILTER_BIT_CACHE : 0;
+    uint32_t used = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (coded) {
+        rc = ps_coded_bits(self->payload, &used, self->err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_offered(self, used | lists);
+    }
+    if (rc == PSD_OK && coded) {
+        rc = decode(self);
+    }
+    if (rc == PSD_OK && coded) {
+        rc = check_offered(self, ps_filter_bits(&self->filter) | lists);
+    }
+    return rc;
+}
+
 static psd_status_t
 pass(passing_t *self)
 {
@@ -145,13 +167,8 @@ pass(passing_t *self)
     psd_status_t rc = PSD_OK;
     ps_slice_t slice;
 
-    if ((self->message.flags & PS_FLAG_CODED) != 0) {
-        rc = decode(self);
-    }
     ps_message_slice(&self->message, &slice);
-    if (rc == PSD_OK) {
-        rc = check_offered(self, keep || slice.rows == PS_ROWS_CACHED);
-    }
+    rc = open_body(self, keep || slice.rows == PS_ROWS_CACHED);
     self->message.flags = 0;
     if (rc != PSD_OK) {
         return rc;

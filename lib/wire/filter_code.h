@@ -78,6 +78,13 @@ PSD_MUST_CHECK psd_status_t ps_coder_decode(ps_coder_t *self,
                                             ps_payload_t **ret_plain,
                                             psd_error_t *err);
 
+/* The filters that a coded body says it was written with, PS_FILTER_BIT_…,
+ * before anything of it is read; payload may be NULL. Errors: PSD_PROTO no
+ * head. */
+PSD_MUST_CHECK psd_status_t ps_coded_bits(const ps_payload_t *payload,
+                                          uint32_t *ret_bits,
+                                          psd_error_t *err);
+
 /* Bytes of a whole coded body of which `piece` is the first piece, for who puts
  * pieces together: a multiple of 8. Errors: PSD_PROTO no head, sizes that
  * cannot be counted. */

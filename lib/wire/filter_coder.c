@@ -170,6 +170,36 @@ ps_coded_size(ps_bytes_t piece, uint64_t *ret_size, psd_error_t *err)
     return rc == PSD_OK ? ps_coded_head_size(&head, ret_size, err) : rc;
 }
 
+psd_status_t
+ps_coded_bits(const ps_payload_t *payload, uint32_t *ret_bits, psd_error_t *err)
+{
+    uint8_t bytes[PS_CODED_HEAD];
+    ps_coded_head_t head = {0};
+    ps_filter_t filter = {0};
+    size_t size = 0;
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; payload != NULL && i < payload->n_spans; i++) {
+        size_t room = sizeof bytes - size;
+        size_t n = payload->spans[i].size;
+
+        n = n < room ? n : room;
+        if (n > 0) {
+            memcpy(bytes + size, payload->spans[i].data, n);
+        }
+        size += n;
+    }
+    rc = ps_coded_head_read((ps_bytes_t){bytes, size}, &head, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    filter.delta = head.keys_as == PS_KEYS_DELTA;
+    filter.pack = head.pack;
+    filter.values_as = head.values_as;
+    *ret_bits = ps_filter_bits(&filter);
+    return PSD_OK;
+}
+
 void
 ps_coded_head_write(const ps_coded_head_t *self, uint8_t ret[PS_CODED_HEAD])
 {

@@ -253,6 +253,22 @@ Test(shard_filter, what_was_not_offered_is_refused)
                    "PULL uses the filters 0x2a; offered: 0x2");
 }
 
+/* A body is not worked on for who may not send it: what is wrong with it does
+ * not come out. */
+Test(shard_filter, what_was_not_offered_is_not_read)
+{
+    ps_msg_hello_t plain = good_hello;
+    ps_message_t message = list_push(1);
+    uint8_t rubbish[64] = {0, 0, 2 /* zstd */, 4 /* of the values */};
+
+    cr_assert_eq(hello(&bench, &plain), PSD_OK);
+    message.flags = PS_FLAG_CODED;
+    say_taking(&message, ps_payload_copy((ps_bytes_t){0}, (ps_bytes_t){0},
+                                         (ps_bytes_t){rubbish, 64}));
+    expect_refused(&bench, PSD_PROTO,
+                   "PUSH uses the filters 0x8; offered: 0x0");
+}
+
 Test(shard_filter, damaged_body_is_refused)
 {
     ps_message_t message = list_push(1);
