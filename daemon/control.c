@@ -436,6 +436,7 @@ ps_control_destroy(ps_control_t **self_p)
     }
     ps_watches_done(&self->watches);
     ps_replies_done(&self->replies);
+    ps_untold_done(&self->drops);
     ps_free(self->clients);
     psd_error_destroy(&self->err);
     ps_free(self);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "daemon/control.h"
 #include "daemon/replies.h"
+#include "daemon/untold.h"
 #include "daemon/watch.h"
 #include "wire/doc.h"
 
@@ -25,7 +26,9 @@ struct ps_control {
     size_t n_clients;         /* ever said hello */
     uint64_t last_session;    /* given out since the start */
     uint64_t started_ms;
-    uint64_t tell_ms;  /* when to tell all jobs again; 0: all are told */
+    ps_untold_t drops; /* that shards may not know of */
+    uint64_t tell_ms;  /* when to tell drops and all jobs again; 0: all are
+                          told */
     uint64_t grace_ms; /* no worker is lost before; 0: none is given */
     psd_error_t *err;  /* of the request at hand */
     bool broken;
@@ -108,6 +111,10 @@ PSD_MUST_CHECK psd_status_t ps_control_check_updater(
  * ps_plugins_bind, ps_shards_tell_table. */
 PSD_MUST_CHECK psd_status_t ps_control_tell_table(ps_control_t *self,
                                                   const ps_table_t *table,
+                                                  psd_error_t *err);
+/* Tells the shards what was dropped and they may not know. Errors: PSD_NOMEM,
+ * PSD_BUSY; it will be told again. */
+PSD_MUST_CHECK psd_status_t ps_control_tell_drops(ps_control_t *self,
                                                   psd_error_t *err);
 /* The job that "job_id" names by its number, or "job" by number or name.
  * Errors: PSD_PROTO, PSD_NO_JOB. */

@@ -119,7 +119,7 @@ ps_control_tell_again(ps_control_t *self)
     self->tell_ms = ps_now_ms() + RETRY_MS;
 }
 
-/* Tells every job once more; shards ignore what they know. */
+/* Tells drops, and every job once more; shards ignore what they know. */
 static void
 tell_untold(ps_control_t *self)
 {
@@ -130,6 +130,7 @@ tell_untold(ps_control_t *self)
         return;
     }
     self->tell_ms = 0;
+    rc = ps_control_tell_drops(self, self->err);
     for (size_t i = 0; rc == PSD_OK && i < n; i++) {
         rc = ps_shards_tell_job(self->is.shards,
                                 ps_registry_job_at(self->is.registry, i),

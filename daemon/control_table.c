@@ -67,20 +67,41 @@ ps_control_tell_table(ps_control_t *self,
 /* ---- create and drop ---- */
 
 static psd_status_t
+tell_drop(void *shards, uint32_t table, psd_error_t *err)
+{
+    return ps_shards_tell_drop(shards, table, err);
+}
+
+psd_status_t
+ps_control_tell_drops(ps_control_t *self, psd_error_t *err)
+{
+    psd_status_t rc =
+        ps_untold_tell(&self->drops, tell_drop, self->is.shards, err);
+
+    if (rc != PSD_OK) {
+        ps_control_tell_again(self);
+    }
+    return rc;
+}
+
+static psd_status_t
 drop(ps_control_t *self, const char *name, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     psd_status_t rc = ps_registry_plan_drop(self->is.registry, name,
                                             ps_unix_ms(), &command, err);
-    uint32_t id = (uint32_t)command.number;
 
+    if (rc == PSD_OK && !ps_untold_reserve(&self->drops)) {
+        rc = psd_error_set(err, PSD_NOMEM, "no memory to drop a table");
+    }
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    return ps_shards_tell_drop(self->is.shards, id, err);
+    ps_untold_add(&self->drops, (uint32_t)command.number);
+    return ps_control_tell_drops(self, err);
 }
 
 /* A table that a shard cannot hold must not stay in the registry. */
