@@ -106,6 +106,9 @@ perform(actor_t *self, uint64_t now_ms)
         case PS_EFFECT_NOTE:
             print_note(self, &effect->note, now_ms);
             break;
+        case PS_EFFECT_FILL:
+            ps_filler_add(self->args->common->filler, &effect->soon);
+            break;
         case PS_EFFECT_RECORD: /* the log on disk comes with durability */
         case PS_EFFECT_OPEN:
         case PS_EFFECT_DONE:

@@ -17,6 +17,7 @@
 #include <czmq.h>
 #include <stdatomic.h>
 
+#include "daemon/filler.h"
 #include "protocol/shard.h"
 #include "transport/socket.h"
 
@@ -27,6 +28,7 @@ typedef struct ps_shard_common {
     atomic_int log_level;              /* ps_log_level_t */
     atomic_uint_fast64_t last_session; /* the highest that was given out */
     atomic_uint_fast64_t bytes;        /* that all shards keep */
+    ps_filler_t *filler;               /* owned by whoever owns this */
 } ps_shard_common_t;
 
 /* What the thread is started with, and what it says when it is ready. Owned by

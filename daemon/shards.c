@@ -76,6 +76,7 @@ ps_shards_start(const ps_shards_args_t *args,
                 psd_error_t *err)
 {
     PSD_AUTO(ps_shards_stop) ps_shards_t *self = ps_alloc(1, sizeof *self);
+    psd_status_t rc = PSD_OK;
 
     if (self != NULL) {
         self->shards = ps_alloc(args->n_shards, sizeof *self->shards);
@@ -88,9 +89,11 @@ ps_shards_start(const ps_shards_args_t *args,
     atomic_init(&self->common.log_level, args->log_level);
     atomic_init(&self->common.bytes, 0);
     atomic_init(&self->common.last_session, args->core.lost_sessions);
+    rc = ps_filler_new(&self->common.filler, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     for (uint32_t i = 0; i < args->n_shards; i++) {
-        psd_status_t rc = PSD_OK;
-
         fill_args(self, i, args);
         rc = start_shard(&self->shards[i], args, err);
         if (rc != PSD_OK) {
@@ -113,6 +116,7 @@ ps_shards_stop(ps_shards_t **self_p)
     for (uint32_t i = 0; self->shards != NULL && i < self->n_shards; i++) {
         zactor_destroy(&self->shards[i].actor);
     }
+    ps_filler_destroy(&self->common.filler);
     ps_free(self->shards);
     ps_free(self);
     *self_p = NULL;

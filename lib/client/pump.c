@@ -148,6 +148,7 @@ perform_effect(psd_client_t *self, const ps_effect_t *effect)
         break;
     case PS_EFFECT_RECORD:
     case PS_EFFECT_NOTE:
+    case PS_EFFECT_FILL:
     default:
         break; /* not of a session */
     }

@@ -82,6 +82,28 @@ ps_pages_return(const ps_pages_t *self, size_t until, size_t *returned)
     *returned = until;
 }
 
+bool
+ps_pages_soon(const ps_pages_t *self,
+              size_t until,
+              size_t *named,
+              ps_soon_t *ret_soon)
+{
+    size_t from = until > *named ? until : *named;
+    size_t end = 0;
+
+    if (self->step != HUGE_BYTES) {
+        return false;
+    }
+    end = until + 2 * HUGE_BYTES - (uintptr_t)(self->data + until) % HUGE_BYTES;
+    end = end < self->size ? end : self->size;
+    if (from >= end) {
+        return false;
+    }
+    *named = end;
+    *ret_soon = (ps_soon_t){.data = self->data + from, .size = end - from};
+    return true;
+}
+
 void
 ps_pages_done(ps_pages_t *self)
 {

@@ -32,6 +32,20 @@ void ps_pages_will_fill(ps_pages_t *self);
  * back yet; those bytes must not be used any more. `*returned` is 0 at first
  * and remembers how far it has come. Blocks of the heap keep what they have. */
 void ps_pages_return(const ps_pages_t *self, size_t until, size_t *returned);
+/* Memory that will be written soon, and that whoever has the time may have the
+ * kernel bring in before that: a page that nobody had in hand may take it
+ * milliseconds. Nobody has to. */
+typedef struct ps_soon {
+    void *data;
+    size_t size;
+} ps_soon_t;
+/* For a block that comes in huge pages and is written from the front on, up to
+ * byte `until` so far: the rest of that page and the next one, without what
+ * was named before. `*named` is 0 at first. false: nothing new. */
+bool ps_pages_soon(const ps_pages_t *self,
+                   size_t until,
+                   size_t *named,
+                   ps_soon_t *ret_soon);
 /* Takes a zeroed struct too, and leaves one. */
 void ps_pages_done(ps_pages_t *self);
 #endif

@@ -10,11 +10,14 @@
 #define PAUSE_BUCKETS 512 /* a table as small moves at once */
 #define FULL_NUM 78       /* per cent of its places that a table fills */
 #define FULL_DEN 100
-#define KEYS_PER_STEP                                                   \
-    2           /* added for a bucket that moves: all have moved when a \
-                   fifth more keys are there, at nine tenths of the     \
-                   places in what is left of the old table */
-#define AHEAD 8 /* buckets whose rows are asked for before they move */
+#define KEYS_PER_STEP                                                          \
+    2                  /* added for a bucket that moves: all have moved when a \
+                          fifth more keys are there, at nine tenths of the     \
+                          places in what is left of the old table */
+#define EARLY 64       /* part of its keys before which the next one is taken */
+#define STAGGER 8      /* sizes that indexes of one table may have … */
+#define STAGGER_DEN 40 /* … each larger by such a part than the one before */
+#define AHEAD 8        /* buckets whose rows are asked for before they move */
 #define GROWTH_UNIT (UINT64_C(1) << 28) /* `growth` is in parts of it */
 
 _Static_assert(sizeof(ps_row_bucket_t) == 64, "a bucket is one cache line");
@@ -185,14 +188,36 @@ limit_of(uint64_t n_buckets)
     return n_buckets * PS_BUCKET_ROWS * FULL_NUM / FULL_DEN;
 }
 
+/* Keys from which the next table is taken. A small one moves at once. */
+static uint64_t
+early_limit_of(uint64_t n_buckets)
+{
+    uint64_t limit = limit_of(n_buckets);
+
+    return n_buckets <= PAUSE_BUCKETS ? limit : limit - limit / EARLY;
+}
+
+/* Buckets of the table after one of n. The first that does not move at once
+ * sets an index apart from those of other partitions: these share out the keys
+ * by the high bits of the hash (ps_fold), and so by the first key's. */
+static uint64_t
+next_size(const ps_row_index_t *self, uint64_t n)
+{
+    uint64_t larger = n <= PAUSE_BUCKETS ? 2 * n : n + n / 4;
+
+    if (n <= PAUSE_BUCKETS && larger > PAUSE_BUCKETS && self->n > 0) {
+        larger += larger * ps_fold(ps_hash_u64(key_at(self, 0)), STAGGER) /
+                  STAGGER_DEN;
+    }
+    return larger < FIRST_BUCKETS ? FIRST_BUCKETS : larger;
+}
+
 static bool
 grow(ps_row_index_t *self, uint64_t n_keys)
 {
-    uint64_t n = self->now.n_buckets;
+    uint64_t n = next_size(self, self->now.n_buckets);
     ps_row_table_t larger = {0};
 
-    n = n <= PAUSE_BUCKETS ? 2 * n : n + n / 4;
-    n = n < FIRST_BUCKETS ? FIRST_BUCKETS : n;
     if (limit_of(n) < n_keys) {
         n = n_keys / PS_BUCKET_ROWS * FULL_DEN / FULL_NUM + FIRST_BUCKETS;
     }
@@ -207,6 +232,8 @@ grow(ps_row_index_t *self, uint64_t n_keys)
     self->old = self->now;
     self->now = larger;
     self->n_moved = 0;
+    self->named = 0;
+    self->still = limit_of(self->old.n_buckets);
     self->growth = n * GROWTH_UNIT / (self->old.n_buckets + 1);
     if (self->old.n_buckets <= PAUSE_BUCKETS || self->old.is_round) {
         move_some(self, UINT64_MAX);
@@ -233,7 +260,11 @@ ps_row_index_reserve(ps_row_index_t *self, uint64_t more)
 {
     uint64_t n = self->n + more;
 
-    return n <= limit_of(self->now.n_buckets) || grow(self, n);
+    if (n <= early_limit_of(self->now.n_buckets)) {
+        return true;
+    }
+    return (self->old.n_buckets > 0 && n <= limit_of(self->now.n_buckets)) ||
+           grow(self, n) || n <= limit_of(self->now.n_buckets);
 }
 
 void
@@ -244,7 +275,8 @@ ps_row_index_add(ps_row_index_t *self, uint64_t key, uint32_t number)
 
     assert(self->n < limit_of(self->now.n_buckets));
     self->n++;
-    if (self->old.n_buckets > 0 && self->n % KEYS_PER_STEP == 0) {
+    if (self->old.n_buckets > 0 && self->n > self->still &&
+        self->n % KEYS_PER_STEP == 0) {
         move_some(self, 1);
     }
     if (self->old.n_buckets > 0) {
@@ -255,6 +287,22 @@ ps_row_index_add(ps_row_index_t *self, uint64_t key, uint32_t number)
         }
     }
     put_now(self, hash, number);
+}
+
+/* Where the old table's front goes in the new one. */
+static uint64_t
+front(const ps_row_index_t *self)
+{
+    return self->n_moved * self->growth / GROWTH_UNIT;
+}
+
+bool
+ps_row_index_soon(ps_row_index_t *self, ps_soon_t *ret_soon)
+{
+    return self->old.n_buckets > 0 &&
+           ps_pages_soon(&self->now.pages,
+                         front(self) * sizeof(ps_row_bucket_t), &self->named,
+                         ret_soon);
 }
 
 uint64_t

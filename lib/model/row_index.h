@@ -10,7 +10,10 @@
  *          order of its hash in every table, so the old table moves over from
  *          its front, a bucket with every second key added; what lies before
  *          that front is in the new table, the rest in the old one, and the
- *          memory before it has been given back.
+ *          memory before it has been given back. The new table is taken a
+ *          little before anything moves, so that there is time to bring its
+ *          first pages in; and the indexes of a table's partitions differ in
+ *          size, so that they do not all begin to grow at once.
  * Shape    load 0.72 to 0.78: 6.8 to 7.5 bytes for each row
  * Owner    The struct's holder.
  */
@@ -48,6 +51,8 @@ typedef struct ps_row_index {
     size_t returned;    /* bytes of old that were given back */
     uint64_t growth;    /* how much larger now is than old, in parts of 2^28 */
     uint64_t n;         /* keys */
+    uint64_t still;     /* keys up to which the old table stays where it is */
+    size_t named;       /* bytes of now that ps_row_index_soon has named */
 } ps_row_index_t;
 
 /* An empty index over rows whose first eight bytes are their key. */
@@ -60,6 +65,8 @@ PSD_MUST_CHECK bool ps_row_index_reserve(ps_row_index_t *self, uint64_t more);
 void ps_row_index_add(ps_row_index_t *self, uint64_t key, uint32_t number);
 /* The row's number; PS_ROW_NONE when the key is not there. */
 uint32_t ps_row_index_find(const ps_row_index_t *self, uint64_t key);
+/* Memory that growing will take next, once; as ps_pages_soon. */
+bool ps_row_index_soon(ps_row_index_t *self, ps_soon_t *ret_soon);
 /* Bytes of the tables, without what was given back or not been filled yet. */
 uint64_t ps_row_index_bytes(const ps_row_index_t *self);
 

@@ -78,6 +78,32 @@ ps_slab_add(ps_slab_t *self, uint32_t *ret_number)
     return true;
 }
 
+bool
+ps_slab_soon(ps_slab_t *self, ps_soon_t *ret_soon)
+{
+    uint64_t place = self->n + (UINT64_C(1) << self->shift);
+    uint32_t top = 63U - (uint32_t)__builtin_clzll(place);
+    uint32_t k = top - self->shift; /* where the next item goes */
+    size_t until = (size_t)(place ^ (UINT64_C(1) << top)) * self->item_size;
+
+    if (self->soon < k) {
+        self->soon = k;
+        self->named = 0;
+    }
+    if (k >= self->n_chunks) {
+        return false;
+    }
+    if (self->soon == k && self->named == self->chunks[k].size) {
+        if (self->n_chunks == k + 1 && !add_chunk(self)) {
+            return false; /* whoever needs it will say so */
+        }
+        self->soon = k + 1;
+        self->named = 0;
+    }
+    return ps_pages_soon(&self->chunks[self->soon], self->soon == k ? until : 0,
+                         &self->named, ret_soon);
+}
+
 uint64_t
 ps_slab_bytes(const ps_slab_t *self)
 {

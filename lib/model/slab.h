@@ -24,6 +24,8 @@ typedef struct ps_slab {
     uint32_t shift;    /* log2 of the items in the first chunk */
     size_t item_size;  /* bytes; > 0 */
     uint64_t n;        /* items added */
+    uint32_t soon;     /* the chunk that ps_slab_soon looks at … */
+    size_t named;      /* … and how far it has named it */
 } ps_slab_t;
 
 void ps_slab_init(ps_slab_t *self, size_t item_size);
@@ -35,6 +37,8 @@ PSD_MUST_CHECK bool ps_slab_reserve(ps_slab_t *self, uint64_t more);
 /* Adds an item, which is all zero, and gives its number: 0, 1, 2 ... false: as
  * ps_slab_reserve. */
 PSD_MUST_CHECK bool ps_slab_add(ps_slab_t *self, uint32_t *ret_number);
+/* Memory that items to come will take, once; as ps_pages_soon. */
+bool ps_slab_soon(ps_slab_t *self, ps_soon_t *ret_soon);
 /* Bytes that the items in use cost. */
 uint64_t ps_slab_bytes(const ps_slab_t *self);
 

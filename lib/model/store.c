@@ -136,3 +136,13 @@ ps_store_extent(const ps_store_t *self)
 {
     return &self->extent;
 }
+
+bool
+ps_store_soon(ps_store_t *self, ps_soon_t *ret_soon)
+{
+    ps_indexed_rows_t *rows = &self->indexed;
+
+    return !self->is_array && (ps_slab_soon(&rows->rows, ret_soon) ||
+                               ps_row_index_soon(&rows->index, ret_soon) ||
+                               ps_slab_soon(&rows->dense, ret_soon));
+}

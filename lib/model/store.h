@@ -16,6 +16,7 @@
 #ifndef PS_MODEL_STORE_H
 #define PS_MODEL_STORE_H
 
+#include "model/pages.h"
 #include "model/partition.h"
 
 typedef struct ps_store ps_store_t;
@@ -73,6 +74,10 @@ PSD_MUST_CHECK psd_status_t ps_store_push(ps_store_t *self,
                                           const ps_slice_t *slice,
                                           const ps_payload_t *payload,
                                           psd_error_t *err);
+
+/* Memory that pushes of new rows will take next, once; ask after each push. As
+ * ps_pages_soon. */
+bool ps_store_soon(ps_store_t *self, ps_soon_t *ret_soon);
 
 /* Same checks for the rows and columns of a pull (slice->n_values is 0 and
  * layout is what the reader wants back). Errors: PSD_RANGE, PSD_SHAPE. */

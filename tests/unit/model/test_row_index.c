@@ -167,6 +167,66 @@ Test(row_index, growth_goes_in_small_steps)
     tear_down(&world);
 }
 
+/* The new table is there before anything moves, its memory is named before keys
+ * reach it, and all of it by the end. */
+Test(row_index, memory_is_named_before_keys_move_there)
+{
+    world_t world;
+    ps_soon_t soon = {0};
+    uint8_t *table = NULL;
+    size_t named = 0;
+    uint32_t n_tables = 0;
+
+    set_up(&world);
+    for (uint32_t i = 0; i < 2 * MANY; i++) {
+        const ps_row_table_t *now = &world.index.now;
+
+        cr_assert(add(&world, key_of(i)));
+        if (now->pages.data != table) {
+            table = now->pages.data;
+            named = 0;
+            cr_assert(world.index.old.n_buckets == 0 ||
+                      world.index.n_moved == 0);
+        }
+        while (ps_row_index_soon(&world.index, &soon)) {
+            cr_assert_eq((uint8_t *)soon.data, table + named);
+            named += soon.size;
+            n_tables += named == now->pages.size ? 1 : 0;
+        }
+        if (world.index.old.n_buckets > 0 && named > 0) {
+            uint64_t reached = world.index.n_moved * now->n_buckets /
+                               world.index.old.n_buckets * BUCKET_BYTES;
+
+            cr_assert(named > reached || named == now->pages.size);
+        }
+    }
+    cr_assert_geq(n_tables, 3);
+    tear_down(&world);
+}
+
+/* Indexes of partitions that share out the same keys do not begin to grow at
+ * the same number of keys. */
+Test(row_index, partitions_grow_one_after_the_other)
+{
+    uint64_t sizes[8] = {0};
+
+    for (uint32_t p = 0; p < 8; p++) {
+        world_t world;
+
+        set_up(&world);
+        for (uint32_t i = 0; world.index.n < SOME / 2; i++) {
+            if (ps_fold(ps_hash_u64(i), 8) == p) {
+                cr_assert(add(&world, i));
+            }
+        }
+        sizes[p] = world.index.now.n_buckets;
+        for (uint32_t q = 0; q < p; q++) {
+            cr_assert_neq(sizes[q], sizes[p]);
+        }
+        tear_down(&world);
+    }
+}
+
 Test(row_index, room_for_many_is_made_at_once)
 {
     world_t world;

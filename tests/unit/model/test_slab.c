@@ -150,6 +150,64 @@ Test(pages, what_is_given_back_in_front_costs_nothing_and_the_rest_stays)
     ps_pages_done(&pages);
 }
 
+/* Each byte is named once, in order, and before it is written. */
+Test(pages, what_is_written_soon_is_named_once)
+{
+    ps_pages_t pages = {0};
+    ps_soon_t soon = {0};
+    size_t size = (size_t)64 << 20;
+    size_t named = 0;
+
+    cr_assert(ps_pages_init(&pages, size));
+    cr_assert_not(ps_pages_soon(&pages, 0, &named, &soon), "small pages");
+    ps_pages_will_fill(&pages);
+    for (size_t until = 0; until <= size; until += 4096) {
+        size_t before = named;
+
+        if (ps_pages_soon(&pages, until, &named, &soon)) {
+            cr_assert_eq((uint8_t *)soon.data, pages.data + before);
+            cr_assert_eq(before + soon.size, named);
+        }
+        cr_assert_geq(named, until + ((size_t)2 << 20) < size
+                                 ? until + ((size_t)2 << 20)
+                                 : size);
+        cr_assert_leq(named, until + ((size_t)4 << 20));
+        cr_assert_not(ps_pages_soon(&pages, until, &named, &soon));
+    }
+    cr_assert_eq(named, size);
+    ps_pages_done(&pages);
+}
+
+/* Also the first pages of a chunk, while the one before is being filled. */
+Test(slab, memory_of_items_is_named_before_they_come)
+{
+    ps_slab_t slab;
+    ps_soon_t soon = {0};
+    uint32_t number = 0;
+    uint8_t *end = NULL;
+    uint64_t n_late = 0;
+    uint64_t bytes = 0;
+
+    ps_slab_init(&slab, 4096);
+    cr_assert_not(ps_slab_soon(&slab, &soon), "nothing was taken");
+    for (uint32_t i = 0; i < 100 * N_ITEMS; i++) {
+        cr_assert(ps_slab_add(&slab, &number));
+        if (i >= 10 * N_ITEMS) {
+            n_late += slab.soon > 0 ? 0 : 1;
+        }
+        for (int j = 0; j < 3 && ps_slab_soon(&slab, &soon); j++) {
+            bytes += soon.size;
+            end = (uint8_t *)soon.data + soon.size;
+        }
+        cr_assert_not(ps_slab_soon(&slab, &soon));
+    }
+    cr_assert_eq(n_late, 0);
+    cr_assert_gt(bytes, (uint64_t)N_ITEMS * 90 * 4096);
+    cr_assert_leq(bytes, (uint64_t)N_ITEMS * 100 * 4096 + ((uint64_t)4 << 20));
+    cr_assert_gt(end, ps_slab_at(&slab, number) + 4096);
+    ps_slab_done(&slab);
+}
+
 Test(pages, no_memory_changes_nothing)
 {
     ps_pages_t pages = {0};
