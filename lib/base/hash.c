@@ -2,6 +2,10 @@
 /* The only file that sees xxHash. */
 #include "base/hash.h"
 
+#include <string.h>
+
+/* Compiled in: the state of a hash in pieces then lies on the stack. */
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "base/cursor.h"
@@ -19,4 +23,30 @@ uint64_t
 ps_hash_bytes(const void *data, size_t size, uint64_t seed)
 {
     return XXH3_64bits_withSeed(data, size, seed);
+}
+
+/* What is short is hashed at once: that needs no state. */
+#define GATHER_MAX 1024
+
+uint64_t
+ps_hash_spans(const ps_bytes_t *spans, size_t n)
+{
+    uint8_t gathered[GATHER_MAX];
+    XXH3_state_t state;
+    size_t size = 0;
+
+    for (size_t i = 0; i < n && spans[i].size <= GATHER_MAX - size; i++) {
+        if (spans[i].size > 0) {
+            memcpy(gathered + size, spans[i].data, spans[i].size);
+        }
+        size += spans[i].size;
+        if (i + 1 == n) {
+            return XXH3_64bits(gathered, size);
+        }
+    }
+    (void)XXH3_64bits_reset(&state);
+    for (size_t i = 0; i < n; i++) {
+        (void)XXH3_64bits_update(&state, spans[i].data, spans[i].size);
+    }
+    return XXH3_64bits_digest(&state);
 }

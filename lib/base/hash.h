@@ -16,6 +16,9 @@ void ps_hash_id(const void *data, size_t size, ps_id_t *ret_id);
 /* XXH3-64 of the bytes. */
 uint64_t ps_hash_bytes(const void *data, size_t size, uint64_t seed);
 
+/* XXH3-64, seed 0, of n spans as if they lay one behind the other. */
+uint64_t ps_hash_spans(const ps_bytes_t *spans, size_t n);
+
 /* Mixes a row key: the 64-bit finaliser of MurmurHash3 (Appleby), a bijection,
  * so that different keys never collide before they are folded. */
 static inline uint64_t

@@ -13,6 +13,24 @@ Test(hash, bytes_are_xxh3)
     cr_assert_neq(ps_hash_bytes("psd", 3, 0), ps_hash_bytes("psc", 3, 0));
 }
 
+Test(hash, spans_are_as_the_bytes_in_one)
+{
+    static uint8_t bytes[3000];
+
+    for (size_t i = 0; i < sizeof bytes; i++) {
+        bytes[i] = (uint8_t)(i * 7);
+    }
+    for (size_t size = 0; size <= sizeof bytes; size += 125) {
+        ps_bytes_t spans[4] = {{bytes, size / 3},
+                               {NULL, 0},
+                               {bytes + size / 3, size / 2 - size / 3},
+                               {bytes + size / 2, size - size / 2}};
+
+        cr_assert_eq(ps_hash_spans(spans, 4), ps_hash_bytes(bytes, size, 0));
+    }
+    cr_assert_eq(ps_hash_spans(NULL, 0), ps_hash_bytes(NULL, 0, 0));
+}
+
 Test(hash, id_is_xxh3_of_128_bits)
 {
     /* The published XXH3-128 of the empty input with seed 0. */
