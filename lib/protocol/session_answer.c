@@ -275,6 +275,18 @@ on_parked(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
     }
 }
 
+/* The operation that is answered; NULL: it has ended, also when there was no
+ * memory yet to say so, or is asked of another place. */
+static ps_op_t *
+answered(const ps_session_t *self, const arrival_t *arrival)
+{
+    ps_op_t *op = ps_op_find(self, arrival->request);
+
+    return op == NULL || op->status != PSD_OK || op->part->link != arrival->link
+               ? NULL
+               : op;
+}
+
 static void
 on_moved(ps_session_t *self, const arrival_t *arrival)
 {
@@ -295,8 +307,8 @@ on_moved(ps_session_t *self, const arrival_t *arrival)
                  arrival->message->moved.n_routes);
         return;
     }
-    op = ps_op_find(self, arrival->request);
-    if (op == NULL || op->part->link != arrival->link || !op->sent) {
+    op = answered(self, arrival);
+    if (op == NULL || !op->sent) {
         return; /* ended, or carried along */
     }
     if (op->sent_epoch < op->part->epoch) {
@@ -311,10 +323,10 @@ on_moved(ps_session_t *self, const arrival_t *arrival)
 static void
 on_answer(ps_session_t *self, const arrival_t *arrival)
 {
-    ps_op_t *op = ps_op_find(self, arrival->request);
+    ps_op_t *op = answered(self, arrival);
 
-    if (op == NULL || op->part->link != arrival->link) {
-        return; /* late: it has ended, or is asked of another place */
+    if (op == NULL) {
+        return; /* late */
     }
     if (op->n_sends == 0 || op->part->table != arrival->table ||
         op->part->partition != arrival->partition) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* protocol/session.h: what each answer makes of an operation. */
 #include "session_fixture.h"
+#include "support/fail_alloc.h"
 
 static void
 moved(fixture_t *f, uint64_t link, uint64_t op, uint32_t shard, uint64_t epoch)
@@ -410,4 +411,32 @@ Test(session_answer, forgotten_list_is_sent_again_at_once)
     refused(f, 0, op, 0, PSD_KEYS, 0);
     EXPECT(f, "0 < PULL 3 p0 after 2 e5\n"
               "0 < PULL 3 p0 after 2 e5\n");
+}
+
+/* Nobody can be told of the end yet, but it is one: answers are late. */
+Test(session_answer, answers_behind_an_end_without_memory_are_late)
+{
+    FIXTURE(f);
+
+    get_ready(f);
+    (void)pull(f, 0, 50);
+    (void)pull(f, 0, 0); /* keeps the partition on its link */
+    EXPECT(f, "0 < PULL 2 p0 after 1 e5\n"
+              "0 < PULL 3 p0 after 1 e5\n");
+    ps_outbox_done(&f->outbox); /* so that it has to grow */
+    fail_alloc_at(0);
+    tick_at(f, 1160);
+    cr_assert(fail_alloc_happened());
+    fail_alloc_off();
+    ps_outbox_clear(&f->outbox);
+    values(f, 0, 2, 0, 0);
+    refused(f, 0, 2, 0, PSD_BUSY, 0);
+    moved(f, 0, 2, 0, EPOCH);
+    EXPECT(f, "");
+    cr_assert_eq(ps_session_pending(f->session, true), 2);
+    tick_at(f, 1161);
+    EXPECT(f, "end 2 DEADLINE: deadline passed\n");
+    values(f, 0, 3, 0, 0);
+    EXPECT(f, "end 3 VALUES\n");
+    cr_assert_eq(ps_session_pending(f->session, true), 0);
 }
