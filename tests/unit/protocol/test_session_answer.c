@@ -435,7 +435,7 @@ Test(session_answer, answers_behind_an_end_without_memory_are_late)
     EXPECT(f, "");
     cr_assert_eq(ps_session_pending(f->session, true), 2);
     tick_at(f, 1161);
-    EXPECT(f, "end 2 DEADLINE: deadline passed\n");
+    EXPECT(f, "end 2 DEADLINE: deadline passed, outcome unknown\n");
     values(f, 0, 3, 0, 0);
     EXPECT(f, "end 3 VALUES\n");
     cr_assert_eq(ps_session_pending(f->session, true), 0);
