@@ -12,6 +12,7 @@
 
 #define IO_THREADS_MAX 16
 #define SOCKETS_MAX 8192 /* open at a time; ZeroMQ's own default is 1023 */
+#define LESSON_BYTES (((size_t)32 << 20) - 8192) /* glibc learns to 32 MiB */
 
 struct ps_context {
     void *zmq;
@@ -35,6 +36,19 @@ ps_zmq_status(psd_error_t *err, const char *doing)
     }
 }
 
+/* Frames of values come and go by the thousand. By itself the allocator gives
+ * each back to the kernel and takes it anew, and filling fresh pages costs more
+ * than all else that is done with the values. glibc learns from the greatest
+ * block that was ever freed what is to be kept; nothing of this one is touched.
+ * Where the program has set the thresholds (mallopt) they stay as they are. */
+static void
+teach_allocator(void)
+{
+    void *block = ps_alloc_raw(1, LESSON_BYTES);
+
+    ps_free(block);
+}
+
 psd_status_t
 ps_context_new(int n_io_threads, ps_context_t **ret_context, psd_error_t *err)
 {
@@ -54,6 +68,7 @@ ps_context_new(int n_io_threads, ps_context_t **ret_context, psd_error_t *err)
         ps_free(self);
         return ps_zmq_status(err, "new context");
     }
+    teach_allocator();
     if (zmq_ctx_set(self->zmq, ZMQ_IO_THREADS, n_io_threads) != 0 ||
         zmq_ctx_set(self->zmq, ZMQ_MAX_SOCKETS, SOCKETS_MAX) != 0) {
         psd_status_t rc = ps_zmq_status(err, "set up context");
