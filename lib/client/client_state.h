@@ -5,6 +5,7 @@
  *   client.c      connecting and closing
  *   control.c     questions to the control port and their answers
  *   pump.c        one turn: wait, receive, tick, perform, expire
+ *   sender.c      a thread that sends what was left unsent
  *   link.c        the sockets of the session's links
  *   link_filter.c messages through filters on their way
  *   queue.c       which errand goes next to a partition
@@ -22,6 +23,7 @@
 
 #include "base/map.h"
 #include "client/cut.h"
+#include "client/sender.h"
 #include "protocol/session.h"
 #include "psd/client.h"
 #include "psd/rows.h"
@@ -123,6 +125,8 @@ struct psd_client {
     uint32_t credit_requests; /* of the newest WELCOME */
     uint64_t credit_bytes;
     ps_coder_t *coder;             /* owned; NULL until a filter is used */
+    ps_sender_t *sender;           /* owned; NULL until there is much to send */
+    bool no_sender;                /* there is no thread to be had */
     char trouble[PS_TEXT_MAX + 1]; /* the last message that could not be read */
 
     /* calls */
@@ -141,6 +145,7 @@ struct psd_client {
     uint64_t expire_ms;             /* no ticket's deadline is before this */
     size_t n_after;                 /* waiting errands that name a ticket */
     size_t n_waiting;               /* waiting errands that are no pulls */
+    size_t n_under_way;             /* errands that are sent */
     bool after_ended; /* a ticket ended that they may have named */
     uint64_t round;   /* marks sent so far; orders errands around them */
 
@@ -211,6 +216,10 @@ void ps_pump(psd_client_t *self, uint64_t until_ms);
 /* Does what the session wants, and what follows from it. Behind it outbox and
  * ended are empty. */
 void ps_perform(psd_client_t *self);
+/* The same for a call that starts something and returns: when much is under
+ * way, small messages over ZeroMQ may be left for the next call to send, or for
+ * the sender's thread (sender.h). */
+void ps_perform_start(psd_client_t *self);
 
 /* ---- link.c -------------------------------------------------------------- */
 

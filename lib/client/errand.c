@@ -166,6 +166,7 @@ ps_errand_send(psd_client_t *client, ps_errand_t *self)
         self->is_sent = true;
         self->sent_bytes = ps_payload_size(self->payload);
         self->queue->n_sent++;
+        client->n_under_way++;
         self->queue->sent_bytes += self->sent_bytes;
     }
 }
@@ -192,6 +193,7 @@ ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p)
     ps_loan_end(client, self);
     if (self->is_sent) {
         queue->n_sent--;
+        client->n_under_way--;
         queue->sent_bytes -= self->sent_bytes;
     }
     if (self->ticket != NULL) {

@@ -313,6 +313,7 @@ ps_links_close(psd_client_t *self)
     const ps_message_t bye = {.kind = PS_KIND_BYE,
                               .bye = {.session = self->number}};
 
+    ps_sender_stop(&self->sender);
     for (size_t i = 0; i < self->n_links; i++) {
         if (self->links[i].socket != NULL && self->links[i].welcomed) {
             psd_status_t rc =

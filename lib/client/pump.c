@@ -5,6 +5,9 @@
 #include "client/job.h"
 #include "client/ticket.h"
 
+#define LEAST_UNDER_WAY 4 /* so that a few requests go at once */
+#define WORTH_SENDING 32  /* messages: by then sending costs little of each */
+
 static uint64_t
 earlier(uint64_t a, uint64_t b)
 {
@@ -180,9 +183,64 @@ flush_links(const psd_client_t *self)
     }
 }
 
-void
-ps_perform(psd_client_t *self)
+/* The sender's work. Nothing is left in lanes, of which memory may be taken
+ * meanwhile. */
+static void
+send_all(void *owner)
 {
+    const psd_client_t *self = owner;
+
+    for (size_t i = 0; i < self->n_links; i++) {
+        ps_socket_t *socket = self->links[i].socket;
+
+        if (socket != NULL && !ps_socket_is_lane(socket)) {
+            ps_socket_flush(socket);
+        }
+    }
+}
+
+/* False: what is sent goes at once. */
+static bool
+may_leave(psd_client_t *self)
+{
+    if (self->n_under_way < LEAST_UNDER_WAY || self->no_sender) {
+        return false;
+    }
+    if (self->sender == NULL &&
+        ps_sender_start(send_all, self, &self->sender, NULL) != PSD_OK) {
+        self->no_sender = true;
+    }
+    return self->sender != NULL;
+}
+
+/* Sends what is worth it, and leaves the rest to who comes first. */
+static void
+flush_or_lend(psd_client_t *self)
+{
+    bool is_left = false;
+
+    for (size_t i = 0; i < self->n_links; i++) {
+        ps_socket_t *socket = self->links[i].socket;
+        uint32_t n = socket == NULL ? 0 : ps_socket_n_collected(socket);
+
+        if (n == 0 || n >= WORTH_SENDING || !may_leave(self)) {
+            if (socket != NULL) {
+                ps_socket_flush(socket);
+            }
+        } else {
+            is_left = true;
+        }
+    }
+    if (is_left) {
+        ps_sender_lend(self->sender);
+    }
+}
+
+/* All that follows from what the session wants. */
+static void
+perform_all(psd_client_t *self)
+{
+    ps_sender_take_back(self->sender);
     perform_outbox(self);
     while (!TAILQ_EMPTY(&self->ended) || self->after_ended) {
         while (!TAILQ_EMPTY(&self->ended)) {
@@ -197,5 +255,18 @@ ps_perform(psd_client_t *self)
         self->after_ended = false;
         perform_outbox(self);
     }
+}
+
+void
+ps_perform(psd_client_t *self)
+{
+    perform_all(self);
     flush_links(self);
+}
+
+void
+ps_perform_start(psd_client_t *self)
+{
+    perform_all(self);
+    flush_or_lend(self);
 }

@@ -108,7 +108,7 @@ set_out(psd_client_t *client, ps_ticket_t *ticket)
         ps_queue_run(client, errand->queue);
     }
     ps_ticket_end_if_done(client, ticket);
-    ps_perform(client);
+    ps_perform_start(client);
 }
 
 psd_status_t

@@ -315,6 +315,17 @@ ps_socket_n_refused(const ps_socket_t *self)
            (self->lanes == NULL ? 0 : ps_lane_port_n_refused(self->lanes));
 }
 
+uint32_t
+ps_socket_n_collected(const ps_socket_t *self)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < self->batches.n_out; i++) {
+        n += self->batches.out[i].batch.n;
+    }
+    return n;
+}
+
 uint64_t
 ps_socket_n_lost(const ps_socket_t *self)
 {

@@ -138,6 +138,8 @@ void ps_socket_forget(ps_socket_t *self, uint64_t conn);
  * (wire/batch.h), and what was sent over lanes since the last time is told to
  * peers that sleep: one wake-up for a batch. Waiting and closing do it too. */
 void ps_socket_flush(ps_socket_t *self);
+/* Small messages over ZeroMQ that the next flush sends. */
+uint32_t ps_socket_n_collected(const ps_socket_t *self);
 /* Small messages that were taken and could not go when they were flushed: the
  * queue was full or the peer gone. The protocol repairs it. */
 uint64_t ps_socket_n_lost(const ps_socket_t *self);

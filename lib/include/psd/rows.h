@@ -86,6 +86,7 @@ PSD_EXPORT void psd_select_lengths(psd_select_t *self, const uint32_t *lengths);
  * The same with every choice, started and not waited for. *ret_ticket is for
  * psd_wait, psd_wait_all or psd_poll. Rows and values are copied unless
  * psd_call_set_borrow; where results go must stay in place until the end.
+ * What is started is on its way within 2 ms, whether another call comes or not.
  * Errors: what can be seen at once: PSD_SHAPE, PSD_RANGE, PSD_INVALID,
  * PSD_NOMEM, PSD_CLOSED; PSD_LIMIT 2^24 tickets are still to be waited for, or
  * 2^32 rows do not lie together. No ticket is given then.
