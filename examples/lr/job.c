@@ -227,20 +227,23 @@ drop_scratch(lr_job_t *self, const char *what, psd_error_t *err)
 }
 
 static psd_status_t
-open_scratch(lr_job_t *self, uint64_t n_rows, psd_error_t *err)
+open_sums(lr_job_t *self, psd_error_t *err)
 {
     const char *const sums[] = {"cols", "3", "type", "f64", NULL};
-    const char *const counts[] = {"type", "i64", NULL};
     char name[NAME_SIZE];
-    psd_status_t rc = PSD_OK;
 
     name_scratch(self, "sums", name);
-    rc = ensure(self, name, sums, 1, &self->sums, err);
-    if (rc == PSD_OK && self->options->objective) {
-        name_scratch(self, "counts", name);
-        rc = ensure(self, name, counts, n_rows, &self->counts, err);
-    }
-    return rc;
+    return ensure(self, name, sums, 1, &self->sums, err);
+}
+
+static psd_status_t
+open_counts(lr_job_t *self, psd_error_t *err)
+{
+    const char *const counts[] = {"type", "i64", NULL};
+    char name[NAME_SIZE];
+
+    name_scratch(self, "counts", name);
+    return ensure(self, name, counts, self->n_rows, &self->counts, err);
 }
 
 static psd_status_t
@@ -249,6 +252,7 @@ open_tables(lr_job_t *self, uint32_t greatest, psd_error_t *err)
     uint64_t n_rows = (uint64_t)greatest + 1;
     psd_status_t rc = PSD_OK;
 
+    self->n_rows = n_rows;
     if (self->worker == 0) {
         rc = drop_scratch(self, "sums", err);
         if (rc == PSD_OK) {
@@ -264,7 +268,10 @@ open_tables(lr_job_t *self, uint32_t greatest, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = check_weights(self, n_rows, err);
     }
-    return rc == PSD_OK ? open_scratch(self, n_rows, err) : rc;
+    if (rc == PSD_OK && self->options->objective) {
+        rc = open_counts(self, err);
+    }
+    return rc;
 }
 
 psd_status_t
@@ -298,15 +305,46 @@ lr_job_meet(lr_job_t *self, psd_error_t *err)
 }
 
 psd_status_t
+lr_job_exchange_counts(lr_job_t *self,
+                       const uint64_t *rows,
+                       size_t n,
+                       int64_t *counts,
+                       psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (n > 0) {
+        rc = psd_push(self->counts, rows, n, counts, n, err);
+    }
+    if (rc == PSD_OK) {
+        rc = lr_job_meet(self, err);
+    }
+    if (rc == PSD_OK && n > 0) {
+        rc = psd_pull(self->counts, rows, n, counts, n, err);
+    }
+    psd_table_close(&self->counts);
+    /* Nobody may still want them when they go. */
+    if (rc == PSD_OK) {
+        rc = psd_barrier(self->client, self->options->timeout_ms, err);
+    }
+    if (rc == PSD_OK && self->worker == 0) {
+        rc = drop_scratch(self, "counts", err);
+    }
+    return rc;
+}
+
+psd_status_t
 lr_job_add_sums(lr_job_t *self, const lr_quality_t *part, psd_error_t *err)
 {
     const uint64_t row = 0;
     double sums[N_SUMS] = {0};
+    psd_status_t rc = PSD_OK;
 
     sums[SUM_LOSS] = part->loss;
     sums[SUM_EXAMPLES] = (double)part->n;
     sums[SUM_CORRECT] = (double)part->n_correct;
-    return psd_push(self->sums, &row, 1, sums, N_SUMS, err);
+    rc = open_sums(self, err);
+    return rc == PSD_OK ? psd_push(self->sums, &row, 1, sums, N_SUMS, err) : rc;
 }
 
 psd_status_t
@@ -426,12 +464,8 @@ lr_job_leave(lr_job_t *self, psd_error_t *err)
     psd_status_t rc = psd_leave(self->client, self->options->timeout_ms, err);
 
     psd_table_close(&self->sums);
-    psd_table_close(&self->counts);
     if (rc == PSD_OK && self->worker == 0) {
         rc = drop_scratch(self, "sums", err);
-    }
-    if (rc == PSD_OK && self->worker == 0 && self->options->objective) {
-        rc = drop_scratch(self, "counts", err);
     }
     lr_job_close(self);
     return rc;

@@ -4,10 +4,12 @@
  *
  * What     weights  f32, a row for each feature, updated by the server
  *          counts   i64 add: in how many examples a feature occurs; only with
- *                   an objective
- *          sums     f64 add, one row: loss, examples, correct ones
+ *                   an objective, and only until all workers know it
+ *          sums     f64 add, one row: loss, examples, correct ones; only when
+ *                   the training has ended
  *          Counts and sums belong to one run. Worker 0 drops what an earlier
- *          one has left before anybody opens them.
+ *          one has left before anybody opens them. Each table of a job costs
+ *          every clock a mark: while the job trains, weights is the only one.
  * Owner    the caller; lr_job_close
  * Threads  one
  */
@@ -25,9 +27,10 @@ typedef struct lr_job {
     uint32_t worker;    /* rank */
     uint32_t n_workers; /* of the job */
     int32_t max_delay;  /* of the job: 0 BSP, > 0 SSP, < 0 ASP */
+    uint64_t n_rows;    /* that the data wants */
     psd_table_t *weights;
-    psd_table_t *counts; /* NULL without an objective */
-    psd_table_t *sums;
+    psd_table_t *counts; /* NULL before and behind their exchange */
+    psd_table_t *sums;   /* NULL before this worker adds to them */
 } lr_job_t;
 
 /* Which worker of how many this process is: $PSD_WORKER of $PSD_WORKERS, else
@@ -39,15 +42,27 @@ PSD_MUST_CHECK psd_status_t lr_job_rank(uint32_t *ret_worker,
 PSD_MUST_CHECK psd_status_t lr_job_open(lr_job_t *self,
                                         const lr_options_t *options,
                                         psd_error_t *err);
-/* Opens the tables, and makes what is not there, for features 0 .. greatest.
- * Errors: those of psd_table_ensure; PSD_SHAPE a table that is there does not
- * fit; the worker has then left the job. */
+/* Opens the weights, and makes them when they are not there, for features
+ * 0 .. greatest. Errors: those of psd_table_ensure; PSD_SHAPE a table that is
+ * there does not fit; the worker has then left the job. */
 PSD_MUST_CHECK psd_status_t lr_job_open_tables(lr_job_t *self,
                                                uint32_t greatest,
                                                psd_error_t *err);
 /* Finishes a clock and waits until all workers are here: what they have pushed
  * before is seen by every pull behind. */
 PSD_MUST_CHECK psd_status_t lr_job_meet(lr_job_t *self, psd_error_t *err);
+/*
+ * Adds this worker's counts to those of all, waits until all workers have done
+ * so, and learns the sums. The table is then gone.
+ *
+ * rows    in      n of them, ascending, below the rows of the weights
+ * counts  in/out  n of them
+ */
+PSD_MUST_CHECK psd_status_t lr_job_exchange_counts(lr_job_t *self,
+                                                   const uint64_t *rows,
+                                                   size_t n,
+                                                   int64_t *counts,
+                                                   psd_error_t *err);
 /* Adds this worker's part to the sums. */
 PSD_MUST_CHECK psd_status_t lr_job_add_sums(lr_job_t *self,
                                             const lr_quality_t *part,

@@ -130,23 +130,12 @@ static psd_status_t
 exchange_counts(trainer_t *self, psd_error_t *err)
 {
     const lr_features_t *features = self->features;
-    psd_status_t rc = PSD_OK;
 
     for (size_t k = 0; k < self->samples->n_entries; k++) {
         self->counts[self->samples->features[k]]++;
     }
-    if (features->n > 0) {
-        rc = psd_push(self->job->counts, features->rows, features->n,
-                      self->counts, features->n, err);
-    }
-    if (rc == PSD_OK) {
-        rc = lr_job_meet(self->job, err);
-    }
-    if (rc == PSD_OK && features->n > 0) {
-        rc = psd_pull(self->job->counts, features->rows, features->n,
-                      self->counts, features->n, err);
-    }
-    return rc;
+    return lr_job_exchange_counts(self->job, features->rows, features->n,
+                                  self->counts, err);
 }
 
 /* Adds the gradient of one example to the minibatch's. */

@@ -199,7 +199,7 @@ ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p)
     if (self->ticket != NULL) {
         ps_ticket_errand_ended(client, self);
     } else if (self->kind == PS_ERRAND_MARK) {
-        ps_membership_marked(client, self->status);
+        ps_membership_marked(client, queue->table->id, self->status);
     }
     ps_errand_destroy(client, errand_p);
     if (!TAILQ_EMPTY(&queue->waiting)) {

@@ -50,8 +50,9 @@ PSD_MUST_CHECK psd_status_t ps_membership_add_table(psd_client_t *client,
 /* Sends the marks of one finished clock. Errors: PSD_NOMEM, nothing is sent. */
 PSD_MUST_CHECK psd_status_t ps_membership_mark(psd_client_t *client,
                                                psd_error_t *err);
-/* How a mark ended. */
-void ps_membership_marked(psd_client_t *client, psd_status_t status);
+/* How a mark of a table ended. No further ones go to a table that is gone. */
+void
+ps_membership_marked(psd_client_t *client, uint32_t table, psd_status_t status);
 /* Sets job and job_id. false: no memory. */
 PSD_MUST_CHECK bool ps_membership_name(const psd_client_t *client,
                                        ps_doc_t *question);

@@ -214,10 +214,17 @@ ps_membership_add_table(psd_client_t *client,
 }
 
 void
-ps_membership_marked(psd_client_t *client, psd_status_t status)
+ps_membership_marked(psd_client_t *client, uint32_t table, psd_status_t status)
 {
     ps_membership_t *self = client->membership;
+    ps_known_table_t *known = NULL;
 
+    if (status == PSD_NO_TABLE) {
+        known = ps_known_table(client, table);
+    }
+    if (known != NULL) { /* its number is never used again */
+        known->in_job = false;
+    }
     if (self != NULL && self->ended == PSD_OK &&
         (status == PSD_JOB_STOPPED || status == PSD_WORKER_LOST)) {
         self->ended = status;
