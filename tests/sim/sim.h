@@ -4,11 +4,13 @@
  *
  * What     Shards and sessions of the core, joined by a network that loses,
  *          repeats, delays and reorders messages and cuts connections, or by
- *          lanes, whose clients scribble on what they share; workers that
- *          follow a script, join late and are killed. After every step
+ *          lanes, whose clients scribble on what they share; small messages
+ *          go in batches and bodies through filters, now and then; workers
+ *          that follow a script, join late and are killed. After every step
  *          the promises of W1, W3, C1 to C4 and A4 are checked.
  * Shape    sim_net.c    packets and connections: bytes on their way
  *          sim_lane.c   connections through shared memory
+ *          sim_filter.c bodies through filters, and lists by their names
  *          sim_node.c   the shards, the job as the registry would tell it
  *          sim_client.c a session and the script that it follows
  *          sim_script.c what a seed makes the clients do
@@ -28,6 +30,9 @@
 #include "protocol/assembly.h"
 #include "protocol/session.h"
 #include "protocol/shard.h"
+#include "wire/batch.h"
+#include "wire/filter_code.h"
+#include "wire/keys_cache.h"
 
 #define SIM_SHARDS_MAX 3
 #define SIM_CLIENTS_MAX 12
@@ -126,7 +131,11 @@ typedef struct sim_client {
     size_t redo_capacity;
     uint64_t conn_of[SIM_LINKS_MAX]; /* by link */
     size_t n_links;
-    uint64_t digest; /* of all bits pulled, in script order */
+    uint64_t digest;    /* of all bits pulled, in script order */
+    ps_filter_t filter; /* of its requests */
+    ps_coder_t *coder;  /* owned; NULL: it filters nothing */
+    ps_key_cache_t *lists[SIM_LINKS_MAX]; /* owned; that the shard was sent */
+    uint32_t misses[SIM_LINKS_MAX];       /* lists it did not know any more */
 } sim_client_t;
 
 typedef struct sim_frame {
@@ -140,6 +149,7 @@ typedef struct sim_packet {
     bool to_shard;
     uint64_t conn;
     const char *kind;
+    bool is_batch;       /* of messages that each were in a frame */
     sim_frame_t *frames; /* owned */
     size_t n_frames;
     size_t capacity;
@@ -152,6 +162,8 @@ typedef struct sim_conn {
     bool cut;
     ps_assembly_t at_shard;
     ps_assembly_t at_client;
+    bool batches;        /* small messages wait for those behind them */
+    ps_batch_t batch[2]; /* what waits, each way: to the client, to the shard */
     bool lane;
     bool read_on;        /* lane: cut, and the shard reads what had come */
     bool gone;           /* lane: the shard was told so */
@@ -173,7 +185,8 @@ typedef enum sim_event_kind {
     SIM_EVENT_JOIN = 9,
     SIM_EVENT_KILL = 10,
     SIM_EVENT_LOST = 11,
-    SIM_EVENT_AGAIN = 12
+    SIM_EVENT_AGAIN = 12,
+    SIM_EVENT_FLUSH = 13 /* a: conn, b: 1 to the shard, 0 to the client */
 } sim_event_kind_t;
 
 typedef struct sim_event {
@@ -209,8 +222,10 @@ typedef struct sim {
     sim_client_t clients[SIM_CLIENTS_MAX];
     size_t n_clients; /* the reader included */
     uint64_t n_pulls_checked;
-    bool reading; /* all workers are through */
-    FILE *trace;  /* NULL: none */
+    uint64_t n_batches; /* of more than one message */
+    uint64_t n_coded;   /* requests through a filter */
+    bool reading;       /* all workers are through */
+    FILE *trace;        /* NULL: none */
     bool failed;
     char violation[1024];
 } sim_t;
@@ -222,6 +237,8 @@ typedef struct sim_result {
     bool is_repeatable; /* the promise C2 says: same digest in any weather */
     uint64_t n_events;
     uint64_t n_pulls;
+    uint64_t n_batches;
+    uint64_t n_coded;
 } sim_result_t;
 
 /* Runs one world. trace may be NULL. */
@@ -267,6 +284,8 @@ void sim_send(sim_t *sim,
               const ps_message_t *message,
               const ps_payload_t *payload,
               uint32_t chunk_bytes);
+/* Sends what waits for its batch. */
+void sim_flush(sim_t *sim, uint64_t conn, bool to_shard);
 /* Decodes and hands on each message of the packet. */
 void sim_arrive(sim_t *sim, const sim_packet_t *packet);
 void sim_packet_drop(sim_packet_t **packet_p);
@@ -292,6 +311,24 @@ ps_room_t sim_lane_room(sim_t *sim, sim_conn_t *conn);
 void sim_lane_gone(sim_t *sim, uint64_t conn);
 void sim_lanes_check(sim_t *sim);
 void sim_lanes_done(sim_t *sim);
+
+/* sim_filter.c */
+/* Whether and how the client filters, by chance. */
+void sim_filter_choose(sim_t *sim, sim_client_t *client);
+void sim_filter_done(sim_client_t *client);
+/* Sends a message of the session, a request through the client's filter. */
+void sim_filter_send(sim_t *sim,
+                     sim_client_t *client,
+                     uint64_t link,
+                     const ps_message_t *plain,
+                     ps_payload_t *payload);
+/* Makes a coded answer plain, and learns what the shard has forgotten. The
+ * payload as the session is to have it; the caller destroys it. */
+ps_payload_t *sim_filter_received(sim_t *sim,
+                                  sim_client_t *client,
+                                  uint64_t link,
+                                  ps_message_t *message,
+                                  ps_payload_t *payload);
 
 /* sim_node.c */
 void sim_node_start(sim_t *sim);

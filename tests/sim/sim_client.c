@@ -137,9 +137,8 @@ perform(sim_t *sim, sim_client_t *client, const ps_outbox_t *outbox)
                 ps_session_allow_bulk(client->session, effect->to);
             }
         } else if (effect->kind == PS_EFFECT_SEND) {
-            sim_send(sim, client->conn_of[effect->to], true, &effect->message,
-                     effect->payload,
-                     ps_session_chunk_bytes(client->session, effect->to));
+            sim_filter_send(sim, client, effect->to, &effect->message,
+                            effect->payload);
         } else if (effect->kind == PS_EFFECT_DONE) {
             end_op(sim, client, effect->to, &effect->message, effect->payload);
         }
@@ -304,6 +303,7 @@ sim_client_start(sim_t *sim, uint32_t number, uint64_t clock)
     ps_session_args_t args = {.cluster = sim->plan.shard.cluster,
                               .session = number + 1,
                               .bulk_bytes = number % 2 == 0 ? BULK_BYTES : 0,
+                              .filters = PS_FILTER_BITS_ALL,
                               .resend_ms = sim->plan.resend_ms};
 
     args.client.bytes[0] = (uint8_t)(number + 1);
@@ -312,6 +312,7 @@ sim_client_start(sim_t *sim, uint32_t number, uint64_t clock)
     client->running = true;
     client->wake_ms = UINT64_MAX;
     client->clock = clock;
+    sim_filter_choose(sim, client);
     learn_routes(sim, client);
     /* A worker that starts later has that many clocks less to do. */
     for (uint64_t passed = 0; passed < clock && client->at < client->n_steps;
@@ -331,12 +332,15 @@ sim_client_received(sim_t *sim,
                     ps_payload_t *payload)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *plain = NULL;
     sim_client_t *client = &sim->clients[number];
+    ps_message_t copy = *message;
 
     if (client->session == NULL) {
         return;
     }
-    ps_session_received(client->session, sim->now_ms, link, message, payload,
+    plain = sim_filter_received(sim, client, link, &copy, payload);
+    ps_session_received(client->session, sim->now_ms, link, &copy, plain,
                         &outbox);
     perform(sim, client, &outbox);
 }

@@ -80,6 +80,7 @@ sim_conn_new(sim_t *sim, uint32_t client, uint64_t link)
         (sim_conn_t){.client = client,
                      .link = link,
                      .shard = route->shard,
+                     .batches = ps_rng_below(&sim->net, 2) == 0,
                      .lane = ps_rng_below(&sim->net, 100) < sim->weather.lanes};
     of->conn_of[link] = sim->n_conns;
     return sim->n_conns;
@@ -176,6 +177,9 @@ add_pieces(sim_packet_t *packet,
     ps_body_t body = {0};
     uint64_t offset = 0;
 
+    if (message->kind == PS_KIND_PULL) {
+        chunk_bytes = 0; /* what it asks for goes whole */
+    }
     if (payload != NULL) {
         body.keys = payload->keys;
         body.index = payload->index;
@@ -240,6 +244,78 @@ dispatch(sim_t *sim, sim_packet_t *packet)
     sim_at(sim, sim->now_ms + delay_ms, SIM_EVENT_PACKET, 0)->packet = packet;
 }
 
+static sim_packet_t *
+packet_new(uint64_t conn, bool to_shard, const char *kind)
+{
+    sim_packet_t *packet = ps_alloc(1, sizeof *packet);
+
+    sim_need(packet != NULL, "memory for a packet");
+    packet->n_holders = 1;
+    packet->to_shard = to_shard;
+    packet->conn = conn;
+    packet->kind = kind;
+    return packet;
+}
+
+static void
+dispatch_luckily(sim_t *sim, sim_packet_t *packet)
+{
+    dispatch(sim, packet);
+    if (sim->now_ms < sim->weather.calm_ms &&
+        ps_rng_below(&sim->net, 1000) < sim->weather.repeat) {
+        dispatch(sim, packet);
+    }
+}
+
+void
+sim_flush(sim_t *sim, uint64_t number, bool to_shard)
+{
+    ps_batch_t *batch = &sim_conn(sim, number)->batch[to_shard ? 1 : 0];
+    sim_packet_t *packet = NULL;
+    ps_bytes_t frame = {NULL, 0};
+
+    if (batch->n == 0) {
+        return;
+    }
+    sim->n_batches += batch->n > 1 ? 1 : 0;
+    packet = packet_new(number, to_shard, batch->n > 1 ? "batch" : "small");
+    packet->is_batch = batch->n > 1;
+    frame = ps_batch_frame(batch);
+    append(add_frame(packet, true), frame);
+    ps_batch_clear(batch);
+    dispatch_luckily(sim, packet);
+    sim_packet_drop(&packet);
+}
+
+/* Puts a small message into its batch, as the transport does; what goes alone
+ * goes behind what waits. */
+static bool
+collect(sim_t *sim,
+        uint64_t number,
+        bool to_shard,
+        const ps_message_t *message,
+        const ps_payload_t *payload)
+{
+    sim_conn_t *conn = sim_conn(sim, number);
+    ps_batch_t *batch = &conn->batch[to_shard ? 1 : 0];
+
+    if (!conn->batches) {
+        return false;
+    }
+    if (message->kind == PS_KIND_MOVED ||
+        ps_payload_size(payload) > PS_INLINE_MAX) {
+        sim_flush(sim, number, to_shard);
+        return false;
+    }
+    if (batch->n == 0) {
+        sim_at(sim, sim->now_ms + ps_rng_below(&sim->net, 3), SIM_EVENT_FLUSH,
+               number)
+            ->b = to_shard;
+    }
+    sim_need(ps_batch_add(batch, message, payload), "memory for a batch");
+    return true;
+}
+
 void
 sim_send(sim_t *sim,
          uint64_t conn,
@@ -248,25 +324,21 @@ sim_send(sim_t *sim,
          const ps_payload_t *payload,
          uint32_t chunk_bytes)
 {
-    sim_packet_t *packet = ps_alloc(1, sizeof *packet);
+    sim_packet_t *packet = NULL;
+    bool lane = sim_conn(sim, conn)->lane;
 
-    sim_need(packet != NULL, "memory for a packet");
-    packet->n_holders = 1;
-    packet->to_shard = to_shard;
-    packet->conn = conn;
-    packet->kind = ps_kind_name(message->kind);
-    if (sim_conn(sim, conn)->lane) {
+    if (!lane && collect(sim, conn, to_shard, message, payload)) {
+        return;
+    }
+    packet = packet_new(conn, to_shard, ps_kind_name(message->kind));
+    if (lane) {
         add_whole(packet, message, payload);
         sim_lane_dispatch(sim, packet);
         sim_packet_drop(&packet);
         return;
     }
     add_pieces(packet, message, payload, chunk_bytes);
-    dispatch(sim, packet);
-    if (sim->now_ms < sim->weather.calm_ms &&
-        ps_rng_below(&sim->net, 1000) < sim->weather.repeat) {
-        dispatch(sim, packet);
-    }
+    dispatch_luckily(sim, packet);
     sim_packet_drop(&packet);
 }
 
@@ -353,6 +425,29 @@ arrive_message(sim_t *sim,
     }
 }
 
+/* The messages of a batch, one by one. */
+static void
+arrive_batch(sim_t *sim, const sim_packet_t *packet)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    const ps_buffer_t *bytes = &packet->frames[0].bytes;
+    ps_batch_rest_t rest = {.n = 0};
+    psd_status_t rc =
+        ps_batch_open((ps_bytes_t){bytes->data, bytes->size}, &rest, err);
+
+    while (rc == PSD_OK && rest.n > 0) {
+        ps_bytes_t message = {NULL, 0};
+
+        rc = ps_batch_next(&rest, &message, err);
+        if (rc == PSD_OK) {
+            arrive_message(sim, packet, &message, 1);
+        }
+    }
+    if (rc != PSD_OK) {
+        sim_fail(sim, "a batch does not open: %s", psd_error_text(err));
+    }
+}
+
 void
 sim_arrive(sim_t *sim, const sim_packet_t *packet)
 {
@@ -365,6 +460,10 @@ sim_arrive(sim_t *sim, const sim_packet_t *packet)
     if (!conn->lane && conn->cut &&
         (!packet->to_shard || ps_rng_below(&sim->net, 2) == 0)) {
         return; /* some of what was sent before the cut arrives */
+    }
+    if (packet->is_batch) {
+        arrive_batch(sim, packet);
+        return;
     }
     while (i < packet->n_frames) {
         ps_bytes_t frames[PS_FRAMES_MAX];

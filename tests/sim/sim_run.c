@@ -148,6 +148,9 @@ do_event(sim_t *sim, sim_event_t *event)
         sim_lane_gone(sim, event->b);
         sim_node_event(sim, (uint32_t)event->a, &gone);
         break;
+    case SIM_EVENT_FLUSH:
+        sim_flush(sim, event->a, event->b != 0);
+        break;
     case SIM_EVENT_JOIN:
         join(sim, late_worker(sim));
         break;
@@ -310,11 +313,14 @@ done(sim_t *sim)
     for (size_t i = 0; i < sim->n_conns; i++) {
         ps_assembly_done(&sim->conns[i].at_shard);
         ps_assembly_done(&sim->conns[i].at_client);
+        ps_batch_done(&sim->conns[i].batch[0]);
+        ps_batch_done(&sim->conns[i].batch[1]);
     }
     sim_lanes_done(sim);
     ps_free(sim->conns);
     for (size_t i = 0; i < sim->n_clients; i++) {
         ps_session_destroy(&sim->clients[i].session);
+        sim_filter_done(&sim->clients[i]);
         ps_free(sim->clients[i].script);
         ps_free(sim->clients[i].ops);
         ps_free(sim->clients[i].redo);
@@ -370,6 +376,8 @@ sim_run(uint64_t workload_seed,
         .failed = sim->failed,
         .n_events = sim->n_events_done,
         .n_pulls = sim->n_pulls_checked,
+        .n_batches = sim->n_batches,
+        .n_coded = sim->n_coded,
         /* elsewhere a pull may be cut or late, and go on in another clock */
         .is_repeatable = sim->plan.spec.type == PS_TYPE_F32 &&
                          sim->plan.late == UINT32_MAX &&

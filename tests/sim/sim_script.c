@@ -86,6 +86,7 @@ sim_plan_make(uint64_t seed, sim_plan_t *ret_plan)
         .chunk_bytes = chance(&rng, 50) ? 64 : 4096,
         .slice_bytes = between(&rng, 200, 4096),
         .held_bytes = between(&rng, 256, 8192),
+        .keys_bytes = chance(&rng, 50) ? 1200 : 1 << 20, /* few, or all */
         .sessions_max = 64,
         .trace = true,
         .log = true,
