@@ -67,6 +67,15 @@ typedef struct ps_loops {
     ps_loop_t *of[PS_LOOP_KINDS][PS_LOOP_TYPES];
     bool (*finite_f32)(const uint8_t *values, size_t n);
     bool (*finite_f64)(const uint8_t *values, size_t n);
+    /* Copies n rows of `size` bytes (a multiple of 64), which lie apart, one
+     * behind the other to `to` (aligned to 64), past the caches where there are
+     * such stores. A row that is NULL is passed over. */
+    void (*stream_rows)(uint8_t *to,
+                        uint8_t *const *rows,
+                        size_t n,
+                        size_t size);
+    /* Rows that were streamed are seen before what is written next. */
+    void (*stream_end)(void);
 } ps_loops_t;
 
 /* The i-th set that this processor runs, slowest first; NULL behind the last

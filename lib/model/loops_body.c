@@ -5,6 +5,10 @@
 #include <math.h>
 #include <string.h>
 
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
 #include "base/cursor.h"
 #include "model/loops_sets.h"
 
@@ -113,6 +117,45 @@ assign_8(const void *numbers,
     memcpy(values, deltas, n * 8);
 }
 
+/* The widest store past the caches. */
+#if defined __AVX512F__
+#define STREAM_UNIT __m512i
+#define STREAM(to, unit) _mm512_stream_si512((to), (unit))
+#elif defined __AVX2__
+#define STREAM_UNIT __m256i
+#define STREAM(to, unit) _mm256_stream_si256((to), (unit))
+#elif defined __SSE2__
+#define STREAM_UNIT __m128i
+#define STREAM(to, unit) _mm_stream_si128((to), (unit))
+#else
+#define STREAM_UNIT uint64_t
+#define STREAM(to, unit) (*(to) = (unit))
+#endif
+
+static void
+stream_rows(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
+{
+    for (size_t i = 0; i < n; i++) {
+        STREAM_UNIT *at = (void *)(to + i * size);
+        const uint8_t *from = rows[i];
+
+        for (size_t k = 0; from != NULL && k < size / sizeof *at; k++) {
+            STREAM_UNIT unit;
+
+            memcpy(&unit, from + k * sizeof unit, sizeof unit);
+            STREAM(at + k, unit);
+        }
+    }
+}
+
+static void
+stream_end(void)
+{
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
+
 #define FLOATS(rule)                                           \
     {                                                          \
         [PS_TYPE_F32] = rule##_f32, [PS_TYPE_F64] = rule##_f64 \
@@ -147,4 +190,6 @@ const ps_loops_t PS_LOOPS_SET = {
         },
     .finite_f32 = finite_f32,
     .finite_f64 = finite_f64,
+    .stream_rows = stream_rows,
+    .stream_end = stream_end,
 };

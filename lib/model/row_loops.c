@@ -7,6 +7,9 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "model/loops.h"
+
+#define STREAM_FROM ((size_t)1 << 20) /* bytes that would fill a cache */
 
 /* One loop for each type: a single value a row, or more of them. */
 #define ROWS_ADD(name, number_t, LOAD)                                   \
@@ -74,4 +77,23 @@ ps_rows_copy(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
             memcpy(to + i * size, rows[i], size);
         }
     }
+}
+
+bool
+ps_rows_may_stream(const uint8_t *to, size_t n_bytes, size_t size)
+{
+    return n_bytes >= STREAM_FROM && size > 0 && size % PS_LINE == 0 &&
+           (uintptr_t)to % PS_LINE == 0;
+}
+
+void
+ps_rows_stream(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
+{
+    ps_loops_best()->stream_rows(to, rows, n, size);
+}
+
+void
+ps_rows_stream_end(void)
+{
+    ps_loops_best()->stream_end();
 }

@@ -18,6 +18,18 @@ ps_row_prefetch(const uint8_t *row, size_t size)
     }
 }
 
+/* As ps_row_prefetch for a row that is needed later, with its last line: into
+ * the second cache, for the first has so few lines on their way at once that
+ * the next to ask would wait. */
+static inline void
+ps_row_prefetch_early(const uint8_t *row, size_t size)
+{
+    for (size_t k = 0; k < PS_ROW_LINES_AHEAD && k * PS_LINE < size; k++) {
+        __builtin_prefetch(row + k * PS_LINE, 0, 2);
+    }
+    __builtin_prefetch(row + size - 1, 0, 2);
+}
+
 /* Adds n rows of `width` deltas (wire bytes, any alignment), row by row, to the
  * values at rows[0] …, which are aligned to the type. Integers wrap. */
 void ps_rows_add(ps_type_t type,
@@ -28,4 +40,12 @@ void ps_rows_add(ps_type_t type,
 /* Copies n rows of `size` bytes, which lie apart, one behind the other. A row
  * that is NULL is passed over. */
 void ps_rows_copy(uint8_t *to, uint8_t *const *rows, size_t n, size_t size);
+
+/* Rows of `size` bytes, n_bytes in all, are worth streaming to `to`: they would
+ * fill the caches, and lines of memory are written whole. */
+bool ps_rows_may_stream(const uint8_t *to, size_t n_bytes, size_t size);
+/* As ps_rows_copy, past the caches, where ps_rows_may_stream. */
+void ps_rows_stream(uint8_t *to, uint8_t *const *rows, size_t n, size_t size);
+/* What was streamed is seen by others before what is written after this. */
+void ps_rows_stream_end(void);
 #endif

@@ -85,6 +85,8 @@ read_whole(ps_store_t *self,
 {
     size_t row_bytes = (size_t)self->shape.width * self->shape.value_size;
     ps_columns_t columns = {.first = self->shape.first_col};
+    bool streams =
+        ps_rows_may_stream(ret_values, n_rows * row_bytes, row_bytes);
     ps_row_walk_t walk;
 
     ps_row_walk_begin(&walk, &self->indexed, want, rows, n_rows);
@@ -99,7 +101,14 @@ read_whole(ps_store_t *self,
             read_first(self, ps_slice_row(want, rows, walk.first + i), columns,
                        self->shape.width, to + i * row_bytes);
         }
-        ps_rows_copy(to, walk.found, walk.n, row_bytes);
+        if (streams) {
+            ps_rows_stream(to, walk.found, walk.n, row_bytes);
+        } else {
+            ps_rows_copy(to, walk.found, walk.n, row_bytes);
+        }
+    }
+    if (streams) {
+        ps_rows_stream_end();
     }
 }
 

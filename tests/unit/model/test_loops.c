@@ -166,3 +166,43 @@ Test(loops, every_instruction_set_finds_what_is_not_finite)
         }
     }
 }
+
+#define N_STREAMED 5 /* rows, the second of which is not there */
+#define STREAMED 192 /* bytes of a row: three lines */
+
+/* Rows may begin anywhere; what lies around the place stays as it is. */
+static void
+stream_some(const ps_loops_t *loops, size_t shift, size_t size)
+{
+    _Alignas(64) uint8_t to[64 + N_STREAMED * STREAMED + 64];
+    uint8_t expected[sizeof to];
+    uint8_t from[N_STREAMED * STREAMED + 64];
+    uint8_t *rows[N_STREAMED];
+
+    for (size_t i = 0; i < sizeof from; i++) {
+        from[i] = (uint8_t)(i * 7 + shift);
+    }
+    memset(to, 0xee, sizeof to);
+    memset(expected, 0xee, sizeof expected);
+    for (size_t i = 0; i < N_STREAMED; i++) { /* the last one first */
+        rows[i] = i == 1 ? NULL : from + shift + (N_STREAMED - 1 - i) * size;
+        if (rows[i] != NULL) {
+            memcpy(expected + 64 + i * size, rows[i], size);
+        }
+    }
+    loops->stream_rows(to + 64, rows, N_STREAMED, size);
+    loops->stream_end();
+    cr_assert_arr_eq(to, expected, sizeof to, "%s: rows of %zu from %zu",
+                     loops->name, size, shift);
+}
+
+Test(loops, every_instruction_set_streams_the_same_rows)
+{
+    for (size_t i = 0; ps_loops_at(i) != NULL; i++) {
+        for (size_t size = 64; size <= STREAMED; size += 64) {
+            for (size_t shift = 0; shift < 64; shift++) {
+                stream_some(ps_loops_at(i), shift, size);
+            }
+        }
+    }
+}

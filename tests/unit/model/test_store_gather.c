@@ -406,3 +406,71 @@ Test(store_gather, a_reply_larger_than_memory_is_an_error)
     kit_push_done(&pull);
     ps_store_destroy(&store);
 }
+
+#define WIDE_ROWS 5000 /* of 64 floats: more than a cache holds */
+#define WIDE_COLS 64
+#define WIDE_BYTES ((size_t)WIDE_ROWS * WIDE_COLS * sizeof(float))
+
+/* Keys from first_key on in steps of 2, and values that say which they are. */
+static ps_payload_t *
+wide_rows(uint64_t first_key, bool with_values)
+{
+    uint8_t *bytes = NULL;
+    ps_payload_t *payload = ps_payload_room(
+        WIDE_ROWS * sizeof(uint64_t), 0, with_values ? WIDE_BYTES : 0, &bytes);
+
+    cr_assert_not_null(payload);
+    for (size_t i = 0; i < WIDE_ROWS; i++) {
+        ps_store_u64(bytes + i * sizeof(uint64_t), first_key + 2 * i);
+    }
+    bytes += WIDE_ROWS * sizeof(uint64_t);
+    for (size_t i = 0; with_values && i < WIDE_BYTES / sizeof(float); i++) {
+        ps_store_f32(bytes + i * sizeof(float), (float)i);
+    }
+    return payload;
+}
+
+/* Every second row asked for is there, whatever the room's alignment. */
+static void
+gather_wide(ps_store_t *store, const ps_slice_t *slice, uint8_t *room)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *known = wide_rows(0, false);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *unknown = wide_rows(1, false);
+    const ps_payload_t *asked[] = {known, unknown};
+
+    for (size_t k = 0; k < 2; k++) {
+        answer_t answer = {.payload = NULL};
+        ps_room_t place = {.data = room, .size = WIDE_BYTES};
+
+        memset(room, 0xee, WIDE_BYTES);
+        cr_assert_eq(ps_store_gather(store, slice, asked[k], SIZE_MAX / 2,
+                                     place, &answer.slice, &answer.payload,
+                                     &answer.n_done, NULL),
+                     PSD_OK);
+        cr_assert_eq(answer.n_done, WIDE_ROWS);
+        cr_assert_eq(answer.payload->spans[0].data, room);
+        for (size_t i = 0; i < WIDE_BYTES / sizeof(float); i++) {
+            cr_assert_eq(ps_load_f32(room + i * sizeof(float)),
+                         k == 0 ? (float)i : 0);
+        }
+        answer_done(&answer);
+    }
+}
+
+Test(store_gather, large_answers_of_wide_rows_are_the_same_at_any_alignment)
+{
+    ps_table_spec_t spec =
+        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, WIDE_COLS);
+    PSD_AUTO(ps_store_destroy) ps_store_t *store = kit_store(&spec, 0);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *pushed = wide_rows(0, true);
+    PSD_AUTO(ps_free_at) uint8_t *memory = ps_alloc(WIDE_BYTES + 128, 1);
+    ps_slice_t slice = {.type = PS_TYPE_F32,
+                        .n_rows = WIDE_ROWS,
+                        .n_cols = WIDE_COLS,
+                        .n_values = WIDE_BYTES / sizeof(float)};
+    size_t past = (uintptr_t)memory % 64;
+
+    cr_assert_eq(ps_store_push(store, &slice, pushed, NULL), PSD_OK);
+    gather_wide(store, &slice, memory + (64 - past));
+    gather_wide(store, &slice, memory + (64 - past) + 4);
+}
