@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The system's files behind ps_disk. */
+#include "storage/disk.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+#define VECTORS_MAX 256 /* spans of one call of the system; it allows 1024 */
+
+struct ps_disk_file {
+    int fd;
+    char *path; /* owned; for texts */
+};
+
+static psd_status_t
+fail(psd_error_t *err, const char *what, const char *path)
+{
+    bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+    char reason[128];
+
+    return psd_error_set(err, full ? PSD_LIMIT : PSD_IO, "cannot %s %s: %s",
+                         what, path, strerror_r(errno, reason, sizeof reason));
+}
+
+static psd_status_t
+real_open(ps_disk_t *disk,
+          const char *path,
+          ps_disk_mode_t mode,
+          ps_disk_file_t **ret_file,
+          psd_error_t *err)
+{
+    static const int flags[] = {[PS_DISK_READ] = O_RDONLY,
+                                [PS_DISK_NEW] = O_RDWR | O_CREAT | O_TRUNC,
+                                [PS_DISK_KEEP] = O_RDWR | O_CREAT};
+    ps_disk_file_t *file = ps_alloc(1, sizeof *file);
+
+    (void)disk;
+    if (file != NULL) {
+        file->path = ps_strdup(path);
+    }
+    if (file == NULL || file->path == NULL) {
+        ps_free(file);
+        return psd_error_set(err, PSD_NOMEM, "no memory to open %s", path);
+    }
+    file->fd = open(path, flags[mode] | O_CLOEXEC, 0600);
+    if (file->fd < 0) {
+        psd_status_t rc = fail(err, "open", path);
+
+        ps_free(file->path);
+        ps_free(file);
+        return rc;
+    }
+    if (mode == PS_DISK_READ) {
+        (void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    }
+    *ret_file = file;
+    return PSD_OK;
+}
+
+static void
+real_close(ps_disk_t *disk, ps_disk_file_t **file_p)
+{
+    ps_disk_file_t *file = *file_p;
+
+    (void)disk;
+    if (file != NULL) {
+        (void)close(file->fd); /* what counts was flushed */
+        ps_free(file->path);
+        ps_free(file);
+        *file_p = NULL;
+    }
+}
+
+/* Takes `done` bytes off the front of n vectors; returns those that are left.
+ */
+static size_t
+drop_front(struct iovec *vectors, size_t n, size_t done)
+{
+    size_t i = 0;
+
+    while (i < n && done >= vectors[i].iov_len) {
+        done -= vectors[i].iov_len;
+        i++;
+    }
+    memmove(vectors, vectors + i, (n - i) * sizeof *vectors);
+    if (i < n) {
+        vectors[0].iov_base = (char *)vectors[0].iov_base + done;
+        vectors[0].iov_len -= done;
+    }
+    return n - i;
+}
+
+static psd_status_t
+write_vectors(ps_disk_file_t *file,
+              uint64_t *offset,
+              struct iovec *vectors,
+              size_t n,
+              psd_error_t *err)
+{
+    while (n > 0) {
+        ssize_t done = pwritev(file->fd, vectors, (int)n, (off_t)*offset);
+
+        if (done < 0 && errno == EINTR) {
+            continue;
+        }
+        if (done == 0) {
+            errno = ENOSPC; /* nothing was taken, and nobody says why */
+        }
+        if (done <= 0) {
+            return fail(err, "write", file->path);
+        }
+        *offset += (uint64_t)done;
+        n = drop_front(vectors, n, (size_t)done);
+    }
+    return PSD_OK;
+}
+
+static psd_status_t
+real_write(ps_disk_t *disk,
+           ps_disk_file_t *file,
+           uint64_t offset,
+           const ps_bytes_t *spans,
+           size_t n_spans,
+           psd_error_t *err)
+{
+    struct iovec vectors[VECTORS_MAX];
+    psd_status_t rc = PSD_OK;
+    size_t i = 0;
+
+    (void)disk;
+    while (i < n_spans && rc == PSD_OK) {
+        size_t n = 0;
+
+        for (; i < n_spans && n < VECTORS_MAX; i++) {
+            if (spans[i].size > 0) {
+                memcpy(&vectors[n].iov_base, &spans[i].data, sizeof(void *));
+                vectors[n++].iov_len = spans[i].size;
+            }
+        }
+        rc = write_vectors(file, &offset, vectors, n, err);
+    }
+    return rc;
+}
+
+static psd_status_t
+real_read(ps_disk_t *disk,
+          ps_disk_file_t *file,
+          uint64_t offset,
+          uint8_t *ret_bytes,
+          size_t size,
+          size_t *ret_size,
+          psd_error_t *err)
+{
+    size_t got = 0;
+
+    (void)disk;
+    while (got < size) {
+        ssize_t n =
+            pread(file->fd, ret_bytes + got, size - got, (off_t)(offset + got));
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return fail(err, "read", file->path);
+        }
+        if (n == 0) {
+            break;
+        }
+        got += (size_t)n;
+    }
+    *ret_size = got;
+    return PSD_OK;
+}
+
+static void
+real_ahead(ps_disk_t *disk,
+           ps_disk_file_t *file,
+           uint64_t offset,
+           uint64_t size)
+{
+    (void)disk;
+    (void)posix_fadvise(file->fd, (off_t)offset, (off_t)size,
+                        POSIX_FADV_WILLNEED);
+}
+
+static psd_status_t
+real_size(ps_disk_t *disk,
+          ps_disk_file_t *file,
+          uint64_t *ret_bytes,
+          psd_error_t *err)
+{
+    struct stat status;
+
+    (void)disk;
+    if (fstat(file->fd, &status) != 0) {
+        return fail(err, "measure", file->path);
+    }
+    *ret_bytes = (uint64_t)status.st_size;
+    return PSD_OK;
+}
+
+static psd_status_t
+real_flush(ps_disk_t *disk, ps_disk_file_t *file, psd_error_t *err)
+{
+    (void)disk;
+    return fdatasync(file->fd) == 0 ? PSD_OK : fail(err, "flush", file->path);
+}
+
+static psd_status_t
+real_truncate(ps_disk_t *disk,
+              ps_disk_file_t *file,
+              uint64_t size,
+              psd_error_t *err)
+{
+    (void)disk;
+    return ftruncate(file->fd, (off_t)size) == 0
+               ? PSD_OK
+               : fail(err, "truncate", file->path);
+}
+
+static psd_status_t
+real_rename(ps_disk_t *disk, const char *from, const char *to, psd_error_t *err)
+{
+    (void)disk;
+    return rename(from, to) == 0 ? PSD_OK : fail(err, "rename", from);
+}
+
+static psd_status_t
+real_remove(ps_disk_t *disk, const char *path, psd_error_t *err)
+{
+    (void)disk;
+    return unlink(path) == 0 || errno == ENOENT ? PSD_OK
+                                                : fail(err, "remove", path);
+}
+
+static psd_status_t
+real_list(ps_disk_t *disk,
+          const char *dir,
+          ps_disk_name_t *each,
+          void *context,
+          psd_error_t *err)
+{
+    DIR *stream = opendir(dir);
+    psd_status_t rc = PSD_OK;
+
+    (void)disk;
+    if (stream == NULL) {
+        return fail(err, "list", dir);
+    }
+    while (rc == PSD_OK) {
+        struct dirent *entry = NULL;
+
+        errno = 0;
+        entry = readdir(stream);
+        if (entry == NULL) {
+            rc = errno == 0 ? PSD_OK : fail(err, "list", dir);
+            break;
+        }
+        if (strcmp(entry->d_name, ".") != 0 &&
+            strcmp(entry->d_name, "..") != 0) {
+            rc = each(context, entry->d_name, err);
+        }
+    }
+    (void)closedir(stream);
+    return rc;
+}
+
+static psd_status_t
+real_flush_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
+{
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    psd_status_t rc = PSD_OK;
+
+    (void)disk;
+    if (fd < 0) {
+        return fail(err, "open", dir);
+    }
+    if (fsync(fd) != 0) {
+        rc = fail(err, "flush", dir);
+    }
+    (void)close(fd);
+    return rc;
+}
+
+static psd_status_t
+real_make_dir(ps_disk_t *disk, const char *dir, psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at) char *parent = ps_strdup(dir);
+    char *slash = NULL;
+
+    if (parent == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to make %s", dir);
+    }
+    if (mkdir(dir, 0700) != 0) {
+        return errno == EEXIST ? PSD_OK : fail(err, "make", dir);
+    }
+    slash = strrchr(parent, '/');
+    if (slash != NULL) {
+        slash[slash == parent ? 1 : 0] = '\0';
+    }
+    return real_flush_dir(disk, slash == NULL ? "." : parent, err);
+}
+
+static psd_status_t
+real_room(ps_disk_t *disk,
+          const char *dir,
+          uint64_t *ret_bytes,
+          psd_error_t *err)
+{
+    struct statvfs status;
+
+    (void)disk;
+    if (statvfs(dir, &status) != 0) {
+        return fail(err, "measure", dir);
+    }
+    *ret_bytes = (uint64_t)status.f_bavail * status.f_frsize;
+    return PSD_OK;
+}
+
+ps_disk_t *
+ps_disk_real(void)
+{
+    static ps_disk_t real = {
+        .open = real_open,
+        .close = real_close,
+        .write = real_write,
+        .read = real_read,
+        .ahead = real_ahead,
+        .size = real_size,
+        .flush = real_flush,
+        .truncate = real_truncate,
+        .rename = real_rename,
+        .remove = real_remove,
+        .list = real_list,
+        .flush_dir = real_flush_dir,
+        .make_dir = real_make_dir,
+        .room = real_room,
+    };
+
+    return &real;
+}
+
+psd_status_t
+ps_disk_path(
+    ps_buffer_t *to, psd_error_t *err, const char *dir, const char *format, ...)
+{
+    char name[128];
+    va_list arguments;
+
+    va_start(arguments, format);
+    (void)vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    to->size = 0;
+    return ps_buffer_print(to, "%s/%s", dir, name)
+               ? PSD_OK
+               : psd_error_set(err, PSD_NOMEM, "no memory for a path");
+}
