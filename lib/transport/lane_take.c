@@ -97,6 +97,7 @@ copy_rest(ps_lane_t *self,
 {
     if (taken->head.parts_size > 0) {
         if (!ps_buffer_append(&self->parts, rest, (size_t)size)) {
+            ps_buffer_done(&self->parts); /* they go with their message */
             return no_memory(err);
         }
         taken->block = self->parts.data;
