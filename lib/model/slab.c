@@ -78,6 +78,18 @@ ps_slab_add(ps_slab_t *self, uint32_t *ret_number)
     return true;
 }
 
+/* Nothing of chunk k is left to name, so that the next one's turn has come:
+ * early also where a chunk is too small for huge pages and the next is not. */
+static bool
+is_all_named(const ps_slab_t *self, uint32_t k, size_t until)
+{
+    const ps_pages_t *chunk = &self->chunks[k];
+
+    return self->named == chunk->size ||
+           (self->named == 0 && chunk->block == NULL &&
+            until > chunk->size / 4 * 3);
+}
+
 bool
 ps_slab_soon(ps_slab_t *self, ps_soon_t *ret_soon)
 {
@@ -93,7 +105,7 @@ ps_slab_soon(ps_slab_t *self, ps_soon_t *ret_soon)
     if (k >= self->n_chunks) {
         return false;
     }
-    if (self->soon == k && self->named == self->chunks[k].size) {
+    if (self->soon == k && is_all_named(self, k, until)) {
         if (self->n_chunks == k + 1 && !add_chunk(self)) {
             return false; /* whoever needs it will say so */
         }

@@ -208,6 +208,27 @@ Test(slab, memory_of_items_is_named_before_they_come)
     ps_slab_done(&slab);
 }
 
+/* The first chunk in huge pages follows one in small pages, which needs no
+ * names; all partitions of a table come there at about the same time. */
+Test(slab, the_first_huge_chunk_is_named_before_it_is_reached)
+{
+    ps_slab_t slab;
+    ps_soon_t soon = {0};
+    uint32_t number = 0;
+    bool is_named = false;
+
+    ps_slab_init(&slab, 12);
+    while (!is_named) {
+        cr_assert(ps_slab_add(&slab, &number));
+        is_named = ps_slab_soon(&slab, &soon);
+    }
+    cr_assert_eq(slab.soon, slab.n_chunks - 1);
+    cr_assert_eq((uint8_t *)soon.data, slab.data[slab.soon]);
+    cr_assert_lt(number, (UINT32_C(1) << (slab.shift + slab.soon)) -
+                             (UINT32_C(1) << slab.shift));
+    ps_slab_done(&slab);
+}
+
 Test(pages, no_memory_changes_nothing)
 {
     ps_pages_t pages = {0};
