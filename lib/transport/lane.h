@@ -55,6 +55,7 @@ typedef struct ps_lane_body {
     uint64_t end; /* position behind its last record */
     uint64_t at;  /* block of the arena; size 0: none */
     uint64_t size;
+    uint64_t values;       /* bytes that the server reads */
     ps_payload_t *payload; /* held; may be NULL */
 } ps_lane_body_t;
 
@@ -107,7 +108,8 @@ typedef struct ps_lane {
     size_t bodies_capacity;
     size_t first_body;
     size_t n_bodies;
-    ps_map_t rooms; /* client: request -> room_t *, lane_room.c */
+    ps_map_t rooms;         /* client: request -> room_t *, lane_room.c */
+    uint64_t awaited_bytes; /* of these rooms */
     /* receiving */
     ps_assembly_t assembly;
     ps_buffer_t parts; /* keys and index that come in PARTs */
@@ -150,6 +152,9 @@ void ps_lane_flush(ps_lane_t *self);
 /* Announces that the caller is about to sleep until fd can be read. false:
  * there is something to do already. ps_lane_wake follows in both cases. */
 PSD_MUST_CHECK bool ps_lane_sleep(ps_lane_t *self);
+/* Client: how long the server may be busy with the values that it was sent or
+ * asked for, if it comes to them at once; at most a millisecond. */
+uint32_t ps_lane_work_us(ps_lane_t *self);
 /* The caller is awake again. */
 void ps_lane_wake(ps_lane_t *self);
 /* Takes in bells, and whether the other end hung up. */

@@ -22,6 +22,8 @@
 
 #define WAITS_FOR_MESSAGES 1u
 #define WAITS_FOR_ROOM 2u
+#define BYTES_A_US 4096  /* the slowest that a server adds or copies */
+#define WORK_MAX_US 1000 /* that a client looks on for */
 #define BELLS_AT_ONCE 64 /* more than one wait takes in; the rest stay */
 
 static void
@@ -103,6 +105,21 @@ ps_lane_sleep(ps_lane_t *self)
     }
     return self->n_items == 0 ||
            atomic_load(self->out.head) == self->out.seen_head;
+}
+
+uint32_t
+ps_lane_work_us(ps_lane_t *self)
+{
+    uint64_t bytes = self->awaited_bytes;
+
+    ps_lane_reclaim(self);
+    for (size_t i = 0; i < self->n_bodies; i++) {
+        bytes +=
+            self->bodies[(self->first_body + i) & (self->bodies_capacity - 1)]
+                .values;
+    }
+    bytes /= BYTES_A_US;
+    return bytes < WORK_MAX_US ? (uint32_t)bytes : WORK_MAX_US;
 }
 
 void

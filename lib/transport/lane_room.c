@@ -73,6 +73,7 @@ take_room(ps_lane_t *self, uint64_t size)
     }
     *room = (room_t){.at = at, .size = size};
     share->room_bytes += size;
+    self->awaited_bytes += size;
     return room;
 }
 
@@ -81,6 +82,7 @@ give_room(ps_lane_t *self, room_t *room)
 {
     ps_arena_give(&self->share->free, room->at, room->size);
     self->share->room_bytes -= room->size;
+    self->awaited_bytes -= room->size;
     ps_free(room);
 }
 
@@ -125,6 +127,9 @@ ps_lane_room_used(ps_lane_t *self, uint64_t request)
 {
     room_t *room = ps_map_remove(&self->rooms, request);
 
+    if (room != NULL) {
+        self->awaited_bytes -= room->size;
+    }
     ps_free(room);
 }
 

@@ -412,6 +412,7 @@ remember_body(ps_lane_t *self, const ps_lane_item_t *item)
         .end = self->out.at,
         .at = item->block_at,
         .size = item->block_size,
+        .values = item->sent,
         .payload =
             item->how == HOW_PLACED ? ps_payload_keep(item->payload) : NULL};
     self->n_bodies++;

@@ -47,7 +47,7 @@ ps_spin_init(ps_spin_t *self, uint32_t most_us)
 }
 
 bool
-ps_spin_begin(ps_spin_t *self)
+ps_spin_begin(ps_spin_t *self, uint32_t work_us)
 {
     if (self->most_us == 0) {
         return false;
@@ -59,6 +59,9 @@ ps_spin_begin(ps_spin_t *self)
     if (self->budget_us < LEAST_US) {
         self->budget_us = LEAST_US < self->most_us ? LEAST_US : self->most_us;
     }
+    self->limit_us =
+        self->budget_us +
+        (uint32_t)((uint64_t)work_us * self->budget_us / self->most_us);
     self->looked_ns = self->begun_ns;
     self->asked_ns = self->begun_ns;
     self->rounds = 0;
@@ -84,7 +87,7 @@ ps_spin_go_on(ps_spin_t *self)
         return false;
     }
     self->looked_ns = now;
-    if (now - self->begun_ns < self->budget_us * NS_OF_US) {
+    if (now - self->begun_ns < self->limit_us * NS_OF_US) {
         return true;
     }
     self->budget_us /= 2;

@@ -5,9 +5,11 @@
  * What     Waking a sleeping thread takes 50 to 100 microseconds, and most
  *          answers come sooner. So a waiter looks again and again, but only as
  *          long as it pays: a spin in vain halves the next one, one that found
- *          something gives all of it back. One that was interrupted for longer
- *          than any look takes had its processor taken away: others need it,
- *          and there is no spinning for a while.
+ *          something gives all of it back. Who knows that the other side has
+ *          much to do looks for longer: that work, and then the wake-up, would
+ *          cost more. A spin that was interrupted for longer than any look
+ *          takes had its processor taken away: others need it, and there is no
+ *          spinning for a while.
  * Units    microseconds, where the name says nothing else
  * Owner    The caller; embedded.
  * Threads  Confined to one thread.
@@ -23,6 +25,7 @@
 typedef struct ps_spin {
     uint32_t most_us;      /* 0: never */
     uint32_t budget_us;    /* of the next one */
+    uint32_t limit_us;     /* of the one under way */
     uint32_t pause_ms;     /* how long none is tried after an interruption */
     uint64_t off_until_ns; /* none is tried before that */
     uint64_t begun_ns;     /* the one under way */
@@ -31,10 +34,13 @@ typedef struct ps_spin {
     uint32_t rounds;
 } ps_spin_t;
 
-/* Spins for at most most_us; on a machine with one processor never. */
+/* Spins for at most most_us, and the other side's work; on a machine with one
+ * processor never. */
 void ps_spin_init(ps_spin_t *self, uint32_t most_us);
-/* False: sleep at once. */
-bool ps_spin_begin(ps_spin_t *self);
+/* work_us: how long the other side may be busy with what it was asked; the spin
+ * is so much longer, or the same part of it as there is of the budget. False:
+ * sleep at once. */
+bool ps_spin_begin(ps_spin_t *self, uint32_t work_us);
 /* A short pause. False: the time is over, sleep. */
 bool ps_spin_go_on(ps_spin_t *self);
 /* True every few microseconds of a spin: look at what costs more to look at. */

@@ -168,13 +168,29 @@ any_lane_is_open(const waiter_t *self)
     return false;
 }
 
+/* How long others may be busy with what we asked them. */
+static uint32_t
+work_of_others(const waiter_t *self)
+{
+    uint32_t most_us = 0;
+
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        ps_lane_t *lane = self->sockets[i]->lane;
+        uint32_t us = lane == NULL ? 0 : ps_lane_work_us(lane);
+
+        most_us = us > most_us ? us : most_us;
+    }
+    return most_us;
+}
+
 /* Looks until something is there. False: it is time to sleep. */
 static bool
 spin(const waiter_t *self, uint64_t timeout_ms)
 {
     ps_spin_t *spin = &self->first->spin;
 
-    if (timeout_ms == 0 || !any_lane_is_open(self) || !ps_spin_begin(spin)) {
+    if (timeout_ms == 0 || !any_lane_is_open(self) ||
+        !ps_spin_begin(spin, work_of_others(self))) {
         return false;
     }
     while (ps_spin_go_on(spin)) {

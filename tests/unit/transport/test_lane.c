@@ -286,12 +286,14 @@ Test(lane, body_is_free_when_the_server_has_passed_it)
     ps_lane_flush(ends.server); /* it is still held */
     ps_lane_reclaim(ends.client);
     cr_assert_eq(ends.client->n_bodies, 1);
+    cr_assert_gt(ps_lane_work_us(ends.client), 0);
     ps_payload_destroy(&payload);
     ps_lane_reclaim(ends.client);
     cr_assert_eq(ends.client->n_bodies, 1);
     ps_lane_flush(ends.server);
     ps_lane_reclaim(ends.client);
     cr_assert_eq(ends.client->n_bodies, 0);
+    cr_assert_eq(ps_lane_work_us(ends.client), 0);
     cr_assert_eq(ends.client->share->free.n_taken, 0);
     close_ends(&ends);
 }
@@ -530,17 +532,32 @@ Test(spin, ends_and_is_shorter_when_it_was_in_vain)
     int n = 0;
 
     ps_spin_init(&spin, 0);
-    cr_assert_not(ps_spin_begin(&spin));
+    cr_assert_not(ps_spin_begin(&spin, 0));
     ps_spin_init(&spin, PS_SPIN_MAX_US);
     if (spin.most_us == 0) {
         return; /* one processor: never */
     }
-    cr_assert(ps_spin_begin(&spin));
+    cr_assert(ps_spin_begin(&spin, 0));
     while (ps_spin_go_on(&spin)) {
         n++;
     }
     cr_assert_gt(n, 0);
-    cr_assert(spin.budget_us < PS_SPIN_MAX_US || !ps_spin_begin(&spin));
+    cr_assert(spin.budget_us < PS_SPIN_MAX_US || !ps_spin_begin(&spin, 0));
     ps_spin_paid(&spin);
     cr_assert_eq(spin.budget_us, PS_SPIN_MAX_US);
+}
+
+Test(spin, is_longer_by_the_same_part_of_the_work_as_of_the_budget)
+{
+    ps_spin_t spin;
+
+    ps_spin_init(&spin, 100);
+    if (spin.most_us == 0) {
+        return;
+    }
+    cr_assert(ps_spin_begin(&spin, 1000));
+    cr_assert_eq(spin.limit_us, 1100);
+    spin.budget_us = 50;
+    cr_assert(ps_spin_begin(&spin, 1000));
+    cr_assert_eq(spin.limit_us, 550);
 }
