@@ -37,9 +37,11 @@ ask_for_buckets(ps_row_walk_t *self, uint64_t end)
             ps_row_hash(ps_slice_row(self->slice, self->payload, i));
 
         self->hashes[i % PS_WALK_RING] = hash;
-        if (asks) {
-            __builtin_prefetch(ps_row_index_home(index, hash));
-        }
+    }
+    for (uint64_t i = self->n_buckets; asks && i < end; i++) {
+        uint64_t hash = self->hashes[i % PS_WALK_RING];
+
+        __builtin_prefetch(ps_row_index_home(index, hash));
     }
     self->n_buckets = end;
 }
@@ -48,6 +50,7 @@ static void
 ask_for_rows(ps_row_walk_t *self, uint64_t end)
 {
     size_t size = self->rows->rows.item_size;
+    bool wide = is_wide(self);
 
     for (uint64_t i = self->n_guesses; i < end; i++) {
         uint8_t *guess = ps_row_index_guess(&self->rows->index,
@@ -57,7 +60,7 @@ ask_for_rows(ps_row_walk_t *self, uint64_t end)
         if (guess == NULL) {
             continue;
         }
-        if (is_wide(self)) {
+        if (wide) {
             ps_row_prefetch_early(guess, size);
         } else {
             ps_row_prefetch(guess, size);
