@@ -283,7 +283,7 @@ Test(config, a_piece_fits_a_frame)
     cr_assert_eq(set_flag(PS_KEY_limits_frame_bytes, "64KiB"), PSD_OK);
     cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
     cr_assert_str_eq(psd_error_text(err),
-                     "default: limits.chunk_bytes is 512KiB; allowed: at most "
+                     "default: limits.chunk_bytes is 1MiB; allowed: at most "
                      "limits.frame_bytes, which is 64KiB");
 }
 
@@ -294,7 +294,7 @@ Test(config, the_pieces_of_a_slice_fit_the_queue)
     cr_assert_str_eq(psd_error_text(err),
                      "default: limits.slice_bytes is 256MiB; allowed: less "
                      "than limits.high_water times limits.chunk_bytes, which "
-                     "is 512KiB");
+                     "is 1MiB");
 }
 
 Test(config, two_heartbeats_fit_before_a_worker_is_lost)
