@@ -12,8 +12,7 @@
 #define PS_PROTOCOL_OUTBOX_H
 
 #include "model/pages.h"
-#include "protocol/row_op.h"
-#include "wire/message.h"
+#include "wire/record.h"
 
 typedef enum ps_effect_kind {
     PS_EFFECT_SEND = 1,   /* message and payload to connection `to` */
@@ -48,34 +47,6 @@ typedef struct ps_note {
     uint32_t partition;
     uint64_t a, b, c, d, e;
 } ps_note_t;
-
-/* One numbered change of a partition: what replication, the disk log and
- * checkpoints will read. Applying the records of a partition in order to its
- * first state gives its state; nothing else changes it. */
-typedef enum ps_record_kind {
-    PS_RECORD_PUSH =
-        1, /* slice and payload; applied now or when clock closes */
-    PS_RECORD_REFUSAL = 2, /* seq was consumed by a refusal of `status` */
-    PS_RECORD_MARK = 3,    /* a member finished `clock` */
-    PS_RECORD_JOB = 4,     /* the job's workers changed (version in seq) */
-    PS_RECORD_FORGET = 5   /* sessions below `session` are no longer known */
-} ps_record_kind_t;
-
-typedef struct ps_record {
-    ps_record_kind_t kind;
-    uint32_t table;
-    uint32_t partition;
-    uint64_t lsn; /* 1, 2, 3, … in each partition */
-    uint64_t session;
-    uint64_t seq;
-    psd_status_t status;
-    uint32_t job;
-    uint32_t worker;
-    uint32_t member;
-    uint64_t clock;
-    ps_row_op_t op;
-    ps_slice_t slice;
-} ps_record_t;
 
 typedef struct ps_effect {
     ps_effect_kind_t kind;

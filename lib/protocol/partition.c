@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "protocol/partition_work.h"
+#include "protocol/replay.h"
 
 psd_status_t
 ps_partition_new(const ps_table_spec_t *spec,
@@ -78,6 +79,7 @@ ps_partition_destroy(ps_partition_t **self_p)
 static void
 forget_idle_window(ps_shard_t *shard, ps_partition_t *self)
 {
+    ps_record_t record = {.kind = PS_RECORD_FORGET};
     ps_window_t *idle = NULL;
     size_t at = 0;
     uint64_t session = 0;
@@ -96,18 +98,13 @@ forget_idle_window(ps_shard_t *shard, ps_partition_t *self)
     if (idle == NULL) {
         return;
     }
-    if (self->lowest_session <= idle->session) {
-        self->lowest_session = idle->session + 1;
+    record.session = idle->session;
+    record.seq = self->lowest_session > idle->session ? self->lowest_session
+                                                      : idle->session + 1;
+    if (!ps_outbox_reserve(shard->outbox, 1) ||
+        !ps_partition_record(shard, self, &record, NULL)) {
+        return; /* one more is known for a while */
     }
-    (void)ps_map_remove(&self->windows, idle->session);
-    ps_window_destroy(&idle);
-    ps_note_record(shard,
-                   &(ps_record_t){.kind = PS_RECORD_FORGET,
-                                  .table = self->table,
-                                  .partition = self->number,
-                                  .lsn = ++self->lsn,
-                                  .session = self->lowest_session},
-                   NULL);
     ps_note(shard, &(ps_note_t){.kind = PS_NOTE_FORGOTTEN,
                                 .table = self->table,
                                 .partition = self->number,
@@ -145,21 +142,10 @@ ps_partition_window(ps_shard_t *shard,
     return window;
 }
 
-static ps_job_place_t *
-find_place(const ps_partition_t *self, uint32_t job)
-{
-    for (size_t i = 0; i < self->n_jobs; i++) {
-        if (ps_gate_job(self->jobs[i].gate) == job) {
-            return &self->jobs[i];
-        }
-    }
-    return NULL;
-}
-
 ps_gate_t *
 ps_partition_gate(const ps_partition_t *self, uint32_t job)
 {
-    const ps_job_place_t *place = find_place(self, job);
+    const ps_job_place_t *place = ps_partition_find_place(self, job);
 
     return place == NULL ? NULL : place->gate;
 }
@@ -171,29 +157,18 @@ ps_partition_place(ps_shard_t *shard,
                    ps_job_place_t **ret_place,
                    psd_error_t *err)
 {
-    ps_job_place_t *place = find_place(self, job);
     const ps_job_t *known = NULL;
-    ps_gate_t *gate = NULL;
-    psd_status_t rc;
+    psd_status_t rc = PSD_OK;
 
-    if (place == NULL) {
+    *ret_place = ps_partition_find_place(self, job);
+    if (*ret_place == NULL) {
         known = ps_map_get(&shard->jobs, job);
     }
     if (known != NULL) {
-        if (!ps_grow(&self->jobs, &self->jobs_capacity, self->n_jobs + 1,
-                     sizeof *self->jobs)) {
-            return psd_error_set(err, PSD_NOMEM, "no memory for a clock gate");
-        }
-        rc = ps_gate_new(known, &gate, err);
-        if (rc != PSD_OK) {
-            return rc;
-        }
-        place = &self->jobs[self->n_jobs++];
-        *place =
-            (ps_job_place_t){.gate = gate, .applied = ps_gate_closed(gate)};
+        rc = ps_partition_record_job(shard, self, job, known, err);
+        *ret_place = ps_partition_find_place(self, job);
     }
-    *ret_place = place;
-    return PSD_OK;
+    return rc;
 }
 
 psd_status_t
@@ -202,42 +177,21 @@ ps_partition_job(ps_shard_t *shard,
                  const ps_job_t *job,
                  psd_error_t *err)
 {
-    ps_job_place_t *place = find_place(self, job->id);
-    psd_status_t rc;
-
-    if (place == NULL) {
-        return PSD_OK;
-    }
-    rc = ps_gate_update(place->gate, job, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    ps_note_record(shard,
-                   &(ps_record_t){.kind = PS_RECORD_JOB,
-                                  .table = self->table,
-                                  .partition = self->number,
-                                  .lsn = ++self->lsn,
-                                  .job = job->id,
-                                  .seq = job->version},
-                   NULL);
-    if (!ps_partition_close_clocks(shard, self, place)) {
-        ps_shard_wake(shard, self, shard->now_ms);
-    }
-    return PSD_OK;
+    return ps_partition_find_place(self, job->id) == NULL
+               ? PSD_OK
+               : ps_partition_record_job(shard, self, job->id, job, err);
 }
 
 void
-ps_partition_forget_job(ps_partition_t *self, uint32_t job)
+ps_partition_forget_job(ps_shard_t *shard, ps_partition_t *self, uint32_t job)
 {
-    ps_job_place_t *place = find_place(self, job);
+    const ps_job_place_t *place = ps_partition_find_place(self, job);
+    psd_status_t rc = PSD_OK;
 
     if (place != NULL && place->open.n_pushes == 0) {
-        size_t at = (size_t)(place - self->jobs);
-
-        job_place_done(place);
-        self->n_jobs--;
-        memmove(place, place + 1, (self->n_jobs - at) * sizeof *place);
+        rc = ps_partition_record_job(shard, self, job, NULL, NULL);
     }
+    (void)rc; /* without memory its gate only stays */
 }
 
 /* A pushpull's values, as they are now. */
@@ -320,7 +274,7 @@ admit(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
     case PS_ADMIT_NEXT:
         if (window->next == window->arrived &&
             ps_partition_is_ready(shard, self, request)) {
-            if (!ps_partition_take(shard, self, window, request)) {
+            if (!ps_partition_take(shard, self, request)) {
                 ps_answer_refused(shard, request, PSD_NOMEM, 0, "no memory");
             } else {
                 ps_partition_follow(shard, self, request);

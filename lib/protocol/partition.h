@@ -80,7 +80,8 @@ PSD_MUST_CHECK psd_status_t ps_partition_job(ps_shard_t *shard,
                                              psd_error_t *err);
 /* The shard has forgotten a job that has ended: so does the partition, unless
  * pushes of it are still to be applied. */
-void ps_partition_forget_job(ps_partition_t *self, uint32_t job);
+void
+ps_partition_forget_job(ps_shard_t *shard, ps_partition_t *self, uint32_t job);
 /* Takes what the gates now let through, until nothing moves. */
 void ps_partition_advance(ps_shard_t *shard, ps_partition_t *self);
 /* Tells held requests whose time has come. */

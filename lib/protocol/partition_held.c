@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "protocol/partition_work.h"
+#include "protocol/replay.h"
 
 #define RETRY_MS 50        /* after memory was short */
 #define TELL_AGAIN_MS 1000 /* least time between two PARKED of one request */
@@ -142,7 +143,7 @@ let_through(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
         !ps_partition_is_ready(shard, self, &held->is)) {
         return false;
     }
-    if (!ps_partition_take(shard, self, window, &held->is)) {
+    if (!ps_partition_take(shard, self, &held->is)) {
         ps_shard_wake(shard, self, shard->now_ms + RETRY_MS);
         return false;
     }

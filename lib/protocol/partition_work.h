@@ -41,12 +41,11 @@ PSD_MUST_CHECK psd_status_t ps_partition_check(ps_shard_t *shard,
 psd_error_t *ps_partition_words(ps_shard_t *shard,
                                 ps_partition_t *self,
                                 const ps_request_t *request);
-/* Takes a ready PUSH or MARK whose seq is window->next: refuses it for good,
- * or logs and applies it; answers. false: no memory now; nothing changed and
- * nothing was answered. */
+/* Takes a ready PUSH or MARK whose seq is its window's next: refuses it for
+ * good, or replays a record of it; answers. false: no memory now; nothing
+ * changed and nothing was answered. */
 PSD_MUST_CHECK bool ps_partition_take(ps_shard_t *shard,
                                       ps_partition_t *self,
-                                      ps_window_t *window,
                                       const ps_request_t *request);
 /* Serves or refuses a ready PULL. */
 void ps_partition_serve(ps_shard_t *shard,
@@ -86,11 +85,6 @@ PSD_MUST_CHECK psd_status_t ps_partition_measure(const ps_shard_t *shard,
                                                  ps_slice_t *ret_slice,
                                                  ps_payload_t **ret_payload,
                                                  uint64_t *ret_done);
-/* Applies the pushes of clocks that have closed since. false: no memory now;
- * to be called again. */
-PSD_MUST_CHECK bool ps_partition_close_clocks(ps_shard_t *shard,
-                                              ps_partition_t *self,
-                                              ps_job_place_t *place);
 /* Puts a request on hold, or refuses it BUSY when its client or the shard
  * holds too much. True when it was held. */
 bool ps_partition_hold(ps_shard_t *shard,

@@ -11,7 +11,7 @@
 #define PS_PROTOCOL_REQUEST_H
 
 #include "base/map.h"
-#include "protocol/row_op.h"
+#include "wire/row_op.h"
 #include "protocol/peer.h"
 #include "wire/message.h"
 

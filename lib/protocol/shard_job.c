@@ -44,9 +44,8 @@ visit_forget(ps_shard_t *self,
 {
     const ps_job_t *job = arg;
 
-    (void)self;
     (void)err;
-    ps_partition_forget_job(partition, job->id);
+    ps_partition_forget_job(self, partition, job->id);
     return PSD_OK;
 }
 

@@ -31,8 +31,10 @@ typedef enum ps_record_kind {
                               closes */
     PS_RECORD_REFUSAL = 2, /* seq was consumed by a refusal of `status` */
     PS_RECORD_MARK = 3,    /* a member finished `clock` */
-    PS_RECORD_JOB = 4,     /* the job's workers changed (version in seq) */
-    PS_RECORD_FORGET = 5,  /* sessions below `session` are no longer known */
+    PS_RECORD_JOB = 4,     /* the job as it is now, of the version in seq;
+                              without values: it is forgotten */
+    PS_RECORD_FORGET = 5,  /* `session` is forgotten; unknown ones below seq are
+                              refused from now on */
     PS_RECORD_EPOCH = 6    /* a new primary serves under `epoch` */
 } ps_record_kind_t;
 

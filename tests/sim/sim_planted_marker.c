@@ -2,6 +2,7 @@
 /* Planted: a clock marker counts when it arrives, before the pushes in front of
  * it that were lost or are held. */
 #include "protocol/partition_work.h"
+#include "protocol/replay.h"
 #include "sim_planted.h"
 
 void __real_ps_partition_request(ps_shard_t *shard,
