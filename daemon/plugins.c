@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,19 +33,22 @@ unsafe(const struct stat *is)
     return NULL;
 }
 
-/* By its path: the loader takes two objects of one name, such as that of a
- * descriptor, for the same. Nobody else can change what is there. */
+/* By its name in the directory that was looked at, which nobody else can
+ * change; the directory's own path may lead elsewhere by now. The loader takes
+ * two objects of one path for the same: a descriptor of the file would not do.
+ */
 static psd_status_t
-load_object(const char *dir, ps_plugin_t *plugin, psd_error_t *err)
+load_object(int dir, ps_plugin_t *plugin, psd_error_t *err)
 {
-    char path[PATH_MAX];
+    char path[64 + PS_NAME_MAX];
     void *object = NULL;
     void *symbol = NULL;
     entry_t *entry = NULL;
     const psd_updater_t *functions = NULL;
     psd_status_t rc = PSD_OK;
 
-    (void)snprintf(path, sizeof path, "%s/%s" ENDING, dir, plugin->name);
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d/%s" ENDING, dir,
+                   plugin->name);
     object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL) {
         return psd_error_set(err, PSD_FAILED, "%.200s", dlerror());
@@ -133,7 +135,7 @@ take_file(ps_plugins_t *self, int dir, const char *file, psd_error_t *err)
     memcpy(plugin->name, name, sizeof name);
     self->n_plugins++;
     if (check_file(dir, file, why) == PSD_OK &&
-        load_object(self->dir, plugin, why) == PSD_OK) {
+        load_object(dir, plugin, why) == PSD_OK) {
         ps_log(PS_LOG_INFO, "plugin_loaded", "plugin=%s", name);
         return PSD_OK;
     }

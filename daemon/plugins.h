@@ -6,8 +6,9 @@
  *          what lies there and must not be loaded stays in the list with the
  *          reason, and in the log. Nothing is ever unloaded.
  * Security the directory and each file belong to root or to this process's
- *          user and are writable by nobody else, so that what was checked is
- *          what is loaded; no links
+ *          user and are writable by nobody else; files are loaded by way of
+ *          the open directory (/proc/self/fd), so that what was checked is what
+ *          is loaded, whatever its path leads to by then; no links
  */
 #ifndef PS_DAEMON_PLUGINS_H
 #define PS_DAEMON_PLUGINS_H
