@@ -182,7 +182,8 @@ add(ps_buffer_t *to, const void *bytes, size_t size)
     to->size += size;
 }
 
-/* Sends a value and returns what of it the type cannot hold. */
+/* Sends a value and returns what of it the type cannot hold; a sum beyond the
+ * type is sent as infinite, for the server to see, and nothing of it waits. */
 static double
 send_value(ps_sparsify_t *self, uint32_t col, double value)
 {
@@ -191,7 +192,7 @@ send_value(ps_sparsify_t *self, uint32_t col, double value)
         float sent = (float)value;
 
         add(&self->out_values, &sent, sizeof sent);
-        return isfinite(value) ? value - (double)sent : 0;
+        return isfinite(sent) ? value - (double)sent : 0;
     }
     add(&self->out_values, &value, sizeof value);
     return 0;

@@ -212,6 +212,27 @@ Test(sparsify, what_is_no_number_is_sent_first)
     cr_assert_eq(thinned.n_rows, 2);
 }
 
+/* As it would overflow on the server; the row goes on behind it. */
+Test(sparsify, a_sum_beyond_f32_leaves_nothing_behind)
+{
+    PSD_AUTO(ps_sparsify_destroy)
+    ps_sparsify_t *self = ps_sparsify_new(PS_TYPE_F32, 1, NO_LIMIT, 1);
+    const ps_filter_t huge = {.thin = PS_THIN_THRESHOLD, .thin_amount = 3.3e38};
+    const uint64_t row = 5;
+    const float large = 3e38F;
+    const float one = 1;
+    ps_thinned_t thinned = push(self, &huge, &row, 1, &large);
+
+    cr_assert_eq(thinned.n_values, 0);
+    thinned = push(self, &huge, &row, 1, &large);
+    cr_assert_eq(thinned.n_values, 1);
+    cr_assert(isinf(((const float *)thinned.values)[0]));
+    cr_assert_eq(push(self, &huge, &row, 1, &one).n_values, 0);
+    thinned = rest_of(self);
+    cr_assert_eq(thinned.n_values, 1);
+    cr_assert_eq(((const float *)thinned.values)[0], 1);
+}
+
 Test(sparsify, rows_beyond_the_limit_are_sent_whole)
 {
     PSD_AUTO(ps_sparsify_destroy)
