@@ -217,6 +217,9 @@ start(const ps_call_t *call, ps_ticket_t **ret_ticket, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_call_start_cuts(call, &cuts, ret_ticket, err);
     }
+    if (rc != PSD_OK && thinned) {
+        ps_thin_undo(call->table);
+    }
     return rc == PSD_OK ? rc
                         : psd_error_wrap(err, rc, "%s table \"%s\"",
                                          kind_name(call->kind), spec->name);
@@ -313,6 +316,9 @@ psd_push_rest(psd_table_t *table, psd_error_t *err)
 
     if (rc == PSD_OK && call.n_values > 0) {
         rc = start(&call, &ticket, err);
+        if (rc != PSD_OK) {
+            ps_thin_undo(table);
+        }
     }
     if (rc == PSD_OK && call.n_values > 0) {
         rc = ps_ticket_wait(table->client, ticket, UINT64_MAX, err);

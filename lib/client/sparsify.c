@@ -13,6 +13,9 @@
 
 #define NO_PLACE SIZE_MAX
 
+/* What ps_sparsify_undo has to do. */
+typedef enum undo { UNDO_NOTHING = 0, UNDO_PUSH, UNDO_REST } undo_t;
+
 struct ps_sparsify {
     ps_type_t type;
     uint32_t n_cols;
@@ -33,6 +36,13 @@ struct ps_sparsify {
     size_t places_capacity;
     double *sizes; /* owned; of the values touched */
     size_t sizes_capacity;
+    /* as it was before that */
+    undo_t undo;
+    double *before; /* owned; PUSH: of each place touched, in their order */
+    size_t before_capacity;
+    size_t n_rows;          /* PUSH: rows, whose places are above */
+    ps_map_t places_before; /* REST: place_of, … */
+    size_t n_before; /* … and n_places; rows and held stay as they are */
     ps_buffer_t out_rows;
     ps_buffer_t out_counts;
     ps_buffer_t out_cols;
@@ -68,6 +78,8 @@ ps_sparsify_destroy(ps_sparsify_t **self_p)
     }
     *self_p = NULL;
     ps_map_done(&self->place_of);
+    ps_map_done(&self->places_before);
+    ps_free(self->before);
     ps_free(self->rows);
     ps_free(self->seen_in);
     ps_free(self->held);
@@ -169,7 +181,9 @@ make_room(ps_sparsify_t *self, const ps_thin_rows_t *rows, bool holds)
         }
     }
     return ps_grow(&self->sizes, &self->sizes_capacity, n,
-                   sizeof *self->sizes * self->n_cols);
+                   sizeof *self->sizes * self->n_cols) &&
+           (!holds || ps_grow(&self->before, &self->before_capacity, n,
+                              sizeof *self->before * self->n_cols));
 }
 
 /* ---- sending ------------------------------------------------------------- */
@@ -320,12 +334,49 @@ is_chosen(choice_t *choice, double value)
 
 /* ---- a push -------------------------------------------------------------- */
 
+/* The next place of the push that was not seen since n_pushes counted; *i_p is
+ * the row from which on to look. NO_PLACE: there is none. */
+static size_t
+next_place(ps_sparsify_t *self, size_t n_rows, size_t *i_p)
+{
+    while (*i_p < n_rows) {
+        size_t place = self->places[(*i_p)++];
+
+        if (place != NO_PLACE && self->seen_in[place] != self->n_pushes) {
+            self->seen_in[place] = self->n_pushes;
+            return place;
+        }
+    }
+    return NO_PLACE;
+}
+
+/* Copies what is held at all places of the push to where it can be undone, or
+ * back. */
+static void
+copy_before(ps_sparsify_t *self, size_t n_rows, bool back)
+{
+    double *before = self->before;
+    size_t i = 0;
+    size_t place = 0;
+
+    self->n_pushes++;
+    while ((place = next_place(self, n_rows, &i)) != NO_PLACE) {
+        double *held = held_at(self, place);
+
+        memcpy(back ? held : before, back ? before : held,
+               sizeof *held * self->n_cols);
+        before += self->n_cols;
+    }
+}
+
 /* Adds the push to what is held; the sizes of all values that it touches, each
  * once, are counted. */
 static size_t
 take_in(ps_sparsify_t *self, size_t n_rows, const uint8_t *values)
 {
     size_t n = 0;
+    size_t at = 0;
+    size_t place = 0;
 
     for (size_t i = 0; i < n_rows; i++) {
         double *held =
@@ -336,13 +387,7 @@ take_in(ps_sparsify_t *self, size_t n_rows, const uint8_t *values)
         }
     }
     self->n_pushes++;
-    for (size_t i = 0; i < n_rows; i++) {
-        size_t place = self->places[i];
-
-        if (place == NO_PLACE || self->seen_in[place] == self->n_pushes) {
-            continue;
-        }
-        self->seen_in[place] = self->n_pushes;
+    while ((place = next_place(self, n_rows, &at)) != NO_PLACE) {
         for (uint32_t c = 0; c < self->n_cols; c++) {
             self->sizes[n++] = size_of(held_at(self, place)[c]);
         }
@@ -385,6 +430,13 @@ send_row(ps_sparsify_t *self, uint64_t row, const uint8_t *values, double keep)
     end_row(self, row, cols_before);
 }
 
+static void
+forget_before(ps_sparsify_t *self)
+{
+    ps_map_done(&self->places_before);
+    self->undo = UNDO_NOTHING;
+}
+
 psd_status_t
 ps_sparsify_push(ps_sparsify_t *self,
                  const ps_filter_t *filter,
@@ -401,6 +453,12 @@ ps_sparsify_push(ps_sparsify_t *self,
 
     if (!make_room(self, rows, holds)) {
         return psd_error_set(err, PSD_NOMEM, "no memory to thin a push");
+    }
+    forget_before(self);
+    if (holds) {
+        copy_before(self, rows->n_rows, false);
+        self->n_rows = rows->n_rows;
+        self->undo = UNDO_PUSH;
     }
     n = take_in(self, rows->n_rows, values);
     if (filter->thin == PS_THIN_TOPK) {
@@ -427,18 +485,41 @@ ps_sparsify_rest(ps_sparsify_t *self,
                  ps_thinned_t *ret_thinned,
                  psd_error_t *err)
 {
-    choice_t all = {.least = 0, .n_equal = 0};
-
     if (!make_out(self, self->n_places)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for what is held back");
     }
+    forget_before(self);
     for (size_t place = 0; place < self->n_places; place++) {
-        send_place(self, place, &all);
+        const double *held = held_at(self, place);
+        size_t cols_before = self->out_cols.size;
+
+        for (uint32_t c = 0; c < self->n_cols; c++) {
+            if (size_of(held[c]) > 0) {
+                (void)send_value(self, c, held[c]);
+            }
+        }
+        end_row(self, self->rows[place], cols_before);
     }
+    self->places_before = self->place_of;
+    self->n_before = self->n_places;
+    self->place_of = (ps_map_t){.slots = NULL};
     self->n_places = 0;
-    ps_map_done(&self->place_of);
+    self->undo = UNDO_REST;
     *ret_thinned = what_is_out(self);
     return PSD_OK;
+}
+
+void
+ps_sparsify_undo(ps_sparsify_t *self)
+{
+    if (self->undo == UNDO_PUSH) {
+        copy_before(self, self->n_rows, true);
+    } else if (self->undo == UNDO_REST) {
+        self->place_of = self->places_before;
+        self->n_places = self->n_before;
+        self->places_before = (ps_map_t){.slots = NULL};
+    }
+    forget_before(self);
 }
 
 size_t

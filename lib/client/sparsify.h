@@ -71,6 +71,10 @@ PSD_MUST_CHECK psd_status_t ps_sparsify_push(ps_sparsify_t *self,
 PSD_MUST_CHECK psd_status_t ps_sparsify_rest(ps_sparsify_t *self,
                                              ps_thinned_t *ret_thinned,
                                              psd_error_t *err);
+/* What the last push or rest gave is not going to be sent: the values are held
+ * back that were held back before it. To be called before the next of them, if
+ * at all; what it gave must not be looked at any more. */
+void ps_sparsify_undo(ps_sparsify_t *self);
 /* Rows that may have something held back. */
 size_t ps_sparsify_n_held(const ps_sparsify_t *self);
 #endif

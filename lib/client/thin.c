@@ -113,3 +113,11 @@ ps_thin_rest(psd_table_t *table,
     }
     return rc;
 }
+
+void
+ps_thin_undo(psd_table_t *table)
+{
+    if (table->thin != NULL) {
+        ps_sparsify_undo(table->thin);
+    }
+}

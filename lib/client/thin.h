@@ -29,4 +29,7 @@ PSD_MUST_CHECK psd_status_t ps_thin_rest(psd_table_t *table,
                                          const void **ret_values,
                                          size_t *ret_n,
                                          psd_error_t *err);
+/* The push that came of one of these was not started: what was held back before
+ * is held back again. */
+void ps_thin_undo(psd_table_t *table);
 #endif

@@ -51,7 +51,9 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_pushpull(psd_table_t *table,
 
 /* Pushes what filters of this table handle's pushes (topk, threshold; see
  * psd_call_set_filter) held back so far, and waits for it. To be called before
- * the table is closed, which drops it. Errors: as psd_push. */
+ * the table is closed, which drops it. What could not even be sent is held back
+ * again; what was sent and is refused, or whose deadline passes, is not: it
+ * counts as pushed, as after psd_push. Errors: as psd_push. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_push_rest(psd_table_t *table,
                                                      psd_error_t *err);
 

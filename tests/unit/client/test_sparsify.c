@@ -280,6 +280,48 @@ Test(sparsify, skipping_is_unbiased)
     cr_assert_eq(ps_sparsify_n_held(self), 0);
 }
 
+Test(sparsify, an_undone_push_was_never_made)
+{
+    PSD_AUTO(ps_sparsify_destroy)
+    ps_sparsify_t *self = ps_sparsify_new(PS_TYPE_F32, 1, NO_LIMIT, 1);
+    const ps_filter_t at_four = {.thin = PS_THIN_THRESHOLD, .thin_amount = 4};
+    const uint64_t rows[] = {1, 2, 1, 3};
+    const float values[] = {1, 2, 1, 9};
+    ps_thinned_t thinned = push(self, &at_four, rows, 3, values);
+
+    cr_assert_eq(thinned.n_values, 0);
+    /* row 1 leaves, row 2 waits, row 3 is a new one */
+    cr_assert_eq(push(self, &at_four, rows, 4, values).n_values, 3);
+    ps_sparsify_undo(self);
+    ps_sparsify_undo(self); /* there is nothing more to undo */
+    thinned = rest_of(self);
+    cr_assert_eq(thinned.n_rows, 2);
+    cr_assert(thinned.rows[0] == 1 && thinned.rows[1] == 2);
+    cr_assert_eq(((const float *)thinned.values)[0], 2);
+    cr_assert_eq(((const float *)thinned.values)[1], 2);
+}
+
+Test(sparsify, an_undone_rest_waits_on)
+{
+    PSD_AUTO(ps_sparsify_destroy)
+    ps_sparsify_t *self = ps_sparsify_new(PS_TYPE_F32, N_COLS, NO_LIMIT, 1);
+    const ps_filter_t huge = {.thin = PS_THIN_THRESHOLD, .thin_amount = 1e9};
+    const uint64_t rows[] = {4, 2};
+    const float values[2 * N_COLS] = {1, 2, 3, 4, 5, 6};
+
+    cr_assert_eq(push(self, &huge, rows, 2, values).n_values, 0);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(rest_of(self).n_values, 6);
+        cr_assert_eq(ps_sparsify_n_held(self), 0);
+        ps_sparsify_undo(self);
+        cr_assert_eq(ps_sparsify_n_held(self), 2);
+        cr_assert_eq(push(self, &huge, rows, 1, values).n_values, 0);
+    }
+    cr_assert_eq(((const float *)rest_of(self).values)[1], 2 + 2 * 2);
+    cr_assert_eq(push(self, &huge, rows, 1, values).n_values, 0);
+    cr_assert_eq(((const float *)rest_of(self).values)[1], 2);
+}
+
 static psd_status_t
 thin_once(void *fixture)
 {
