@@ -3,9 +3,11 @@
  * Memory of the caller's that a payload points at. The caller may have it back
  * when nobody can look at it any more: neither the session, which may send it
  * again, nor a lane, which may have put it off, nor ZeroMQ, whose queues hold
- * frames that are this memory. A payload whose only holders are known is looked
- * at by nobody else. The session and lanes look where the payload says, on this
- * thread: pointing it elsewhere is enough for them; ZeroMQ must let go.
+ * frames that are this memory, nor a lane again through a second payload over
+ * the same values, whose list is named. A payload whose only holders are known
+ * is looked at by nobody else. The session and lanes look where the payload
+ * says, on this thread: pointing it elsewhere is enough for them; the others
+ * must let go.
  */
 #include <string.h>
 #include <time.h>
@@ -118,7 +120,7 @@ ps_loan_call_in(psd_client_t *client, ps_errand_t *errand)
         return;
     }
     if (make_independent(payload)) {
-        if (errand->n_zmq_sends > 0) {
+        if (errand->n_fixed_sends > 0) {
             wait_for_holders(client, payload, known);
         }
     } else {
@@ -138,7 +140,7 @@ ps_loan_end(psd_client_t *client, ps_errand_t *errand)
         return; /* who answered had read all of it, and it was sent once */
     }
     if (!is_held(errand->payload, 1) ||
-        (errand->n_zmq_sends == 0 && make_independent(errand->payload))) {
+        (errand->n_fixed_sends == 0 && make_independent(errand->payload))) {
         return;
     }
     wait_for_holders(client, errand->payload, 1);

@@ -106,6 +106,15 @@ ps_pump(psd_client_t *self, uint64_t until_ms)
     ps_perform(self);
 }
 
+/* Who gets the message goes on looking where the payload points now: ZeroMQ,
+ * and a lane that puts off a second payload over the same values. */
+static bool
+is_fixed(const ps_errand_t *errand, const ps_socket_t *socket)
+{
+    return !ps_socket_is_lane(socket) ||
+           (errand->filtered && errand->filter.cache);
+}
+
 static void
 send_message(psd_client_t *self, const ps_effect_t *effect)
 {
@@ -119,7 +128,7 @@ send_message(psd_client_t *self, const ps_effect_t *effect)
     socket = self->links[effect->to].socket;
     if (errand != NULL) {
         errand->n_sends++;
-        errand->n_zmq_sends += ps_socket_is_lane(socket) ? 0 : 1;
+        errand->n_fixed_sends += is_fixed(errand, socket) ? 1 : 0;
     }
     /* What does not go out is as good as lost on its way: the session asks. */
     if (errand != NULL && errand->filtered &&

@@ -53,7 +53,7 @@ ask_for_rest(psd_client_t *client, ps_errand_t *self, uint64_t n_done)
         self->kind = PS_ERRAND_PULL;
         self->deed = (ps_deed_t){.op = 0};
     }
-    self->n_sends = self->n_zmq_sends = 0;
+    self->n_sends = self->n_fixed_sends = 0;
     self->slice.n_values = 0;
     self->slice.n_rows -= n_done;
     self->slice.first_row += lists_keys ? 0 : n_done;

@@ -57,14 +57,15 @@ struct ps_errand {
     ps_errand_kind_t kind;
     ps_deed_t deed;
     ps_slice_t slice;
-    ps_payload_t *payload; /* one holder is the errand; may be NULL */
-    bool borrows;          /* the payload points at memory of the caller's */
-    uint32_t n_sends;      /* how often it was given to a socket */
-    uint32_t n_zmq_sends;  /* … that is no lane */
-    ps_places_t places;    /* owned */
-    ps_tally_t *tally;     /* borrowed as long as there is a ticket; or NULL */
-    ps_op_worker_t worker; /* as it was when the call was made */
-    bool filtered;         /* it goes through the filter */
+    ps_payload_t *payload;  /* one holder is the errand; may be NULL */
+    bool borrows;           /* the payload points at memory of the caller's */
+    uint32_t n_sends;       /* how often it was given to a socket */
+    uint32_t n_fixed_sends; /* … that goes on looking where the payload pointed
+                               then */
+    ps_places_t places;     /* owned */
+    ps_tally_t *tally;      /* borrowed as long as there is a ticket; or NULL */
+    ps_op_worker_t worker;  /* as it was when the call was made */
+    bool filtered;          /* it goes through the filter */
     ps_filter_t filter;
     ps_ack_t ack;
     int32_t priority;

@@ -55,8 +55,8 @@ PSD_MUST_CHECK psd_status_t ps_key_cache_note(ps_key_cache_t *self,
  * last. */
 bool ps_key_cache_knows(ps_key_cache_t *self, const ps_id_t *hash, size_t size);
 
-/* A payload of the list's keys and the body's index and values, where they lie;
- * it holds both. NULL: no memory. */
+/* A payload of the list's keys and the body's index and values, where they lie
+ * now; it holds both. NULL: no memory. */
 PSD_MUST_CHECK ps_payload_t *ps_key_list_put(ps_payload_t *body,
                                              ps_payload_t *list);
 

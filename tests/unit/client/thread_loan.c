@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory of the caller's in a push whose list is named, put off by its lane:
+ * when the caller takes it back, nobody looks at it any more. */
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "client/ticket.h"
+#include "transport/socket_inner.h"
+#include "unit/transport/lane_kit.h"
+#include "wire/keys_cache.h"
+
+#define N_KEYS 10000
+#define KEYS_SIZE (N_KEYS * sizeof(uint64_t))
+#define VALUES_SIZE (N_KEYS * sizeof(float))
+
+typedef struct fixture {
+    lane_kit_t kit;
+    psd_client_t client;
+    ps_known_table_t *table;
+    ps_errand_t *errand;
+    uint8_t *keys;
+    uint8_t *values; /* the caller's */
+} fixture_t;
+
+/* A client whose only link is ready; it grants that lists are named. */
+static bool
+make_client(fixture_t *f)
+{
+    const ps_session_args_t args = {
+        .session = 1, .resend_ms = 100000, .filters = PS_FILTER_BIT_CACHE};
+    const ps_message_t welcome = {.kind = PS_KIND_WELCOME,
+                                  .welcome = {.version = PS_VERSION,
+                                              .incarnation = 1,
+                                              .credit_requests = 8,
+                                              .credit_bytes = 1 << 30,
+                                              .chunk_bytes = 1 << 20,
+                                              .slice_bytes = 1 << 30,
+                                              .filters = PS_FILTER_BIT_CACHE}};
+    ps_route_t route = {
+        .epoch = 1, .incarnation = 1, .tcp = "tcp://127.0.0.1:9"};
+    ps_op_start_t mark = {.kind = PS_KIND_MARK, .table = 1};
+    psd_client_t *client = &f->client;
+    uint64_t op = 0;
+
+    ps_client_init(client);
+    client->scratch = psd_error_new();
+    client->options.transport = PS_TRANSPORT_TCP;
+    client->now_ms = ps_now_ms();
+    CHECK(ps_session_new(&args, &client->session, NULL) == PSD_OK);
+    CHECK(ps_session_routes(client->session, 1, &route, 1, NULL) == PSD_OK);
+    CHECK(ps_known_table_add(client, 1, "w", 1, &f->table, NULL) == PSD_OK);
+    CHECK(ps_session_start(client->session, client->now_ms, &mark,
+                           &client->outbox, &op, NULL) == PSD_OK);
+    ps_links_open(client, 0);
+    CHECK(client->n_links == 1);
+    ps_session_received(client->session, client->now_ms, 0, &welcome, NULL,
+                        &client->outbox);
+    ps_outbox_clear(&client->outbox);
+    return true;
+}
+
+/* Now the link is a lane, whose server takes nothing. */
+static bool
+fill_lane(fixture_t *f)
+{
+    ps_client_link_t *link = &f->client.links[0];
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                        (ps_bytes_t){f->values, VALUES_SIZE});
+
+    ps_socket_drop(&link->socket);
+    link->socket = f->kit.link;
+    f->kit.link = NULL;
+    CHECK(payload != NULL);
+    for (uint64_t i = 1000; link->socket->lane->n_items == 0; i++) {
+        ps_message_t push = lane_kit_push(i, N_KEYS);
+
+        push.push.rows = PS_ROWS_RANGE;
+        CHECK(ps_socket_send(link->socket, 0, &push, payload, NULL) == PSD_OK);
+    }
+    ps_payload_destroy(&payload);
+    return true;
+}
+
+/* A push over the caller's memory, whose list the server knows. */
+static bool
+send_named(fixture_t *f)
+{
+    const ps_bytes_t keys = {f->keys, KEYS_SIZE};
+    ps_client_link_t *link = &f->client.links[0];
+    ps_message_t like = lane_kit_push(1, N_KEYS);
+    ps_cut_t cut = {.borrows = true};
+    ps_id_t hash = {{0}};
+
+    ps_message_slice(&like, &cut.slice);
+    cut.payload =
+        ps_payload_new(keys, (ps_bytes_t){NULL, 0},
+                       (ps_bytes_t){f->values, VALUES_SIZE}, NULL, NULL);
+    CHECK(cut.payload != NULL);
+    ps_hash_id(keys.data, keys.size, &hash);
+    link->sent_lists = ps_key_cache_new(PS_KEY_CACHE_BYTES);
+    CHECK(ps_key_cache_note(link->sent_lists, &hash, keys.size) == PSD_OK);
+    f->errand = ps_errand_new(&f->client, PS_ERRAND_PUSH, &cut);
+    f->errand->queue = &f->table->queues[0];
+    f->errand->filter.cache = true;
+    f->errand->filtered = true;
+    ps_errand_send(&f->client, f->errand);
+    CHECK(f->errand->op != 0);
+    ps_perform(&f->client);
+    CHECK(link->socket->lane->n_items == 2);
+    return true;
+}
+
+static bool
+nobody_looks_any_more(fixture_t *f)
+{
+    const ps_payload_t *payload = f->errand->payload;
+
+    /* ours, the session's, and that of what the lane put off */
+    CHECK(atomic_load(&payload->n_holders) == 3);
+    ps_loan_call_in(&f->client, f->errand);
+    CHECK(atomic_load(&payload->n_holders) == 2);
+    CHECK(payload->spans[0].data != f->values);
+    CHECK(f->client.broken == PSD_OK);
+    return true;
+}
+
+static void
+done(fixture_t *f)
+{
+    ps_errands_done(&f->client);
+    ps_outbox_done(&f->client.outbox);
+    ps_outbox_done(&f->client.batch);
+    ps_session_destroy(&f->client.session);
+    for (size_t i = 0; i < f->client.n_links; i++) {
+        ps_socket_drop(&f->client.links[i].socket);
+        ps_link_filter_done(&f->client.links[i]);
+    }
+    ps_free(f->client.links);
+    ps_free(f->client.polled);
+    ps_free(f->client.ready);
+    ps_coder_destroy(&f->client.coder);
+    psd_error_destroy(&f->client.scratch);
+    if (f->table != NULL) {
+        ps_free(f->table->queues);
+        ps_free(f->table);
+        ps_free(f->client.tables);
+    }
+    lane_kit_done(&f->kit);
+    free(f->keys);
+    free(f->values);
+}
+
+int
+main(void)
+{
+    ps_socket_args_t args = lane_kit_args(0);
+    fixture_t f = {.table = NULL};
+    bool ok = false;
+
+    f.keys = calloc(1, KEYS_SIZE);
+    f.values = calloc(1, VALUES_SIZE);
+    ok = f.keys != NULL && f.values != NULL && lane_kit_open(&f.kit, &args) &&
+         lane_kit_connect(&f.kit, &f.kit.link) == PSD_OK && make_client(&f) &&
+         fill_lane(&f) && send_named(&f) && nobody_looks_any_more(&f);
+    done(&f);
+    return ok ? 0 : 1;
+}
