@@ -15,6 +15,7 @@
  *          sim_client.c a session and the script that it follows
  *          sim_script.c what a seed makes the clients do
  *          sim_slice.c  the bytes of its operations
+ *          sim_copy.c   shards made again out of their records
  *          sim_check.c  values seen against the ledger of pushes
  *          sim_run.c    the loop; sim_search.c many seeds
  * Units    virtual ms
@@ -210,6 +211,8 @@ typedef struct sim {
     size_t n_events;
     size_t events_capacity;
     ps_shard_t *shards[SIM_SHARDS_MAX];
+    ps_shard_t *copies[SIM_SHARDS_MAX]; /* of each, made by its records */
+    ps_outbox_t copied;                 /* what they want done: nothing is */
     uint64_t shard_wake_ms[SIM_SHARDS_MAX];
     ps_route_t routes[SIM_PARTITIONS_MAX];
     uint64_t lsn[SIM_PARTITIONS_MAX];
@@ -351,6 +354,17 @@ void sim_client_tick(sim_t *sim, uint32_t client);
 void sim_client_relinked(sim_t *sim, uint32_t client, uint64_t link);
 void sim_client_step(sim_t *sim, uint32_t client);
 void sim_client_kill(sim_t *sim, uint32_t client);
+
+/* sim_copy.c */
+/* A copy of shard args->shard, which has the table. */
+void sim_copy_start(sim_t *sim, const ps_shard_args_t *args, ps_event_t *table);
+void sim_copy_record(sim_t *sim,
+                     uint32_t shard,
+                     const ps_record_t *record,
+                     const ps_payload_t *payload);
+/* Every copy has the same rows, windows and gates as its shard. */
+void sim_copy_check(sim_t *sim);
+void sim_copy_done(sim_t *sim);
 
 /* sim_slice.c */
 /* The slice and the bytes of one operation; the caller destroys them. */

@@ -32,6 +32,7 @@ perform(sim_t *sim, uint32_t shard, const ps_outbox_t *outbox)
                      sim->plan.shard.chunk_bytes);
         } else if (effect->kind == PS_EFFECT_RECORD) {
             sim_check_record(sim, shard, &effect->record);
+            sim_copy_record(sim, shard, &effect->record, effect->payload);
         } else if (sim->trace != NULL && effect->kind == PS_EFFECT_NOTE) {
             ps_note_print(&effect->note, text, sizeof text, NULL);
             sim_trace(sim, "  shard %u: %s", shard, text);
@@ -253,6 +254,7 @@ sim_node_start(sim_t *sim)
         sim->shard_wake_ms[i] = UINT64_MAX;
         sim_need(ps_shard_new(&args, &sim->shards[i], NULL) == PSD_OK,
                  "memory for a shard");
+        sim_copy_start(sim, &args, &event);
         sim_node_event(sim, i, &event);
     }
     sim_node_tell(sim);

@@ -316,6 +316,7 @@ done(sim_t *sim)
         ps_batch_done(&sim->conns[i].batch[0]);
         ps_batch_done(&sim->conns[i].batch[1]);
     }
+    sim_copy_done(sim);
     sim_lanes_done(sim);
     ps_free(sim->conns);
     for (size_t i = 0; i < sim->n_clients; i++) {
@@ -333,6 +334,7 @@ static void
 check_end(sim_t *sim)
 {
     sim_lanes_check(sim);
+    sim_copy_check(sim);
     for (uint32_t i = 0; i < sim->plan.n_shards; i++) {
         ps_shard_info_t info;
 
