@@ -366,3 +366,53 @@ ps_disk_path(
                ? PSD_OK
                : psd_error_set(err, PSD_NOMEM, "no memory for a path");
 }
+
+static psd_status_t
+write_whole(ps_disk_t *disk,
+            ps_disk_file_t *file,
+            ps_bytes_t bytes,
+            psd_error_t *err)
+{
+    psd_status_t rc = disk->write(disk, file, 0, &bytes, 1, err);
+
+    return rc == PSD_OK ? disk->flush(disk, file, err) : rc;
+}
+
+psd_status_t
+ps_disk_make(ps_disk_t *disk,
+             const char *dir,
+             const char *path,
+             ps_bytes_t bytes,
+             ps_disk_file_t **ret_file,
+             psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t beside = {0};
+    ps_disk_file_t *file = NULL;
+    const char *from = NULL;
+    psd_status_t rc = PSD_OK;
+
+    if (!ps_buffer_print(&beside, "%s.tmp", path)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a path");
+    }
+    from = (const char *)beside.data;
+    rc = disk->open(disk, from, PS_DISK_NEW, &file, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = write_whole(disk, file, bytes, err);
+    if (rc == PSD_OK) {
+        rc = disk->rename(disk, from, path, err);
+    }
+    if (rc != PSD_OK) {
+        /* What stays is not looked at, and is written over the next time. */
+        (void)disk->remove(disk, from, NULL);
+    } else {
+        rc = disk->flush_dir(disk, dir, err);
+    }
+    if (rc == PSD_OK && ret_file != NULL) {
+        *ret_file = file;
+        return PSD_OK;
+    }
+    disk->close(disk, &file);
+    return rc;
+}

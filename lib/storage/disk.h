@@ -108,6 +108,17 @@ struct ps_disk {
 /* The system's files; static, for any thread. */
 ps_disk_t *ps_disk_real(void);
 
+/* Makes a file whole or not at all: written beside as PATH.tmp, flushed,
+ * renamed, the directory flushed. ret_file may be NULL; else the file, open for
+ * writing, is the caller's. Errors as above; PATH is then what it was, or whole
+ * but not flushed by name. */
+PSD_MUST_CHECK psd_status_t ps_disk_make(ps_disk_t *disk,
+                                         const char *dir,
+                                         const char *path,
+                                         ps_bytes_t bytes,
+                                         ps_disk_file_t **ret_file,
+                                         psd_error_t *err);
+
 /* "DIR/NAME", printed as by printf into `to`, which is emptied before and ends
  * with a '\0' that is not counted. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_disk_path(ps_buffer_t *to,

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the log of a shard after a restart: in blocks, the next of which the
+ * disk already fetches while the records of one are looked at. */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "storage/shard_log_inner.h"
+
+#define BLOCK ((size_t)4 << 20) /* bytes read at once */
+#define AHEAD 2                 /* blocks that are fetched beforehand */
+#define CLAIM_SIZE 8            /* bytes that tell the size of a record */
+
+/* A segment being read. What lies in front of `offset` of the file is done;
+ * bytes `at` .. `end` of the buffer are those behind it. */
+typedef struct reader {
+    ps_shard_log_t *log;
+    ps_segment_t *segment;
+    ps_disk_file_t *file;
+    uint64_t offset;
+    uint8_t *buffer; /* owned */
+    size_t capacity;
+    size_t at;
+    size_t end;
+    ps_shard_log_each_t *each;
+    void *context;
+    ps_shard_log_found_t found;
+} reader_t;
+
+/* Bytes of the segment behind offset. */
+static uint64_t
+bytes_left(const reader_t *self)
+{
+    return self->segment->bytes - self->offset;
+}
+
+/* Sees to it that `need` bytes behind offset are in the buffer; there are so
+ * many. */
+static psd_status_t
+fill(reader_t *self, size_t need, psd_error_t *err)
+{
+    size_t have = self->end - self->at;
+    uint64_t from = self->offset + have;
+    uint64_t rest = self->segment->bytes - from;
+    size_t want = need > have ? need - have : 0;
+    size_t got = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (want == 0) {
+        return PSD_OK;
+    }
+    want = want > BLOCK ? want : BLOCK;
+    want = want < rest ? want : (size_t)rest;
+    if (have > 0) {
+        memmove(self->buffer, self->buffer + self->at, have);
+    }
+    self->at = 0;
+    self->end = have;
+    if (!ps_grow(&self->buffer, &self->capacity, have + want, 1)) {
+        return psd_error_set(err, PSD_NOMEM,
+                             "no memory to read %zu bytes of the log",
+                             have + want);
+    }
+    self->log->disk->ahead(self->log->disk, self->file, from + want,
+                           AHEAD * BLOCK);
+    rc = self->log->disk->read(self->log->disk, self->file, from,
+                               self->buffer + have, want, &got, err);
+    if (rc == PSD_OK && got < want) {
+        rc = psd_error_set(err, PSD_IO, "the file became shorter");
+    }
+    self->end += got;
+    return rc;
+}
+
+/* Says what is wrong with the record at offset. */
+static psd_status_t
+refuse(const reader_t *self, psd_error_t *err)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
+    ps_bytes_t bytes = {self->buffer + self->at, self->end - self->at};
+    size_t claimed = ps_record_claims(bytes);
+    ps_record_t record;
+    ps_body_t body = {0};
+    size_t size = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (claimed > bytes_left(self)) {
+        rc = psd_error_set(why, PSD_DAMAGED,
+                           "byte 0: size is %zu; %" PRIu64 " bytes are left",
+                           claimed, bytes_left(self));
+    } else {
+        rc = ps_record_read(bytes, &size, &record, &body, why);
+    }
+    assert(rc != PSD_OK);
+    return psd_error_set(
+        err, rc, "%s/log-%016" PRIx64 ".seg: record at byte %" PRIu64 ": %s",
+        self->log->dir, self->segment->number, self->offset,
+        psd_error_text(why));
+}
+
+/* The next record. ret_good false: it is none. */
+static psd_status_t
+read_record(reader_t *self, bool *ret_good, psd_error_t *err)
+{
+    uint64_t left = bytes_left(self);
+    size_t least = left < CLAIM_SIZE ? (size_t)left : CLAIM_SIZE;
+    psd_status_t rc = fill(self, least, err);
+    ps_bytes_t bytes = {NULL, 0};
+    ps_record_t record;
+    ps_body_t body = {0};
+    size_t claimed = 0;
+    size_t size = 0;
+
+    *ret_good = false;
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    claimed = ps_record_claims(
+        (ps_bytes_t){self->buffer + self->at, self->end - self->at});
+    if (claimed == 0 || claimed > left) {
+        return PSD_OK;
+    }
+    rc = fill(self, claimed, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    bytes = (ps_bytes_t){self->buffer + self->at, claimed};
+    if (ps_record_read(bytes, &size, &record, &body, NULL) != PSD_OK) {
+        return PSD_OK;
+    }
+    rc = ps_segment_reserve(self->segment, 1, err);
+    if (rc == PSD_OK) {
+        rc = self->each(self->context, &record, &body, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_segment_note(self->segment, record.table, record.partition, record.lsn);
+    self->at += size;
+    self->offset += size;
+    self->found.n_records++;
+    *ret_good = true;
+    return PSD_OK;
+}
+
+/* What was never flushed may be torn; all else is damage. */
+static bool
+may_be_torn(const reader_t *self)
+{
+    const ps_shard_log_t *log = self->log;
+    uint64_t number = self->segment->number;
+
+    return number == log->segments[log->n_segments - 1].number &&
+           (log->flushed.number != number ||
+            self->offset >= log->flushed.bytes);
+}
+
+static psd_status_t
+read_records(reader_t *self, psd_error_t *err)
+{
+    while (bytes_left(self) > 0) {
+        bool good = false;
+        psd_status_t rc = read_record(self, &good, err);
+
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        if (!good && !may_be_torn(self)) {
+            return refuse(self, err);
+        }
+        if (!good) {
+            self->found.cut_segment = self->segment->number;
+            self->found.cut_offset = self->offset;
+            self->found.cut_bytes = bytes_left(self);
+            self->segment->bytes = self->offset;
+        }
+    }
+    return PSD_OK;
+}
+
+/* The last segment is from now on as a segment that another follows: whole, and
+ * on the disk. */
+static psd_status_t
+settle_last(reader_t *self, const char *path, psd_error_t *err)
+{
+    ps_disk_t *disk = self->log->disk;
+    ps_disk_file_t *file = NULL;
+    psd_status_t rc = disk->open(disk, path, PS_DISK_KEEP, &file, err);
+
+    if (rc == PSD_OK && self->found.cut_segment != 0) {
+        rc = disk->truncate(disk, file, self->segment->bytes, err);
+    }
+    if (rc == PSD_OK) {
+        rc = disk->flush(disk, file, err);
+    }
+    if (file != NULL) {
+        disk->close(disk, &file);
+    }
+    if (rc == PSD_OK) {
+        ps_shard_log_note_flushed(self->log, self->segment->number,
+                                  self->segment->bytes);
+    }
+    return rc;
+}
+
+static psd_status_t
+read_segment(reader_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+    ps_disk_t *disk = self->log->disk;
+    const char *name = NULL;
+    psd_status_t rc =
+        ps_segment_path(&path, self->log->dir, self->segment->number, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    name = (const char *)path.data;
+    rc = disk->open(disk, name, PS_DISK_READ, &self->file, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->offset = PS_SEGMENT_HEAD;
+    self->at = 0;
+    self->end = 0;
+    rc = read_records(self, err);
+    disk->close(disk, &self->file);
+    if (rc == PSD_OK && self->segment == ps_shard_log_last(self->log)) {
+        rc = settle_last(self, name, err);
+    }
+    self->found.n_segments++;
+    self->found.bytes += self->segment->bytes;
+    return rc;
+}
+
+psd_status_t
+ps_shard_log_read(ps_shard_log_t *self,
+                  ps_shard_log_each_t *each,
+                  void *context,
+                  ps_shard_log_found_t *ret_found,
+                  psd_error_t *err)
+{
+    reader_t reader = {.log = self,
+                       .each = each,
+                       .context = context,
+                       .found.note_torn = self->flushed.is_torn};
+    psd_status_t rc = PSD_OK;
+
+    assert(!self->is_read);
+    for (size_t i = 0; i < self->n_segments && rc == PSD_OK; i++) {
+        reader.segment = &self->segments[i];
+        rc = read_segment(&reader, err);
+    }
+    ps_free(reader.buffer);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->is_read = true;
+    *ret_found = reader.found;
+    return PSD_OK;
+}
