@@ -14,10 +14,10 @@ Test(trace_clocks, bsp_applies_when_the_clock_closes)
     push(w, 22, 0, 3, 1, 2, 100);
     mark(w, 40, 1, 2, 1);
     EXPECT_STORY(w, "[ 10] worker 1 at 0 pushes 5 to row 2, seq 1\n"
-                    "    push_logged session=2 seq=1 lsn=1 worker=1 clock=0\n"
+                    "    push_logged session=2 seq=1 lsn=2 worker=1 clock=0\n"
                     "    worker 1 gets ACK of seq 1\n"
                     "[ 12] worker 0 at 0 pushes 7 to row 2, seq 1\n"
-                    "    push_logged session=1 seq=1 lsn=2 worker=0 clock=0\n"
+                    "    push_logged session=1 seq=1 lsn=3 worker=0 clock=0\n"
                     "    worker 0 gets ACK of seq 1\n"
                     "[ 15] worker 0 at 0 pulls row 2\n"
                     "    worker 0 gets VALUES 0\n"
@@ -33,11 +33,11 @@ Test(trace_clocks, bsp_applies_when_the_clock_closes)
                     "waits_for_worker=1 at_clock=0\n"
                     "[ 40] worker 1 ticks to 1, seq 2\n"
                     "    clock_marked job=3 worker=1 member=0 clock=1\n"
-                    "    worker 1 gets ACK of seq 2\n"
                     "    clock_closed job=3 clock=1 pushes=2\n"
+                    "    worker 1 gets ACK of seq 2\n"
                     "    worker 0 gets VALUES 12\n"
                     "    pull_served session=1 worker=0 clock=1 rows=1\n"
-                    "    push_logged session=1 seq=3 lsn=5 worker=0 clock=1\n"
+                    "    push_logged session=1 seq=3 lsn=6 worker=0 clock=1\n"
                     "    worker 0 gets ACK of seq 3\n");
 }
 
@@ -53,7 +53,7 @@ Test(trace_clocks, ssp_holds_the_one_that_is_ahead)
     push(w, 30, 1, 1, 0, 0, 4);
     mark(w, 31, 1, 2, 1);
     EXPECT_STORY(w, "[ 10] worker 0 at 0 pushes 3 to row 0, seq 1\n"
-                    "    push_applied session=1 seq=1 lsn=1 worker=0 clock=0\n"
+                    "    push_applied session=1 seq=1 lsn=2 worker=0 clock=0\n"
                     "    worker 0 gets ACK of seq 1\n"
                     "[ 11] worker 0 ticks to 1, seq 2\n"
                     "    clock_marked job=3 worker=0 member=0 clock=1\n"
@@ -68,7 +68,7 @@ Test(trace_clocks, ssp_holds_the_one_that_is_ahead)
                     "    request_held session=1 worker=0 clock=2 "
                     "waits_for_worker=1 at_clock=0\n"
                     "[ 30] worker 1 at 0 pushes 4 to row 0, seq 1\n"
-                    "    push_applied session=2 seq=1 lsn=4 worker=1 clock=0\n"
+                    "    push_applied session=2 seq=1 lsn=5 worker=1 clock=0\n"
                     "    worker 1 gets ACK of seq 1\n"
                     "[ 31] worker 1 ticks to 1, seq 2\n"
                     "    clock_marked job=3 worker=1 member=0 clock=1\n"
@@ -96,7 +96,7 @@ Test(trace_clocks, asp_holds_nobody)
                     "    clock_marked job=3 worker=0 member=0 clock=3\n"
                     "    worker 0 gets ACK of seq 3\n"
                     "[ 13] worker 0 at 3 pushes 9 to row 1, seq 4\n"
-                    "    push_applied session=1 seq=4 lsn=4 worker=0 clock=3\n"
+                    "    push_applied session=1 seq=4 lsn=5 worker=0 clock=3\n"
                     "    worker 0 gets ACK of seq 4\n"
                     "[ 14] worker 1 at 0 pulls row 1\n"
                     "    worker 1 gets VALUES 9\n"
@@ -135,8 +135,8 @@ Test(trace_clocks, held_pull_ends_at_its_deadline_and_a_mark_stays)
                     "1, worker 1 at clock 0; clock 2 is needed\n"
                     "[600] worker 1 ticks to 1, seq 1\n"
                     "    clock_marked job=3 worker=1 member=0 clock=1\n"
-                    "    worker 1 gets ACK of seq 1\n"
                     "    clock_closed job=3 clock=1 pushes=0\n"
+                    "    worker 1 gets ACK of seq 1\n"
                     "    clock_marked job=3 worker=0 member=0 clock=2\n"
                     "    worker 0 gets ACK of seq 2\n");
 }
@@ -154,10 +154,10 @@ Test(trace_clocks, lost_worker_lets_the_others_go)
     push(w, 910, 2, 2, 0, 0, 60);
     EXPECT_STORY(w,
                  "[ 10] worker 2 at 0 pushes 50 to row 0, seq 1\n"
-                 "    push_logged session=3 seq=1 lsn=1 worker=2 clock=0\n"
+                 "    push_logged session=3 seq=1 lsn=2 worker=2 clock=0\n"
                  "    worker 2 gets ACK of seq 1\n"
                  "[ 11] worker 0 at 0 pushes 1 to row 0, seq 1\n"
-                 "    push_logged session=1 seq=1 lsn=2 worker=0 clock=0\n"
+                 "    push_logged session=1 seq=1 lsn=3 worker=0 clock=0\n"
                  "    worker 0 gets ACK of seq 1\n"
                  "[ 12] worker 0 ticks to 1, seq 2\n"
                  "    clock_marked job=3 worker=0 member=0 clock=1\n"
@@ -215,8 +215,8 @@ Test(trace_clocks, joining_worker_holds_further_clocks_until_its_start)
     EXPECT_STORY(w, "[  5] worker 1 is finished\n"
                     "[ 10] worker 0 ticks to 1, seq 1\n"
                     "    clock_marked job=3 worker=0 member=0 clock=1\n"
-                    "    worker 0 gets ACK of seq 1\n"
                     "    clock_closed job=3 clock=1 pushes=0\n"
+                    "    worker 0 gets ACK of seq 1\n"
                     "[ 20] worker 1 is joining\n"
                     "[ 21] worker 0 ticks to 2, seq 2\n"
                     "    clock_marked job=3 worker=0 member=0 clock=2\n"

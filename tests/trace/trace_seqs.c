@@ -11,7 +11,7 @@ Test(trace_seqs, repeated_push_is_acknowledged_and_not_applied)
     probe(w, 30, 0, 1);
     pull(w, 40, 0, 1, 0, 3);
     EXPECT_STORY(w, "[ 10] worker 0 at 0 pushes 8 to row 3, seq 1\n"
-                    "    push_applied session=1 seq=1 lsn=1 worker=0 clock=0\n"
+                    "    push_applied session=1 seq=1 lsn=2 worker=0 clock=0\n"
                     "    worker 0 gets ACK of seq 1\n"
                     "[ 20] worker 0 at 0 pushes 8 to row 3, seq 1\n"
                     "    push_duplicate session=1 seq=1\n"
@@ -40,10 +40,10 @@ Test(trace_seqs, gap_names_what_is_missing)
                     "    push_gap session=1 seq=1 expected=1\n"
                     "    worker 0 gets REFUSED GAP: gap, expected 1\n"
                     "[ 20] worker 0 at 0 pushes 10 to row 0, seq 1\n"
-                    "    push_applied session=1 seq=1 lsn=1 worker=0 clock=0\n"
+                    "    push_applied session=1 seq=1 lsn=2 worker=0 clock=0\n"
                     "    worker 0 gets ACK of seq 1\n"
                     "[ 30] worker 0 at 0 pushes 20 to row 0, seq 2\n"
-                    "    push_applied session=1 seq=2 lsn=2 worker=0 clock=0\n"
+                    "    push_applied session=1 seq=2 lsn=3 worker=0 clock=0\n"
                     "    worker 0 gets ACK of seq 2\n"
                     "[ 40] worker 0 at 0 pulls row 0\n"
                     "    worker 0 gets VALUES 30\n"
@@ -69,12 +69,12 @@ Test(trace_seqs, marker_does_not_overtake_a_push)
                     "    request_held session=2 worker=1 clock=1 "
                     "waits_for_worker=0 at_clock=0\n"
                     "[ 20] worker 0 at 0 pushes 6 to row 0, seq 1\n"
-                    "    push_logged session=1 seq=1 lsn=2 worker=0 clock=0\n"
+                    "    push_logged session=1 seq=1 lsn=3 worker=0 clock=0\n"
                     "    worker 0 gets ACK of seq 1\n"
                     "[ 30] worker 0 ticks to 1, seq 2\n"
                     "    clock_marked job=3 worker=0 member=0 clock=1\n"
-                    "    worker 0 gets ACK of seq 2\n"
                     "    clock_closed job=3 clock=1 pushes=1\n"
+                    "    worker 0 gets ACK of seq 2\n"
                     "    worker 1 gets VALUES 6\n"
                     "    pull_served session=2 worker=1 clock=1 rows=1\n");
 }
@@ -89,7 +89,7 @@ Test(trace_seqs, pull_waits_behind_the_push_before_it)
                     "    request_held session=1 worker=0 clock=0 "
                     "waits_for_worker=0 at_clock=0\n"
                     "[ 12] worker 0 at 0 pushes 4 to row 1, seq 1\n"
-                    "    push_applied session=1 seq=1 lsn=1 worker=0 clock=0\n"
+                    "    push_applied session=1 seq=1 lsn=2 worker=0 clock=0\n"
                     "    worker 0 gets ACK of seq 1\n"
                     "    worker 0 gets VALUES 4\n"
                     "    pull_served session=1 worker=0 clock=0 rows=1\n");
@@ -110,7 +110,7 @@ Test(trace_seqs, refusal_uses_the_seq_up_and_is_remembered)
                     "    push_refused session=1 seq=1 status=RANGE\n"
                     "    worker 0 gets REFUSED RANGE: row 17 is outside 0..3\n"
                     "[ 30] worker 0 at 0 pushes 1 to row 0, seq 2\n"
-                    "    push_applied session=1 seq=2 lsn=2 worker=0 clock=0\n"
+                    "    push_applied session=1 seq=2 lsn=3 worker=0 clock=0\n"
                     "    worker 0 gets ACK of seq 2\n");
 }
 
