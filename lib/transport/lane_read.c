@@ -171,6 +171,23 @@ check_room(ps_lane_t *self,
     return PSD_OK;
 }
 
+/* Only small records may have a body behind the fields of their header, for
+ * only theirs is copied from there. */
+static psd_status_t
+check_body(const ps_taken_t *taken,
+           size_t n_frames,
+           const ps_body_t *body,
+           psd_error_t *err)
+{
+    size_t size = body->keys.size + body->index.size + body->values.size;
+
+    if (taken->head.kind == PS_RECORD_INLINE || n_frames > 1 || size == 0) {
+        return PSD_OK;
+    }
+    return psd_error_set(
+        err, PSD_PROTO, "lane: header has %zu bytes of body; allowed: 0", size);
+}
+
 /* The message and the piece of its body that one record holds. */
 static psd_status_t
 read_message(ps_lane_t *self,
@@ -186,6 +203,9 @@ read_message(ps_lane_t *self,
     psd_status_t rc =
         ps_message_decode(frames, n_frames, ret_message, &body, err);
 
+    if (rc == PSD_OK) {
+        rc = check_body(taken, n_frames, &body, err);
+    }
     if (rc == PSD_OK) {
         rc = check_room(self, taken, ret_message, &room_size, err);
     }

@@ -248,6 +248,49 @@ vandals_harm_nobody(void)
     return ok;
 }
 
+/* ---- records that are wrong on purpose ---- */
+
+/* A MESSAGE whose header holds its body: nobody copies that, so it must not be
+ * taken. The lane goes on. */
+static bool
+body_in_a_header_is_refused(void)
+{
+    ps_socket_args_t args = lane_kit_args(0);
+    ps_message_t push = lane_kit_push(5, 32);
+    const ps_message_t pull = lane_kit_pull(6, 32);
+    lane_kit_t kit = {.port = NULL};
+    arrived_t got = {.payload = NULL};
+    ps_lane_t *lane = NULL;
+    uint8_t *record = NULL;
+    size_t size = 0;
+    uint64_t word = 0;
+    bool ok = lane_kit_open(&kit, &args) &&
+              lane_kit_connect(&kit, &kit.link) == PSD_OK;
+
+    CHECK(ok);
+    lane = kit.link->lane;
+    record = ps_ring_reserve(&lane->out, 1024);
+    CHECK(record != NULL);
+    memset(record, 0, 1024);
+    push.push.rows = PS_ROWS_RANGE;
+    size = ps_message_encode(&push, record + PS_RECORD_FULL_HEAD);
+    size += 32 * sizeof(float);
+    word = ps_record_word((uint32_t)(PS_RECORD_FULL_HEAD + size),
+                          (uint16_t)size, PS_RECORD_MESSAGE);
+    memcpy(record, &word, sizeof word);
+    ps_ring_commit(&lane->out, ps_record_room(PS_RECORD_FULL_HEAD + size));
+    lane->wrote = true;
+    CHECK_ERROR(lane_kit_receive(kit.port, kit.link, &got, kit.err), PSD_PROTO,
+                "lane: header has 128 bytes of body; allowed: 0", kit.err);
+    CHECK(got.payload == NULL);
+    psd_error_clear(kit.err);
+    CHECK_OK(ps_socket_send(kit.link, 0, &pull, NULL, kit.err), kit.err);
+    CHECK_OK(lane_kit_receive(kit.port, kit.link, &got, kit.err), kit.err);
+    CHECK(got.message.kind == PS_KIND_PULL && got.payload == NULL);
+    lane_kit_done(&kit);
+    return true;
+}
+
 /* ---- who may have one ---- */
 
 /* Connects as another user; the exit code is the status. */
@@ -296,7 +339,7 @@ others_are_turned_away(bool any_peer, psd_status_t expected)
 int
 main(void)
 {
-    bool ok = vandals_harm_nobody();
+    bool ok = vandals_harm_nobody() && body_in_a_header_is_refused();
 
     /* Only root can be somebody else. */
     if (ok && geteuid() == 0) {
