@@ -14,6 +14,7 @@
 #define EVENTS_AT_ONCE 64
 #define ACCEPTS_AT_ONCE 16
 #define MESSAGES_IN_TURN 16 /* of one lane before the next has its turn */
+#define LOOKS_AT_ONCE 16    /* at lanes, if no message is whole */
 #define SLOT_BITS 12        /* of a conn; PS_LANES_MAX */
 #define SLOT_MASK ((UINT64_C(1) << SLOT_BITS) - 1)
 #define LISTENER_MARK (UINT64_C(1) << 32) /* in an event's data */
@@ -339,7 +340,8 @@ ps_lane_port_receive(ps_lane_port_t *self,
                      psd_error_t *err)
 {
     *ret_got = false;
-    for (;;) {
+    /* Who writes pieces as fast as they are read must not keep us here. */
+    for (int i = 0; i < LOOKS_AT_ONCE; i++) {
         ps_lane_t *lane = next_in_turn(self);
         psd_status_t rc = PSD_OK;
 
@@ -353,6 +355,7 @@ ps_lane_port_receive(ps_lane_port_t *self,
             return rc;
         }
     }
+    return PSD_OK;
 }
 
 bool

@@ -42,7 +42,9 @@ int ps_lane_port_fd(const ps_lane_port_t *self);
 void ps_lane_port_look(ps_lane_port_t *self);
 /* The lane of conn; NULL when it is gone. */
 ps_lane_t *ps_lane_port_at(ps_lane_port_t *self, uint64_t conn);
-/* The next whole message of any lane; as ps_lane_receive. */
+/* The next whole message of any lane; as ps_lane_receive. Without one after
+ * many records it comes back, so that others have their turn;
+ * ps_lane_port_is_ready then. */
 PSD_MUST_CHECK psd_status_t ps_lane_port_receive(ps_lane_port_t *self,
                                                  bool *ret_got,
                                                  uint64_t *ret_conn,

@@ -291,6 +291,49 @@ body_in_a_header_is_refused(void)
     return true;
 }
 
+/* Pieces of keys as small as may be, as many as the ring has room for: the
+ * server comes back from them while there are some left. */
+static bool
+pieces_without_end_keep_nobody(void)
+{
+    ps_socket_args_t args = lane_kit_args(0);
+    const ps_message_t pull = lane_kit_pull(6, 32);
+    lane_kit_t kit = {.port = NULL};
+    arrived_t got = {.payload = NULL};
+    bool got_one = true;
+    ps_lane_t *lane = NULL;
+    bool ok = lane_kit_open(&kit, &args) &&
+              lane_kit_connect(&kit, &kit.link) == PSD_OK;
+
+    CHECK(ok);
+    lane = kit.link->lane;
+    for (;;) {
+        uint64_t word = ps_record_word(PS_RECORD_HEAD + 1, 0, PS_RECORD_PART);
+        uint8_t *record = ps_ring_reserve(&lane->out, PS_RECORD_HEAD + 1);
+
+        if (record == NULL) {
+            break;
+        }
+        memcpy(record, &word, sizeof word);
+        ps_ring_commit(&lane->out, ps_record_room(PS_RECORD_HEAD + 1));
+    }
+    CHECK_OK(ps_socket_receive(kit.port, &got_one, &got.conn, &got.message,
+                               &got.payload, &got.room, kit.err),
+             kit.err);
+    CHECK(!got_one && ps_lane_port_is_ready(kit.port->lanes));
+    while (ps_lane_port_is_ready(kit.port->lanes)) {
+        CHECK_OK(ps_socket_receive(kit.port, &got_one, &got.conn, &got.message,
+                                   &got.payload, &got.room, kit.err),
+                 kit.err);
+        CHECK(!got_one);
+    }
+    ps_socket_flush(kit.port);
+    CHECK_OK(ps_socket_send(kit.link, 0, &pull, NULL, kit.err), kit.err);
+    CHECK_OK(lane_kit_receive(kit.port, kit.link, &got, kit.err), kit.err);
+    lane_kit_done(&kit);
+    return true;
+}
+
 /* ---- who may have one ---- */
 
 /* Connects as another user; the exit code is the status. */
@@ -339,7 +382,8 @@ others_are_turned_away(bool any_peer, psd_status_t expected)
 int
 main(void)
 {
-    bool ok = vandals_harm_nobody() && body_in_a_header_is_refused();
+    bool ok = vandals_harm_nobody() && body_in_a_header_is_refused() &&
+              pieces_without_end_keep_nobody();
 
     /* Only root can be somebody else. */
     if (ok && geteuid() == 0) {
