@@ -119,7 +119,11 @@ static void
 remove_stale(const char *path)
 {
     PSD_AUTO(close_fd) int fd = new_fd();
+    struct stat is;
 
+    if (lstat(path, &is) != 0 || !S_ISSOCK(is.st_mode)) {
+        return; /* calling any file is refused like this too */
+    }
     if (fd >= 0 && !call(fd, path) && errno == ECONNREFUSED) {
         (void)unlink(path);
     }
