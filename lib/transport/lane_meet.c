@@ -29,7 +29,7 @@ typedef struct greeting {
     char text[TEXT_SIZE]; /* why not */
 } greeting_t;
 
-/* Room for one file descriptor. */
+/* Room for one file descriptor, and for a second one, by its alignment. */
 typedef union control {
     struct cmsghdr head;
     char bytes[CMSG_SPACE(sizeof(int))];
@@ -276,6 +276,37 @@ wait_for(int fd, const char *path, uint32_t wait_ms, psd_error_t *err)
     }
 }
 
+/* The one file that came beside the greeting, or -1. All others are closed:
+ * false, there were more. */
+static bool
+take_memory(struct msghdr *message, int *ret_memory)
+{
+    size_t n = 0;
+
+    for (struct cmsghdr *head = CMSG_FIRSTHDR(message); head != NULL;
+         head = CMSG_NXTHDR(message, head)) {
+        const unsigned char *at = CMSG_DATA(head);
+        size_t size = head->cmsg_len - CMSG_LEN(0);
+
+        if (head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS) {
+            continue;
+        }
+        for (; size >= sizeof(int); size -= sizeof(int), at += sizeof(int)) {
+            int fd = -1;
+
+            memcpy(&fd, at, sizeof fd);
+            close_fd(ret_memory);
+            *ret_memory = fd;
+            n++;
+        }
+    }
+    if (n <= 1 && (message->msg_flags & MSG_CTRUNC) == 0) {
+        return true;
+    }
+    close_fd(ret_memory);
+    return false;
+}
+
 /* Reads the greeting; *ret_memory is -1 when none came with it. */
 static psd_status_t
 read_greeting(int fd,
@@ -290,7 +321,7 @@ read_greeting(int fd,
                              .msg_iovlen = 1,
                              .msg_control = &control,
                              .msg_controllen = sizeof control.bytes};
-    const struct cmsghdr *head = NULL;
+    bool is_one = false;
     ssize_t n = 0;
 
     memset(greeting, 0, sizeof *greeting);
@@ -301,13 +332,8 @@ read_greeting(int fd,
             err, PSD_CONNECT,
             "connect \"" PS_LANE_PREFIX "%.300s\": the server hung up", path);
     }
-    head = CMSG_FIRSTHDR(&message);
-    if (head != NULL && head->cmsg_level == SOL_SOCKET &&
-        head->cmsg_type == SCM_RIGHTS &&
-        head->cmsg_len == CMSG_LEN(sizeof *ret_memory)) {
-        memcpy(ret_memory, CMSG_DATA(head), sizeof *ret_memory);
-    }
-    if (n != (ssize_t)sizeof *greeting ||
+    is_one = take_memory(&message, ret_memory);
+    if (!is_one || n != (ssize_t)sizeof *greeting ||
         memcmp(greeting->magic, MAGIC, sizeof greeting->magic) != 0) {
         return psd_error_set(err, PSD_PROTO,
                              "connect \"" PS_LANE_PREFIX
