@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a socket does with its lanes. */
 #include <assert.h>
+#include <limits.h>
 #include <poll.h>
 
 #include "transport/socket_inner.h"
@@ -60,14 +61,17 @@ ps_socket_connect_lane(ps_socket_t *self,
 static void
 linger(ps_lane_t *lane, uint32_t linger_ms)
 {
-    uint64_t until_ms = ps_now_ms() + linger_ms;
+    uint64_t now_ms = ps_now_ms();
+    uint64_t until_ms = now_ms + linger_ms;
 
     ps_lane_flush(lane);
-    while (lane->n_items > 0 && !lane->gone && ps_now_ms() < until_ms) {
+    for (; lane->n_items > 0 && !lane->gone && now_ms < until_ms;
+         now_ms = ps_now_ms()) {
         struct pollfd item = {.fd = lane->fd, .events = POLLIN};
+        uint64_t left_ms = until_ms - now_ms;
 
         if (ps_lane_sleep(lane)) {
-            (void)poll(&item, 1, (int)(until_ms - ps_now_ms()));
+            (void)poll(&item, 1, left_ms < INT_MAX ? (int)left_ms : INT_MAX);
             ps_lane_listen(lane);
         }
         ps_lane_wake(lane);
