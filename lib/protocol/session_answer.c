@@ -357,6 +357,9 @@ on_answer(ps_session_t *self, const arrival_t *arrival)
     case PS_KIND_MOVED:
     case PS_KIND_CHUNK:
     case PS_KIND_BYE:
+    case PS_KIND_PEER:
+    case PS_KIND_APPEND:
+    case PS_KIND_APPENDED:
     default:
         assert(false); /* only answers come here */
     }
@@ -412,8 +415,11 @@ dispatch(ps_session_t *self, arrival_t *arrival)
     case PS_KIND_PROBE:
     case PS_KIND_CHUNK:
     case PS_KIND_BYE:
+    case PS_KIND_PEER:
+    case PS_KIND_APPEND:
+    case PS_KIND_APPENDED:
     default:
-        break_by(self, arrival, "%s comes from clients only",
+        break_by(self, arrival, "%s is not for a client",
                  ps_kind_name(message->kind));
         return;
     }

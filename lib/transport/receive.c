@@ -188,8 +188,7 @@ take_body(arrival_t *arrival,
           ps_payload_t **ret_payload,
           psd_error_t *err)
 {
-    bool is_one_part =
-        message->kind == PS_KIND_CHUNK || (message->flags & PS_FLAG_CODED) != 0;
+    bool is_one_part = ps_message_is_one_part(message);
     ps_payload_t *payload = NULL;
 
     if (body->keys.size + body->index.size + body->values.size == 0) {

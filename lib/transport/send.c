@@ -218,7 +218,8 @@ send_collected(ps_socket_t *self, uint64_t conn, psd_error_t *err)
                                             : send_batch(self, out, err);
 }
 
-/* Header, keys, index and the given values; a coded body has values only. */
+/* Header, keys, index and the given values; what is one part has values only.
+ */
 static psd_status_t
 send_framed(ps_socket_t *self,
             uint64_t conn,
@@ -228,13 +229,13 @@ send_framed(ps_socket_t *self,
             psd_error_t *err)
 {
     parcel_t parcel = {.n_frames = 0};
-    bool coded = (message->flags & PS_FLAG_CODED) != 0;
+    bool one_part = ps_message_is_one_part(message);
     bool has_index = payload->index.size > 0 || values.size > 0;
 
     if (!add_routing_id(&parcel, self, conn) ||
         add_header(&parcel, message, 0) == NULL ||
-        (!coded && !lend_frame(&parcel, payload->keys, payload)) ||
-        (!coded && has_index &&
+        (!one_part && !lend_frame(&parcel, payload->keys, payload)) ||
+        (!one_part && has_index &&
          !lend_frame(&parcel, payload->index, payload)) ||
         (values.size > 0 && !lend_frame(&parcel, values, payload))) {
         return no_memory(&parcel, err);
@@ -326,7 +327,8 @@ ps_socket_send(ps_socket_t *self,
         return send_framed(self, conn, message, payload, (ps_bytes_t){NULL, 0},
                            err);
     }
-    if (message->kind == PS_KIND_PULL) { /* keys through a filter */
+    if (message->kind == PS_KIND_PULL ||   /* keys through a filter */
+        message->kind == PS_KIND_APPEND) { /* one span; read in one piece */
         return send_framed(self, conn, message, payload, payload->spans[0],
                            err);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_message - the data messages between a client and a shard
+ * ps_message - the data messages between a client and a shard, or two shards
  *
  * What     One X-macro list per message makes struct, size, encode and decode.
  *          docs/protocol.md says what each message means and in which order
@@ -190,7 +190,51 @@ typedef enum ps_read_op {
 /* The client goes; the server may forget the connection. */
 #define PS_BYE_FIELDS(X) X(u64, session)
 
-/* X(NAME, name, kind number) */
+/* ---- between shards that hold copies of one partition ---- */
+
+/* Says which shard speaks, and which one it means. Answered by WELCOME. */
+#define PS_PEER_FIELDS(X)                                      \
+    X(u16, version_min)                                        \
+    X(u16, version_max)                                        \
+    X(id, cluster)                                             \
+    X(u64, incarnation)      /* of the node that is meant */   \
+    X(u32, shard)            /* the one of it that is meant */ \
+    X(u64, from_incarnation) /* of the node that speaks … */ \
+    X(u32, from_shard)       /* … and its shard */
+
+/* The primary's records, in order; without any: is all there? The body holds
+ * them one behind the other, as wire/record.h says. */
+#define PS_APPEND_FIELDS(X)                                              \
+    PS_ADDRESS_FIELDS(X)                                                 \
+    X(u64, first_lsn)  /* of the first record, or of the next one */     \
+    X(u64, prev_epoch) /* of the record before it; 0: there is none */   \
+    X(u32, n_records)                                                    \
+    X(u64, in_sync_lsn) /* every in-sync copy has this one */            \
+    X(u64, sent_ms)     /* by the primary's clock */                     \
+    X(u32, lease_ms)    /* wanted: the receiver takes over no earlier */ \
+    X(u8, flush)        /* 1: the log is to be flushed soon */           \
+    X(u8, release)      /* 1: the sender is primary no more; its lease ends */
+
+/* What another copy has. */
+#define PS_APPENDED_FIELDS(X)                                        \
+    PS_ADDRESS_FIELDS(X)                                             \
+    X(u64, lsn)         /* up to it the records are the primary's */ \
+    X(u64, flushed_lsn) /* of them, those in the log on disk */      \
+    X(u64, sent_ms)     /* of the APPEND */                          \
+    X(u16, status)      /* ps_appended_status_t */                   \
+    X(u64, detail)      /* EPOCH: the newer one; else 0 */
+
+typedef enum ps_appended_status {
+    PS_APPENDED_OK = 0,
+    PS_APPENDED_GAP = 1,      /* records are missing from lsn + 1 on */
+    PS_APPENDED_DIVERGED = 2, /* it has others: it must begin anew with rows */
+    PS_APPENDED_EPOCH = 3,    /* the sender's epoch has ended */
+    PS_APPENDED_NOMEM = 4     /* as GAP, for want of memory */
+} ps_appended_status_t;
+
+#define PS_LEASE_MS_MAX 60000 /* the longest that an APPEND may ask for */
+
+/* X(NAME, name, kind number); 14 is the batch, wire/batch.h. */
 #define PS_MESSAGE_MAP(X)  \
     X(HELLO, hello, 1)     \
     X(WELCOME, welcome, 2) \
@@ -204,7 +248,10 @@ typedef enum ps_read_op {
     X(PARKED, parked, 10)  \
     X(MOVED, moved, 11)    \
     X(CHUNK, chunk, 12)    \
-    X(BYE, bye, 13)
+    X(BYE, bye, 13)        \
+    X(PEER, peer, 15)      \
+    X(APPEND, append, 16)  \
+    X(APPENDED, appended, 17)
 
 #define PS_KIND_ENUM(NAME, name, number) PS_KIND_##NAME = number,
 typedef enum ps_kind { PS_MESSAGE_MAP(PS_KIND_ENUM) } ps_kind_t;
@@ -237,6 +284,14 @@ typedef struct ps_message {
 /* "PUSH" …; "?" for a number that is no kind. */
 const char *ps_kind_name(ps_kind_t kind);
 
+/* Its body is one part, in the place of values. */
+static inline bool
+ps_message_is_one_part(const ps_message_t *self)
+{
+    return self->kind == PS_KIND_CHUNK || self->kind == PS_KIND_APPEND ||
+           (self->flags & PS_FLAG_CODED) != 0;
+}
+
 /* The slice of a PUSH, PULL or VALUES message as base/slice.h has it, and the
  * other way round. The message is of one of these kinds. */
 void ps_message_slice(const ps_message_t *self, ps_slice_t *ret_slice);
@@ -260,8 +315,8 @@ size_t ps_message_encode(const ps_message_t *self,
  * Reads one message.
  *
  * frames   in   1 .. PS_FRAMES_MAX; one frame: header with the body behind it;
- *               more: header, then keys, index, values (CHUNK and MOVED:
- *               header, keys; with PS_FLAG_CODED: header, values)
+ *               more: header, then keys, index, values (MOVED: header, keys;
+ *               ps_message_is_one_part: header, values)
  * ret_message   the fields
  * ret_body      keys, index and values, borrowed from frames; values is the
  *               first piece when PS_FLAG_MORE is set, or CHUNK's piece

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/cursor.h"
+#include "wire/record.h"
 
 #define ROUTE_SIZE_MIN 26         /* a ps_route entry with both texts empty */
 #define ROUTE_SIZE_MAX (26 + 510) /* … and with both as long as they can be */
@@ -74,6 +75,7 @@ most_frames(ps_kind_t kind)
         return PS_FRAMES_MAX;
     case PS_KIND_MOVED:
     case PS_KIND_CHUNK:
+    case PS_KIND_APPEND:
         return 2;
     case PS_KIND_HELLO:
     case PS_KIND_WELCOME:
@@ -83,6 +85,8 @@ most_frames(ps_kind_t kind)
     case PS_KIND_REFUSED:
     case PS_KIND_PARKED:
     case PS_KIND_BYE:
+    case PS_KIND_PEER:
+    case PS_KIND_APPENDED:
         return 1;
     }
     return 1;
@@ -151,6 +155,23 @@ chunk_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
                              self->chunk.offset, part.size);
     }
     return PSD_OK;
+}
+
+/* Each record has a head at least, and all of them whole words. */
+static psd_status_t
+append_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
+{
+    uint64_t least = self->append.n_records * (uint64_t)PS_RECORD_HEAD;
+
+    if (part.size % PS_RECORD_ALIGN == 0 && part.size >= least &&
+        (part.size == 0) == (least == 0)) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_PROTO,
+                         "APPEND values are %zu bytes; %" PRIu32
+                         " records need %s%" PRIu64 ", in words of %d",
+                         part.size, self->append.n_records,
+                         least == 0 ? "" : "at least ", least, PS_RECORD_ALIGN);
 }
 
 /* Cuts the parts out of the bytes behind the header. What is too short for
@@ -389,6 +410,9 @@ ps_message_body(const ps_message_t *self,
     } else if (self->kind == PS_KIND_CHUNK) {
         body.values = single_part(frames, n_frames, rest);
         rc = chunk_body(self, body.values, err);
+    } else if (self->kind == PS_KIND_APPEND) {
+        body.values = single_part(frames, n_frames, rest);
+        rc = append_body(self, body.values, err);
     } else if ((self->flags & PS_FLAG_CODED) != 0) {
         body.values = single_part(frames, n_frames, rest);
     } else if (most_frames(self->kind) == PS_FRAMES_MAX) {

@@ -234,6 +234,44 @@ check_chunk(const ps_message_t *self, psd_error_t *err)
                      NULL, err);
 }
 
+static psd_status_t
+check_append(const ps_message_t *self, psd_error_t *err)
+{
+    const ps_msg_append_t *append = &self->append;
+    rule_t broken;
+
+    return (lies_in(&broken, "first_lsn", append->first_lsn, 1,
+                    UINT64_MAX - append->n_records, NULL) &&
+            lies_in(&broken, "in_sync_lsn", append->in_sync_lsn, 0,
+                    append->first_lsn - 1 + append->n_records,
+                    "that is the last record") &&
+            lies_in(&broken, "lease_ms", append->lease_ms, 0, PS_LEASE_MS_MAX,
+                    NULL) &&
+            lies_in(&broken, "flush", append->flush, 0, 1, NULL) &&
+            lies_in(&broken, "release", append->release, 0, 1, NULL) &&
+            lies_in(&broken, "n_records", append->n_records, 0,
+                    append->release != 0 ? 0 : UINT32_MAX, "release is 1"))
+               ? PSD_OK
+               : refuse(self->kind, &broken, err);
+}
+
+static psd_status_t
+check_appended(const ps_message_t *self, psd_error_t *err)
+{
+    const ps_msg_appended_t *appended = &self->appended;
+    rule_t broken;
+
+    return (lies_in(&broken, "status", appended->status, 0, PS_APPENDED_NOMEM,
+                    NULL) &&
+            lies_in(&broken, "flushed_lsn", appended->flushed_lsn, 0,
+                    appended->lsn, "lsn is no greater") &&
+            lies_in(&broken, "detail", appended->detail, 0,
+                    appended->status == PS_APPENDED_EPOCH ? UINT64_MAX : 0,
+                    "status is not EPOCH"))
+               ? PSD_OK
+               : refuse(self->kind, &broken, err);
+}
+
 static bool
 is_refusal(uint16_t number)
 {
@@ -310,11 +348,16 @@ ps_message_check(const ps_message_t *self, psd_error_t *err)
         return check_refused(self, err);
     case PS_KIND_CHUNK:
         return check_chunk(self, err);
+    case PS_KIND_APPEND:
+        return check_append(self, err);
+    case PS_KIND_APPENDED:
+        return check_appended(self, err);
     case PS_KIND_WELCOME:
     case PS_KIND_PROBE:
     case PS_KIND_PARKED:
     case PS_KIND_MOVED:
     case PS_KIND_BYE:
+    case PS_KIND_PEER:
         return PSD_OK; /* every number is allowed */
     }
     return PSD_OK;

@@ -69,8 +69,7 @@ check_accepted(const parcel_t *parcel,
     }
     check(sum == size + body_size);
     check_same(message, body, 1);
-    if (message->kind == PS_KIND_MOVED || message->kind == PS_KIND_CHUNK ||
-        (message->flags & PS_FLAG_CODED) != 0) {
+    if (message->kind == PS_KIND_MOVED || ps_message_is_one_part(message)) {
         check_same(message, body, 2);
     } else if (message->kind == PS_KIND_PUSH || message->kind == PS_KIND_PULL ||
                message->kind == PS_KIND_VALUES) {

@@ -126,6 +126,18 @@ sample_chunk(ps_message_t *ret, ps_body_t *ret_body)
     ret_body->values = SAMPLE_PART(values);
 }
 
+/* One record's bytes: a head, of which nothing is looked at here. */
+static inline void
+sample_append(ps_message_t *ret, ps_body_t *ret_body)
+{
+    static const uint8_t values[136] = {1, 2, 3, 4, 5, 6, 7, 8};
+
+    ret->append = (ps_msg_append_t){
+        SAMPLE_ADDRESS,    .first_lsn = 61, .prev_epoch = 60, .n_records = 1,
+        .in_sync_lsn = 59, .sent_ms = 58,   .lease_ms = 300,  .flush = 1};
+    ret_body->values = SAMPLE_PART(values);
+}
+
 /* The kinds without a body. */
 static inline void
 sample_header(ps_message_t *ret)
@@ -166,6 +178,21 @@ sample_header(ps_message_t *ret)
             (ps_msg_parked_t){SAMPLE_ADDRESS, .seq = 41, .text = "worker 3"};
     } else if (ret->kind == PS_KIND_BYE) {
         ret->bye = (ps_msg_bye_t){.session = 48};
+    } else if (ret->kind == PS_KIND_PEER) {
+        ret->peer = (ps_msg_peer_t){.version_min = 1,
+                                    .version_max = 2,
+                                    .cluster = SAMPLE_ID(0xA0),
+                                    .incarnation = 47,
+                                    .shard = 49,
+                                    .from_incarnation = 56,
+                                    .from_shard = 57};
+    } else if (ret->kind == PS_KIND_APPENDED) {
+        ret->appended = (ps_msg_appended_t){SAMPLE_ADDRESS,
+                                            .lsn = 62,
+                                            .flushed_lsn = 55,
+                                            .sent_ms = 58,
+                                            .status = PS_APPENDED_EPOCH,
+                                            .detail = 63};
     }
 }
 
@@ -185,6 +212,8 @@ message_sample(ps_kind_t kind, ps_message_t *ret, ps_body_t *ret_body)
         sample_moved(ret, ret_body);
     } else if (kind == PS_KIND_CHUNK) {
         sample_chunk(ret, ret_body);
+    } else if (kind == PS_KIND_APPEND) {
+        sample_append(ret, ret_body);
     } else {
         sample_header(ret);
     }

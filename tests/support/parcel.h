@@ -55,8 +55,8 @@ parcel_add(parcel_t *self, ps_bytes_t frame)
 }
 
 /* The message in one frame (n_frames 1), or with the body in frames of its
- * own: header, keys, index, values (MOVED and CHUNK, and what is coded when
- * there are to be two: header and the part). */
+ * own: header, keys, index, values (MOVED, and what is one part when there are
+ * to be two: header and the part). */
 static inline void
 parcel_pack(parcel_t *ret,
             const ps_message_t *message,
@@ -88,8 +88,7 @@ parcel_pack(parcel_t *ret,
         return;
     }
     parcel_add(ret, head);
-    if (message->kind == PS_KIND_CHUNK ||
-        ((message->flags & PS_FLAG_CODED) != 0 && n_frames == 2)) {
+    if (ps_message_is_one_part(message) && n_frames == 2) {
         parcel_add(ret, body->values);
         return;
     }

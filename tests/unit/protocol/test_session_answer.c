@@ -354,7 +354,7 @@ Test(session_answer, answers_that_make_no_sense_break_it)
     message.ack.partition = 1;
     assert_breaks(&message, "ACK to what was not asked");
     message = (ps_message_t){.kind = PS_KIND_HELLO};
-    assert_breaks(&message, "HELLO comes from clients only");
+    assert_breaks(&message, "HELLO is not for a client");
     message = (ps_message_t){
         .kind = PS_KIND_REFUSED,
         .refused = {ADDRESS(2, 0, EPOCH, 2), .status = PSD_GAP, .detail = 7}};

@@ -38,7 +38,7 @@ assert_refused(const parcel_t *parcel, psd_status_t status, const char *text)
 static size_t
 frames_of(const ps_message_t *message)
 {
-    if (message->kind == PS_KIND_MOVED || message->kind == PS_KIND_CHUNK) {
+    if (message->kind == PS_KIND_MOVED || ps_message_is_one_part(message)) {
         return 2;
     }
     return message->kind == PS_KIND_PUSH || message->kind == PS_KIND_PULL ||
@@ -197,11 +197,11 @@ Test(message, head_is_checked)
     header[4] = 1;
     header[6] = 14;
     parcel_add(&parcel, frame);
-    assert_refused(&parcel, PSD_PROTO, "kind is 14; allowed: 1..13");
+    assert_refused(&parcel, PSD_PROTO, "kind is 14; allowed: 1..13 and 15..17");
     parcel_done(&parcel);
     header[6] = 0;
     parcel_add(&parcel, frame);
-    assert_refused(&parcel, PSD_PROTO, "kind is 0; allowed: 1..13");
+    assert_refused(&parcel, PSD_PROTO, "kind is 0; allowed: 1..13 and 15..17");
 }
 
 Test(message, number_of_frames_is_bounded)

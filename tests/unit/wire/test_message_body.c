@@ -485,3 +485,26 @@ Test(message_body, slice_sizes_do_not_overflow)
     cr_assert_not(ps_slice_sizes(&slice, &got[0], &got[1], &got[2]));
     cr_assert(got[0] == 1 && got[1] == 2 && got[2] == 3);
 }
+
+Test(message_body, appended_records_have_their_heads_and_whole_words)
+{
+    ps_message_t message;
+    ps_body_t body = {0};
+
+    message_sample(PS_KIND_APPEND, &message, &body);
+    body.values.size = 128;
+    assert_says(&message, &body, 2, PSD_PROTO,
+                "APPEND values are 128 bytes; 1 records need at least 136, in "
+                "words of 8");
+    body.values.size = 132;
+    assert_says(&message, &body, 1, PSD_PROTO,
+                "APPEND values are 132 bytes; 1 records need at least 136, in "
+                "words of 8");
+    body.values.size = 136;
+    message.append.n_records = 0;
+    message.append.first_lsn = 62;
+    assert_says(&message, &body, 1, PSD_PROTO,
+                "APPEND values are 136 bytes; 0 records need 0, in words of 8");
+    body.values.size = 0;
+    assert_says(&message, &body, 1, PSD_OK, "");
+}

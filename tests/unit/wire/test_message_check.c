@@ -142,6 +142,41 @@ Test(message_check, chunk_is_behind_the_first_piece)
 
 /* ---- slice ------------------------------------------------------------- */
 
+Test(message_check, append)
+{
+    ACCEPTED(APPEND, append, in_sync_lsn, 61);
+    REFUSED(APPEND, append, in_sync_lsn, 62,
+            "62; allowed: 0..61 as that is the last record");
+    REFUSED(APPEND, append, first_lsn, 0,
+            "0; allowed: 1..18446744073709551614");
+    ACCEPTED(APPEND, append, lease_ms, PS_LEASE_MS_MAX);
+    REFUSED(APPEND, append, lease_ms, 60001, "60001; allowed: 0..60000");
+    REFUSED(APPEND, append, flush, 2, "2; allowed: 0..1");
+    REFUSED(APPEND, append, release, 2, "2; allowed: 0..1");
+}
+
+Test(message_check, release_brings_no_records)
+{
+    trial_t trial = sample(PS_KIND_APPEND);
+
+    trial.message.append.release = 1;
+    assert_says(&trial, PSD_PROTO,
+                "APPEND.n_records is 1; allowed: 0 as release is 1");
+}
+
+Test(message_check, appended)
+{
+    trial_t trial = sample(PS_KIND_APPENDED);
+
+    REFUSED(APPENDED, appended, status, 5, "5; allowed: 0..4");
+    ACCEPTED(APPENDED, appended, flushed_lsn, 62);
+    REFUSED(APPENDED, appended, flushed_lsn, 63,
+            "63; allowed: 0..62 as lsn is no greater");
+    trial.message.appended.status = PS_APPENDED_GAP;
+    assert_says(&trial, PSD_PROTO,
+                "APPENDED.detail is 63; allowed: 0 as status is not EPOCH");
+}
+
 Test(message_check, numbers_of_the_slice_are_known)
 {
     REFUSED(PUSH, push, rows, 2, "2; allowed: 0..1 as it asks");
