@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What another copy has, as far as it is known, and what to send it. */
+#include "protocol/follower.h"
+
+#define FLIGHT_MESSAGES 4 /* more records wait and go together */
+#define PAUSE_MS 20       /* after the copy was short of memory */
+#define DRIFT_PARTS 50    /* clocks differ by less than one in so many */
+
+static uint64_t
+min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Bytes up to record lsn; those of a record that was cut are not known any
+ * more, and count as none. */
+static uint64_t
+end_of(const ps_tail_t *tail, uint64_t lsn)
+{
+    const ps_tail_record_t *record = ps_tail_get(tail, lsn);
+
+    return record != NULL ? record->end : tail->end - tail->bytes;
+}
+
+void
+ps_follower_init(ps_follower_t *self,
+                 uint64_t incarnation,
+                 uint32_t shard,
+                 const ps_tail_t *tail,
+                 uint64_t now_ms)
+{
+    *self = (ps_follower_t){.incarnation = incarnation,
+                            .shard = shard,
+                            .sent_lsn = ps_tail_last(tail),
+                            .sent_end = tail->end,
+                            .acked_end = tail->end,
+                            .heard_ms = now_ms};
+}
+
+static uint64_t
+ask_at(const ps_follower_t *self, const ps_follower_limits_t *limits)
+{
+    return self->sent_ms == 0 ? 0 : self->sent_ms + limits->lease_ms / 4;
+}
+
+ps_follower_want_t
+ps_follower_next(const ps_follower_t *self,
+                 const ps_tail_t *tail,
+                 const ps_follower_limits_t *limits,
+                 uint64_t now_ms)
+{
+    if (self->needs_rows) {
+        return PS_FOLLOWER_NOTHING;
+    }
+    if (self->sent_lsn < ps_tail_last(tail) && now_ms >= self->pause_until_ms &&
+        self->n_flight < FLIGHT_MESSAGES &&
+        self->sent_end - self->acked_end < limits->flight_bytes) {
+        return PS_FOLLOWER_RECORDS;
+    }
+    return now_ms >= ask_at(self, limits) ? PS_FOLLOWER_ASK
+                                          : PS_FOLLOWER_NOTHING;
+}
+
+void
+ps_follower_sent(ps_follower_t *self,
+                 const ps_tail_t *tail,
+                 uint32_t n_records,
+                 uint64_t now_ms)
+{
+    self->sent_lsn += n_records;
+    self->sent_ms = now_ms;
+    if (n_records > 0) {
+        self->sent_end = end_of(tail, self->sent_lsn);
+        self->n_flight++;
+    }
+}
+
+/* Sends again from behind lsn, which it has said to have. */
+static void
+go_back(ps_follower_t *self,
+        const ps_tail_t *tail,
+        uint64_t lsn,
+        uint64_t now_ms)
+{
+    uint64_t from = min_u64(lsn, ps_tail_last(tail));
+
+    from = from < self->acked_lsn ? self->acked_lsn : from;
+    if (from + 1 < tail->first) {
+        self->needs_rows = true;
+        return;
+    }
+    self->sent_lsn = from;
+    self->sent_end = end_of(tail, from);
+    self->acked_end = min_u64(self->acked_end, self->sent_end);
+    self->n_flight = 0;
+    self->rewound_ms = now_ms;
+}
+
+void
+ps_follower_rewind(ps_follower_t *self, uint64_t now_ms)
+{
+    self->sent_lsn = self->acked_lsn;
+    self->sent_end = self->acked_end;
+    self->n_flight = 0;
+    self->sent_ms = 0;
+    self->rewound_ms = now_ms;
+}
+
+static void
+has(ps_follower_t *self,
+    const ps_tail_t *tail,
+    const ps_msg_appended_t *appended)
+{
+    uint64_t lsn = min_u64(appended->lsn, ps_tail_last(tail));
+
+    if (self->n_flight > 0) {
+        self->n_flight--;
+    }
+    if (lsn > self->acked_lsn) {
+        self->acked_lsn = lsn;
+        self->acked_end = end_of(tail, lsn);
+    }
+    if (self->sent_lsn <= self->acked_lsn) {
+        self->sent_lsn = self->acked_lsn;
+        self->sent_end = self->acked_end;
+        self->n_flight = 0;
+    }
+    lsn = min_u64(appended->flushed_lsn, self->acked_lsn);
+    if (lsn > self->flushed_lsn) {
+        self->flushed_lsn = lsn;
+    }
+}
+
+void
+ps_follower_heard(ps_follower_t *self,
+                  const ps_tail_t *tail,
+                  const ps_follower_limits_t *limits,
+                  const ps_msg_appended_t *appended,
+                  uint64_t now_ms)
+{
+    uint64_t until_ms = 0;
+
+    if (appended->sent_ms > now_ms) {
+        return;
+    }
+    self->heard_ms = now_ms;
+    if (appended->status == PS_APPENDED_EPOCH) {
+        return;
+    }
+    if (appended->status == PS_APPENDED_DIVERGED) {
+        self->needs_rows = true;
+        return;
+    }
+    until_ms =
+        appended->sent_ms + limits->lease_ms - limits->lease_ms / DRIFT_PARTS;
+    if (until_ms > self->lease_until_ms) {
+        self->lease_until_ms = until_ms;
+    }
+    if (appended->status == PS_APPENDED_OK) {
+        has(self, tail, appended);
+    } else if (appended->sent_ms > self->rewound_ms || self->rewound_ms == 0) {
+        go_back(self, tail, appended->lsn, now_ms);
+        if (appended->status == PS_APPENDED_NOMEM) {
+            self->pause_until_ms = now_ms + PAUSE_MS;
+        }
+    }
+}
+
+uint64_t
+ps_follower_deadline(const ps_follower_t *self,
+                     const ps_follower_limits_t *limits)
+{
+    uint64_t at_ms = self->needs_rows ? UINT64_MAX : ask_at(self, limits);
+
+    return self->pause_until_ms > 0 && self->pause_until_ms < at_ms &&
+                   self->sent_lsn == self->acked_lsn
+               ? self->pause_until_ms
+               : at_ms;
+}
