@@ -110,7 +110,9 @@ perform(actor_t *self, uint64_t now_ms)
             ps_filler_add(self->args->common->filler, &effect->soon);
             break;
         case PS_EFFECT_RECORD: /* the log on disk comes with durability */
-        case PS_EFFECT_OPEN:
+        case PS_EFFECT_OPEN:   /* and others come with copies on other nodes */
+        case PS_EFFECT_CLOSE:
+        case PS_EFFECT_REPORT:
         case PS_EFFECT_DONE:
         default:
             break;

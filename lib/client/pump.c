@@ -161,6 +161,8 @@ perform_effect(psd_client_t *self, const ps_effect_t *effect)
     case PS_EFFECT_RECORD:
     case PS_EFFECT_NOTE:
     case PS_EFFECT_FILL:
+    case PS_EFFECT_CLOSE:
+    case PS_EFFECT_REPORT:
     default:
         break; /* not of a session */
     }

@@ -29,6 +29,7 @@ typedef struct ps_follower {
     uint64_t pause_until_ms; /* it was short of memory */
     uint64_t lease_until_ms; /* 0: none */
     uint64_t heard_ms;       /* its last answer */
+    uint64_t told_ms;        /* the registry was told of it; 0: never */
 } ps_follower_t;
 
 typedef struct ps_follower_limits {

@@ -12,15 +12,20 @@
 #define PS_PROTOCOL_OUTBOX_H
 
 #include "model/pages.h"
+#include "protocol/copies.h"
 #include "wire/record.h"
 
 typedef enum ps_effect_kind {
     PS_EFFECT_SEND = 1,   /* message and payload to connection `to` */
     PS_EFFECT_RECORD = 2, /* `record` joined the partition log */
     PS_EFFECT_NOTE = 3,   /* `note` happened */
-    PS_EFFECT_OPEN = 4,   /* session: open connection `to` (ps_session_link) */
+    PS_EFFECT_OPEN = 4,   /* session: open connection `to` (ps_session_link);
+                             shard: open one to the shard of `copy`; messages
+                             by it come as from conn `to` */
     PS_EFFECT_DONE = 5,   /* session: operation `to` ended as `message` says */
-    PS_EFFECT_FILL = 6    /* bring `soon` in beside requests, or do nothing */
+    PS_EFFECT_FILL = 6,   /* bring `soon` in beside requests, or do nothing */
+    PS_EFFECT_CLOSE = 7,  /* shard: the connection `to` that it has opened */
+    PS_EFFECT_REPORT = 8  /* shard: `report`, to the registry */
 } ps_effect_kind_t;
 
 /* What happened, and what the numbers of ps_note_t then mean; outbox.c has the
@@ -48,6 +53,26 @@ typedef struct ps_note {
     uint64_t a, b, c, d, e;
 } ps_note_t;
 
+typedef enum ps_report_kind {
+    PS_REPORT_POSITION = 1, /* answer to FENCE: this copy's last lsn */
+    PS_REPORT_FENCED = 2,   /* a copy takes no records of this primary */
+    PS_REPORT_SLOW = 3,     /* a copy in sync has been silent for long */
+    PS_REPORT_DIVERGED = 4, /* a copy must begin anew, with rows */
+    PS_REPORT_CAUGHT_UP = 5 /* a copy has all that there is */
+} ps_report_kind_t;
+
+/* A copy that the registry should know of. All but POSITION and FENCED come
+ * again while they are so. */
+typedef struct ps_report {
+    ps_report_kind_t kind;
+    uint32_t table;
+    uint32_t partition;
+    uint64_t epoch;       /* of the map here; POSITION: of the FENCE */
+    uint64_t incarnation; /* of the copy's node … */
+    uint32_t shard;       /* … and its shard */
+    uint64_t lsn;         /* that it has, as far as known */
+} ps_report_t;
+
 typedef struct ps_effect {
     ps_effect_kind_t kind;
     uint64_t to;           /* connection, or operation */
@@ -57,7 +82,9 @@ typedef struct ps_effect {
         ps_message_t message; /* SEND, DONE */
         ps_record_t record;
         ps_note_t note;
-        ps_soon_t soon; /* FILL */
+        ps_soon_t soon;     /* FILL */
+        ps_copy_t copy;     /* OPEN of a shard */
+        ps_report_t report; /* REPORT */
     };
 } ps_effect_t;
 

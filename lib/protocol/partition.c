@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "protocol/partition_work.h"
 #include "protocol/replay.h"
+#include "protocol/replicas.h"
 
 psd_status_t
 ps_partition_new(const ps_table_spec_t *spec,
@@ -69,6 +70,7 @@ ps_partition_destroy(ps_partition_t **self_p)
         ps_window_destroy(&each);
     }
     ps_map_done(&self->windows);
+    ps_replicas_destroy(&self->replicas);
     ps_store_destroy(&self->store);
     ps_free(self);
     *self_p = NULL;
@@ -171,13 +173,21 @@ ps_partition_place(ps_shard_t *shard,
     return rc;
 }
 
+/* Only a primary makes records; one that takes over learns of jobs then. */
+static bool
+makes_records(const ps_partition_t *self)
+{
+    return self->replicas == NULL || self->replicas->serving;
+}
+
 psd_status_t
 ps_partition_job(ps_shard_t *shard,
                  ps_partition_t *self,
                  const ps_job_t *job,
                  psd_error_t *err)
 {
-    return ps_partition_find_place(self, job->id) == NULL
+    return !makes_records(self) ||
+                   ps_partition_find_place(self, job->id) == NULL
                ? PSD_OK
                : ps_partition_record_job(shard, self, job->id, job, err);
 }
@@ -188,7 +198,7 @@ ps_partition_forget_job(ps_shard_t *shard, ps_partition_t *self, uint32_t job)
     const ps_job_place_t *place = ps_partition_find_place(self, job);
     psd_status_t rc = PSD_OK;
 
-    if (place != NULL && place->open.n_pushes == 0) {
+    if (makes_records(self) && place != NULL && place->open.n_pushes == 0) {
         rc = ps_partition_record_job(shard, self, job, NULL, NULL);
     }
     (void)rc; /* without memory its gate only stays */
@@ -214,12 +224,11 @@ answer_values_again(ps_shard_t *shard,
     ps_answer_refused(shard, request, rc, 0, psd_error_text(why));
 }
 
-/* The seq has its end already: the same answer again. */
 static void
-answer_again(ps_shard_t *shard,
-             ps_partition_t *self,
-             const ps_window_t *window,
-             const ps_request_t *request)
+answer_end(ps_shard_t *shard,
+           ps_partition_t *self,
+           const ps_window_t *window,
+           const ps_request_t *request)
 {
     const ps_refusal_t *refusal = ps_window_refusal(window, request->seq);
 
@@ -241,6 +250,27 @@ answer_again(ps_shard_t *shard,
         answer_values_again(shard, self, request);
     } else {
         ps_answer_ack(shard, request);
+    }
+}
+
+/* The seq has its end already: the same answer again, when all that is here is
+ * as safe as was asked for. */
+static void
+answer_again(ps_shard_t *shard,
+             ps_partition_t *self,
+             const ps_window_t *window,
+             const ps_request_t *request)
+{
+    ps_request_t own;
+    size_t n_before = shard->outbox->n_effects;
+
+    if (self->replicas == NULL) {
+        answer_end(shard, self, window, request);
+    } else if (!ps_replicas_answer_waits(shard, self, request)) {
+        own = *request;
+        own.room = (ps_room_t){NULL, 0}; /* it may be gone before it is sent */
+        answer_end(shard, self, window, &own);
+        ps_replicas_withhold(shard, self, request, n_before);
     }
 }
 

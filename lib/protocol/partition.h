@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_partition - the primary copy of one partition
+ * ps_partition - one copy of a partition, mostly the only one or the primary
  *
  * What     Rows, the log's number, each client's window, each job's gate, the
  *          requests that wait. A request is admitted by its seq, held at the
@@ -35,18 +35,21 @@ typedef struct ps_table_use {
     uint32_t n_here;       /* partitions that are here */
 } ps_table_use_t;
 
+struct ps_replicas;
+
 typedef struct ps_partition {
     uint32_t table;
     uint32_t number;
     uint64_t epoch;
-    const ps_table_spec_t *spec; /* borrowed from the shard's table */
-    ps_table_use_t *use;         /* likewise */
-    ps_store_t *store;           /* owned */
-    uint64_t lsn;                /* of the last record; 0 when none */
-    uint64_t version;            /* of the rows; from 1, grows as they change */
-    ps_map_t windows;            /* session -> ps_window_t, owned */
-    uint64_t lowest_session;     /* unknown sessions below it are refused */
-    ps_job_place_t *jobs;        /* owned, in order of first use */
+    const ps_table_spec_t *spec;  /* borrowed from the shard's table */
+    ps_table_use_t *use;          /* likewise */
+    ps_store_t *store;            /* owned */
+    struct ps_replicas *replicas; /* owned; NULL: it never had another copy */
+    uint64_t lsn;                 /* of the last record; 0 when none */
+    uint64_t version;        /* of the rows; from 1, grows as they change */
+    ps_map_t windows;        /* session -> ps_window_t, owned */
+    uint64_t lowest_session; /* unknown sessions below it are refused */
+    ps_job_place_t *jobs;    /* owned, in order of first use */
     size_t n_jobs;
     size_t jobs_capacity;
     ps_held_list_t held;

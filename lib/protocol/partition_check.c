@@ -4,6 +4,8 @@
 
 #include "model/store_growth.h"
 #include "protocol/partition_work.h"
+#include "protocol/replay.h"
+#include "protocol/replicas.h"
 
 /* A level above memory needs what this partition does not have: a second copy
  * in sync, a log on disk. */
@@ -13,7 +15,20 @@ level_is_reachable(const ps_partition_t *self, const ps_request_t *request)
     uint8_t level = request->ack == PS_ACK_DEFAULT ? (uint8_t)self->spec->ack
                                                    : request->ack;
 
-    return level <= PS_ACK_MEMORY;
+    return level <= PS_ACK_MEMORY ||
+           (level == PS_ACK_REPLICA && self->replicas != NULL &&
+            self->replicas->n_in_sync > 0);
+}
+
+/* Other copies let this one answer, and what they lack may grow. */
+static bool
+copies_allow(const ps_shard_t *shard,
+             const ps_partition_t *self,
+             const ps_request_t *request)
+{
+    return ps_replicas_may_answer(shard, self) &&
+           (request->kind != PS_KIND_PUSH ||
+            ps_replicas_has_room(shard, self->replicas));
 }
 
 static bool
@@ -61,6 +76,9 @@ ps_partition_is_ready(ps_shard_t *shard,
 {
     ps_partition_t *other = NULL;
 
+    if (self->replicas != NULL && !copies_allow(shard, self, request)) {
+        return false;
+    }
     if (request->kind == PS_KIND_PUSH && !level_is_reachable(self, request)) {
         return false;
     }
@@ -287,4 +305,53 @@ ps_partition_words(ps_shard_t *shard,
         psd_error_clear(why); /* cannot be: nothing changed in between */
     }
     return why;
+}
+
+/* A push that is to be replayed: what the store asserts is so. */
+static bool
+takes_push(ps_shard_t *shard,
+           ps_partition_t *self,
+           const ps_record_t *record,
+           ps_payload_t *payload)
+{
+    const ps_request_t request = {.kind = PS_KIND_PUSH,
+                                  .table = self->table,
+                                  .partition = self->number,
+                                  .job = record->job,
+                                  .worker = record->worker,
+                                  .op = record->op,
+                                  .slice = record->slice,
+                                  .payload = payload};
+    ps_change_t change;
+
+    if (record->op.op == PS_CHANGE_AXPY && record->op.other != self->table) {
+        return false; /* what it came to would be here */
+    }
+    if (record->op.op != PS_CHANGE_UPDATE) {
+        return ps_partition_check_change(shard, self, &request, false, &change,
+                                         NULL) == PSD_OK;
+    }
+    return ps_store_check_push(self->store, &record->slice, payload, NULL) ==
+               PSD_OK &&
+           (record->job == 0 ||
+            ps_store_check_worker(self->store, record->worker, NULL) == PSD_OK);
+}
+
+bool
+ps_partition_takes_record(ps_shard_t *shard,
+                          ps_partition_t *self,
+                          const ps_record_t *record,
+                          ps_payload_t *payload)
+{
+    const ps_job_place_t *place =
+        record->job == 0 ? NULL : ps_partition_find_place(self, record->job);
+
+    if (record->kind == PS_RECORD_PUSH) {
+        return (record->job == 0 || place != NULL) &&
+               takes_push(shard, self, record, payload);
+    }
+    return record->kind != PS_RECORD_MARK ||
+           (place != NULL &&
+            ps_gate_check(place->gate, record->worker, record->joins,
+                          record->member, NULL) == PSD_OK);
 }

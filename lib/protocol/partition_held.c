@@ -5,6 +5,7 @@
 
 #include "protocol/partition_work.h"
 #include "protocol/replay.h"
+#include "protocol/replicas.h"
 
 #define RETRY_MS 50        /* after memory was short */
 #define TELL_AGAIN_MS 1000 /* least time between two PARKED of one request */
@@ -253,19 +254,27 @@ ps_partition_reason(const ps_shard_t *shard,
     const ps_window_t *window = ps_map_get(&self->windows, request->session);
     const ps_gate_t *gate = closed_gate(shard, self, request);
     uint64_t next = window == NULL ? 1 : window->next;
+    ps_ack_t level = request->ack == PS_ACK_DEFAULT ? self->spec->ack
+                                                    : (ps_ack_t)request->ack;
     uint64_t behind =
         request->kind == PS_KIND_PULL ? request->after + 1 : request->seq;
 
-    if (request->kind == PS_KIND_PUSH &&
-        (request->ack > PS_ACK_MEMORY ||
-         (request->ack == PS_ACK_DEFAULT && self->spec->ack > PS_ACK_MEMORY))) {
+    if (self->replicas != NULL) {
+        ps_replicas_reason(shard, self, ret_text, size);
+        if (ret_text[0] != '\0') {
+            return;
+        }
+    }
+    if (request->kind == PS_KIND_PUSH && level > PS_ACK_MEMORY &&
+        (self->replicas == NULL || self->replicas->n_in_sync == 0 ||
+         level > PS_ACK_REPLICA)) {
         (void)snprintf(ret_text, size,
                        "ack level %s cannot be had: partition %" PRIu32
-                       " has one copy, in memory",
-                       ps_ack_name(request->ack == PS_ACK_DEFAULT
-                                       ? self->spec->ack
-                                       : (ps_ack_t)request->ack),
-                       self->number);
+                       " has %s in memory",
+                       ps_ack_name(level), self->number,
+                       level > PS_ACK_REPLICA && self->replicas != NULL
+                           ? "its copies"
+                           : "one copy,");
     } else if (next < behind) {
         (void)snprintf(ret_text, size,
                        "waiting behind push %" PRIu64 " of the same client",
@@ -312,6 +321,9 @@ ps_partition_tick(ps_shard_t *shard, ps_partition_t *self)
         }
     }
     ps_partition_advance(shard, self);
+    if (self->replicas != NULL) {
+        ps_replicas_tick(shard, self);
+    }
     for (ps_held_t *held = self->held.first; held != NULL; held = next) {
         next = held->next;
         if (held->tell_ms <= shard->now_ms) {
@@ -337,10 +349,17 @@ ps_partition_forget_rooms(ps_partition_t *self, uint64_t conn)
 }
 
 void
-ps_partition_leave(ps_shard_t *shard,
-                   ps_partition_t *self,
-                   const ps_shard_table_t *moved)
+ps_partition_turn_away(ps_shard_t *shard,
+                       ps_partition_t *self,
+                       const ps_shard_table_t *moved)
 {
+    size_t at = 0;
+    uint64_t session = 0;
+    void *window = NULL;
+
+    if (self->replicas != NULL) {
+        ps_replicas_turn_away(shard, self, moved);
+    }
     while (self->held.first != NULL) {
         const ps_request_t *request = &self->held.first->is;
 
@@ -352,6 +371,17 @@ ps_partition_leave(ps_shard_t *shard,
         }
         release(shard, self, self->held.first);
     }
+    while (ps_map_next(&self->windows, &at, &session, &window)) {
+        ps_window_let_go(window);
+    }
+}
+
+void
+ps_partition_leave(ps_shard_t *shard,
+                   ps_partition_t *self,
+                   const ps_shard_table_t *moved)
+{
+    ps_partition_turn_away(shard, self, moved);
     for (size_t i = 0; i < self->n_jobs; i++) {
         shard->logged_bytes -= self->jobs[i].open.bytes;
         self->use->logged_bytes -= self->jobs[i].open.bytes;

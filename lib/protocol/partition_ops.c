@@ -7,6 +7,7 @@
 #include "base/cursor.h"
 #include "model/store_growth.h"
 #include "protocol/partition_work.h"
+#include "protocol/replicas.h"
 
 /* Values that one answer looks at: some tens of milliseconds. Who wants more
  * asks again, and others have their turn in between. */
@@ -43,6 +44,15 @@ ps_partition_other(const ps_shard_t *shard,
                              table->spec.name, shard->args.shard);
     }
     *ret_other = table->partitions[self->number];
+    if ((*ret_other)->replicas != NULL &&
+        !ps_replicas_may_answer(shard, *ret_other)) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s needs partition %" PRIu32
+                             " of table %.*s on shard %" PRIu32
+                             " to be the primary too, as the first table's is",
+                             name_of(request), self->number, PS_NAME_MAX,
+                             table->spec.name, shard->args.shard);
+    }
     return PSD_OK;
 }
 
@@ -96,6 +106,12 @@ ps_partition_check_change(const ps_shard_t *shard,
         rc = ps_partition_other(shard, self, request, &other, err);
         if (rc != PSD_OK) {
             return rc;
+        }
+        if (self->replicas != NULL && other != self) {
+            return psd_error_set(
+                err, PSD_UNSUPPORTED,
+                "AXPY with another table into one that has copies: the other "
+                "copies cannot know what it came to");
         }
         if (bsp && other != self) {
             return psd_error_set(

@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "protocol/partition_work.h"
 #include "protocol/replay.h"
+#include "protocol/replicas.h"
 
 #define EFFECTS_PER_TAKE 4 /* record, answer, two notes */
 
@@ -22,6 +23,18 @@ record_of(const ps_request_t *request, ps_record_kind_t kind)
                          .clock = request->clock};
 }
 
+/* The answer that was made waits until its level is reached. */
+static void
+withhold(ps_shard_t *shard,
+         ps_partition_t *self,
+         const ps_request_t *request,
+         size_t n_before)
+{
+    if (self->replicas != NULL) {
+        ps_replicas_withhold(shard, self, request, n_before);
+    }
+}
+
 /* Refuses for good: the seq is used up and the refusal remembered. */
 static bool
 refuse(ps_shard_t *shard,
@@ -35,6 +48,7 @@ refuse(ps_shard_t *shard,
     ps_record_t record = record_of(request, PS_RECORD_REFUSAL);
     const ps_bytes_t none = {NULL, 0};
     const char *text = NULL;
+    size_t n_before = 0;
 
     if (why == NULL) {
         return false;
@@ -46,7 +60,9 @@ refuse(ps_shard_t *shard,
     if (words == NULL || !ps_partition_record(shard, self, &record, words)) {
         return false;
     }
+    n_before = shard->outbox->n_effects;
     ps_answer_refused(shard, request, status, 0, text);
+    withhold(shard, self, request, n_before);
     return true;
 }
 
@@ -54,18 +70,21 @@ static bool
 take_push(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
     ps_record_t record = record_of(request, PS_RECORD_PUSH);
+    size_t n_before = 0;
 
     record.op = request->op;
     record.slice = request->slice;
     if (!ps_partition_record(shard, self, &record, request->payload)) {
         return false;
     }
+    n_before = shard->outbox->n_effects;
     if (request->pull) {
         self->pulls++;
         self->rows_pulled += ps_answer_values(shard, self, request);
     } else {
         ps_answer_ack(shard, request);
     }
+    withhold(shard, self, request, n_before);
     return true;
 }
 
@@ -73,11 +92,14 @@ static bool
 take_mark(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
     ps_record_t record = record_of(request, PS_RECORD_MARK);
+    size_t n_before = 0;
 
     if (!ps_partition_record(shard, self, &record, NULL)) {
         return false;
     }
+    n_before = shard->outbox->n_effects;
     ps_answer_ack(shard, request);
+    withhold(shard, self, request, n_before);
     return true;
 }
 
@@ -94,7 +116,7 @@ needs_own_payload(const ps_shard_t *shard,
         !request->payload->shared) {
         return false;
     }
-    if (shard->args.log) {
+    if (shard->args.log || self->replicas != NULL) {
         return true;
     }
     if (request->job == 0) {
@@ -131,15 +153,20 @@ ps_partition_take(ps_shard_t *shard,
     if (!ps_outbox_reserve(shard->outbox, EFFECTS_PER_TAKE)) {
         return false;
     }
-    if (!needs_own_payload(shard, self, request)) {
+    if (!needs_own_payload(shard, self, request) && self->replicas == NULL) {
         return take(shard, self, request);
     }
-    payload = ps_payload_own(request->payload);
-    if (payload == NULL) {
-        return false;
-    }
     own = *request;
-    own.payload = payload;
+    if (needs_own_payload(shard, self, request)) {
+        payload = ps_payload_own(request->payload);
+        if (payload == NULL) {
+            return false;
+        }
+        own.payload = payload;
+    }
+    if (self->replicas != NULL) {
+        own.room = (ps_room_t){NULL, 0}; /* it may be gone before the answer */
+    }
     return take(shard, self, &own);
 }
 

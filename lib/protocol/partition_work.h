@@ -95,9 +95,12 @@ bool ps_partition_hold(ps_shard_t *shard,
 void ps_partition_follow(ps_shard_t *shard,
                          ps_partition_t *self,
                          const ps_request_t *request);
-/* The partition is about to go: held requests are answered, without using up
- * their seq: MOVED when `moved` is the table with its new map, else NO_TABLE.
- */
+/* The primary is elsewhere, or nowhere: what waits is answered without using up
+ * its seq: MOVED when `moved` is the table with its new map, else NO_TABLE. */
+void ps_partition_turn_away(ps_shard_t *shard,
+                            ps_partition_t *self,
+                            const ps_shard_table_t *moved);
+/* The same, of a partition that is about to go. */
 void ps_partition_leave(ps_shard_t *shard,
                         ps_partition_t *self,
                         const ps_shard_table_t *moved);

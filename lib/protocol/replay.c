@@ -8,6 +8,7 @@
 #include "model/updater.h"
 #include "protocol/job_bytes.h"
 #include "protocol/partition_work.h"
+#include "protocol/replicas.h"
 
 #define RETRY_MS 50 /* after memory was short */
 
@@ -325,7 +326,9 @@ replay(ps_shard_t *shard,
         replay_forget(self, record);
         return true;
     case PS_RECORD_EPOCH:
-        self->epoch = record->epoch;
+        if (self->epoch < record->epoch) {
+            self->epoch = record->epoch;
+        }
         return true;
     default:
         return false;
@@ -354,14 +357,25 @@ ps_partition_record(ps_shard_t *shard,
                     ps_record_t *record,
                     ps_payload_t *payload)
 {
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *bytes = NULL;
+
     record->table = self->table;
     record->partition = self->number;
     record->lsn = self->lsn + 1;
     record->epoch = self->epoch;
+    if (self->replicas != NULL) {
+        bytes = ps_replicas_prepare(self->replicas, record, payload);
+        if (bytes == NULL) {
+            return false;
+        }
+    }
     if (!ps_partition_replay(shard, self, record, payload)) {
         return false;
     }
     ps_note_record(shard, record, payload);
+    if (bytes != NULL) {
+        ps_replicas_send(shard, self, record, bytes);
+    }
     return true;
 }
 

@@ -8,7 +8,25 @@
 
 #include "base/alloc.h"
 #include "model/store_growth.h"
+#include "protocol/replicas.h"
 #include "protocol/shard_state.h"
+
+#define LEASE_MS 300
+#define SLOW_AFTER_MS 2000
+#define TAIL_BYTES (UINT64_C(64) << 20)
+#define FLIGHT_BYTES (UINT64_C(4) << 20)
+
+static void
+set_default_u32(uint32_t *value, uint32_t otherwise)
+{
+    *value = *value == 0 ? otherwise : *value;
+}
+
+static void
+set_default_u64(uint64_t *value, uint64_t otherwise)
+{
+    *value = *value == 0 ? otherwise : *value;
+}
 
 psd_status_t
 ps_shard_new(const ps_shard_args_t *args,
@@ -21,6 +39,10 @@ ps_shard_new(const ps_shard_args_t *args,
         return psd_error_set(err, PSD_NOMEM, "no memory for a shard");
     }
     self->args = *args;
+    set_default_u32(&self->args.lease_ms, LEASE_MS);
+    set_default_u32(&self->args.slow_after_ms, SLOW_AFTER_MS);
+    set_default_u64(&self->args.tail_bytes, TAIL_BYTES);
+    set_default_u64(&self->args.flight_bytes, FLIGHT_BYTES);
     self->deadline_ms = UINT64_MAX;
     *ret_shard = self;
     return PSD_OK;
@@ -51,6 +73,7 @@ ps_shard_destroy(ps_shard_t **self_p)
     ps_map_done(&self->tables);
     ps_map_done(&self->jobs);
     ps_peers_done(&self->peers);
+    ps_shard_links_done(&self->links);
     ps_coder_destroy(&self->coder);
     ps_free(self);
     *self_p = NULL;
@@ -109,6 +132,9 @@ step_hello(ps_shard_t *self, const ps_event_t *event)
     uint32_t filters = hello->filters & PS_FILTER_BITS_ALL;
     psd_status_t rc = check_hello(self, hello, event->last_session, why);
 
+    if (rc == PSD_OK && ps_shard_links_from(&self->links, conn) != NULL) {
+        rc = psd_error_set(why, PSD_DENIED, "a shard speaks here");
+    }
     if (rc == PSD_OK) {
         rc = ps_peers_hello(&self->peers,
                             &(ps_peer_hello_t){.conn = conn,
@@ -152,6 +178,9 @@ ps_shard_request(ps_shard_t *self, const ps_request_t *request)
                           "the map here is older than yours");
     } else if (partition == NULL || request->epoch != partition->epoch) {
         ps_answer_moved(self, request, table);
+    } else if (partition->replicas != NULL && !partition->replicas->primary) {
+        ps_answer_refused(self, request, PSD_BUSY, 0,
+                          "the primary is elsewhere, or not chosen yet");
     } else {
         ps_partition_request(self, partition, request);
     }
@@ -189,6 +218,7 @@ step_gone(ps_shard_t *self, uint64_t conn)
     }
     (void)rc; /* forgetting does not fail */
     ps_peers_gone(&self->peers, conn);
+    ps_shard_peer_gone(self, conn);
 }
 
 static psd_status_t
@@ -197,6 +227,10 @@ step_message(ps_shard_t *self, const ps_event_t *event)
     ps_peer_t *peer = ps_peers_at(&self->peers, event->conn);
     ps_request_t request;
 
+    if (peer == NULL && ps_shard_is_of_peer(self, event)) {
+        ps_shard_step_peer(self, event);
+        return PSD_OK;
+    }
     if (event->message->kind == PS_KIND_HELLO) {
         return step_hello(self, event);
     }
@@ -313,6 +347,9 @@ ps_shard_step(ps_shard_t *self,
         break;
     case PS_EVENT_GONE:
         step_gone(self, event->conn);
+        break;
+    case PS_EVENT_FENCE:
+        ps_shard_step_fence(self, event);
         break;
     default:
         break;

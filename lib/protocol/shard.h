@@ -15,6 +15,7 @@
 #define PS_PROTOCOL_SHARD_H
 
 #include "model/store.h"
+#include "protocol/copies.h"
 #include "protocol/job.h"
 #include "protocol/outbox.h"
 #include "wire/route.h"
@@ -44,6 +45,11 @@ typedef struct ps_shard_args {
     bool trace;               /* a note for every push, mark and pull too */
     bool log;                 /* a record for every change: somebody reads them
                                */
+    uint32_t lease_ms;        /* that other copies lend; 0: 300 */
+    uint32_t slow_after_ms;   /* a copy is reported; 0: 2000 */
+    uint64_t tail_bytes;      /* records of a partition kept for copies in
+                                 sync, before pushes wait; 0: 64 MiB */
+    uint64_t flight_bytes;    /* of them under way to each; 0: 4 MiB */
 } ps_shard_args_t;
 
 typedef enum ps_event_kind {
@@ -52,7 +58,11 @@ typedef enum ps_event_kind {
     PS_EVENT_TABLE = 3,   /* a table and where its partitions are now */
     PS_EVENT_DROP = 4,    /* a table is gone */
     PS_EVENT_JOB = 5,     /* a job as it is now */
-    PS_EVENT_GONE = 6     /* a connection is known to be gone */
+    PS_EVENT_GONE = 6,    /* a connection is known to be gone; one that the
+                             shard has opened is opened anew */
+    PS_EVENT_FENCE = 7    /* a copy takes no records of epochs below `epoch` any
+                             more; answered by PS_REPORT_POSITION if it is here
+                           */
 } ps_event_kind_t;
 
 typedef struct ps_event {
@@ -68,10 +78,14 @@ typedef struct ps_event {
                                     memory_bytes */
     uint64_t last_session;       /* MESSAGE: the highest that the registry has
                                     given out; 0: not known here */
-    uint32_t table;              /* TABLE, DROP: the registry's number */
+    uint32_t table;              /* TABLE, DROP, FENCE: the registry's number */
+    uint32_t partition;          /* FENCE */
+    uint64_t epoch;              /* FENCE */
     const ps_table_spec_t *spec; /* TABLE; copied */
     const ps_route_t *routes;    /* TABLE: all partitions, in order; copied */
     uint32_t n_routes;           /* TABLE: spec->n_partitions */
+    const ps_copies_t *copies;   /* TABLE: of all partitions, in order; NULL:
+                                    each is where its route says, alone */
     const ps_job_t *job;         /* JOB; copied; ignored if not newer */
 } ps_event_t;
 

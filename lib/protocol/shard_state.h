@@ -8,6 +8,7 @@
 #ifndef PS_PROTOCOL_SHARD_STATE_H
 #define PS_PROTOCOL_SHARD_STATE_H
 
+#include "protocol/shard_links.h"
 #include "protocol/partition.h"
 #include "protocol/peer.h"
 #include "protocol/shard.h"
@@ -24,11 +25,12 @@ typedef struct ps_shard_table {
 struct ps_shard {
     ps_shard_args_t args;
     ps_peers_t peers;
-    ps_map_t tables;       /* id -> ps_shard_table_t, owned */
-    ps_map_t jobs;         /* id -> ps_job_t, owned */
-    ps_coder_t *coder;     /* owned; NULL until a filter is used */
-    uint64_t held_bytes;   /* bodies of held requests */
-    uint64_t logged_bytes; /* kept for open clocks */
+    ps_shard_links_t links; /* to and from shards with copies */
+    ps_map_t tables;        /* id -> ps_shard_table_t, owned */
+    ps_map_t jobs;          /* id -> ps_job_t, owned */
+    ps_coder_t *coder;      /* owned; NULL until a filter is used */
+    uint64_t held_bytes;    /* bodies of held requests */
+    uint64_t logged_bytes;  /* kept for open clocks */
     uint64_t n_held;
     uint64_t n_paired; /* of them, those that wait for two partitions */
     uint64_t refused;
@@ -76,6 +78,17 @@ PSD_MUST_CHECK psd_status_t ps_shard_step_job(ps_shard_t *self,
 /* Take NULL, null what they point at. */
 void ps_shard_table_destroy(ps_shard_table_t **self_p);
 void ps_shard_job_destroy(ps_job_t **self_p);
+
+/* shard_peer.c: PEER, APPEND, APPENDED, and answers to PEER. */
+void ps_shard_step_peer(ps_shard_t *self, const ps_event_t *event);
+/* Whether the message is for ps_shard_step_peer. */
+bool ps_shard_is_of_peer(const ps_shard_t *self, const ps_event_t *event);
+/* A connection is gone, which may be one of other shards. */
+void ps_shard_peer_gone(ps_shard_t *self, uint64_t conn);
+/* Closes links by which no partition sends any more. */
+void ps_shard_close_links(ps_shard_t *self);
+void ps_shard_step_fence(ps_shard_t *self, const ps_event_t *event);
+void ps_shard_report(ps_shard_t *self, const ps_report_t *report);
 
 /* A request of a client that is known: to its partition. */
 void ps_shard_request(ps_shard_t *self, const ps_request_t *request);

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "model/store_growth.h"
 #include "protocol/partition_work.h"
+#include "protocol/replicas.h"
 
 void
 ps_shard_table_destroy(ps_shard_table_t **self_p)
@@ -26,11 +27,43 @@ ps_shard_table_destroy(ps_shard_table_t **self_p)
     *self_p = NULL;
 }
 
-static bool
-is_here(const ps_shard_t *self, const ps_route_t *route)
+#define NOT_HERE UINT32_MAX
+
+/* This shard's place among the copies of partition i; NOT_HERE: none. */
+static uint32_t
+place_of(const ps_shard_t *self, const ps_event_t *event, uint32_t i)
 {
-    return route->incarnation == self->args.incarnation &&
-           route->shard == self->args.shard;
+    const ps_copies_t *copies =
+        event->copies == NULL ? NULL : &event->copies[i];
+
+    if (copies == NULL) {
+        return event->routes[i].incarnation == self->args.incarnation &&
+                       event->routes[i].shard == self->args.shard
+                   ? 0
+                   : NOT_HERE;
+    }
+    for (uint32_t k = 0; k < copies->n; k++) {
+        if (copies->at[k].incarnation == self->args.incarnation &&
+            copies->at[k].shard == self->args.shard) {
+            return k;
+        }
+    }
+    return NOT_HERE;
+}
+
+static bool
+is_here(const ps_shard_t *self, const ps_event_t *event, uint32_t i)
+{
+    return place_of(self, event, i) != NOT_HERE;
+}
+
+/* It has, or has had, other copies, or is not the one that answers. */
+static bool
+has_copies(const ps_event_t *event, uint32_t i)
+{
+    return event->copies != NULL &&
+           (event->copies[i].n > 1 || event->copies[i].fenced ||
+            event->copies[i].at[0].state != PS_COPY_PRIMARY);
 }
 
 static psd_status_t
@@ -74,7 +107,7 @@ count_here(const ps_shard_t *self, const ps_event_t *event)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < event->n_routes; i++) {
-        n += is_here(self, &event->routes[i]) ? 1 : 0;
+        n += is_here(self, event, i) ? 1 : 0;
     }
     return n;
 }
@@ -131,6 +164,112 @@ check_budget(const ps_shard_t *self,
                          more, kept, limit);
 }
 
+static void
+drop_partition(ps_shard_t *self,
+               ps_partition_t **partition_p,
+               const ps_shard_table_t *moved)
+{
+    if (*partition_p != NULL) {
+        ps_partition_leave(self, *partition_p, moved);
+        ps_shard_count_rows(self, *partition_p, true);
+        ps_partition_destroy(partition_p);
+    }
+}
+
+/* A partition that is here, by its new line of the map. */
+static void
+settle(ps_shard_t *self,
+       ps_shard_table_t *table,
+       const ps_event_t *event,
+       uint32_t i)
+{
+    ps_partition_t *partition = table->partitions[i];
+    uint32_t own = place_of(self, event, i);
+    const ps_copies_t *copies = NULL;
+
+    if (partition->replicas == NULL || event->copies == NULL) {
+        partition->epoch = event->copies == NULL ? event->routes[i].epoch
+                                                 : event->copies[i].epoch;
+        return;
+    }
+    copies = &event->copies[i];
+    if (copies->epoch < partition->epoch) {
+        return; /* by an older map */
+    }
+    if (partition->replicas->primary &&
+        (copies->fenced || copies->at[own].state != PS_COPY_PRIMARY)) {
+        ps_partition_turn_away(self, partition, table);
+        ps_replicas_resign(self, partition);
+    }
+    ps_replicas_settle(self, partition, copies, own);
+}
+
+/* What is here is to be thrown away: it begins anew. */
+static bool
+begins_anew(const ps_shard_t *self,
+            const ps_partition_t *partition,
+            const ps_event_t *event,
+            uint32_t i)
+{
+    uint32_t own = place_of(self, event, i);
+
+    return partition != NULL && partition->replicas != NULL &&
+           partition->replicas->diverged && own != NOT_HERE &&
+           event->copies != NULL &&
+           event->copies[i].at[own].state == PS_COPY_CATCHING_UP;
+}
+
+/* A primary has links to all other copies. */
+static psd_status_t
+make_links(ps_shard_t *self, const ps_copies_t *copies, psd_error_t *err)
+{
+    for (uint32_t k = 1; k < copies->n; k++) {
+        if (ps_shard_links_to(&self->links, &copies->at[k]) == NULL) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for a link");
+        }
+    }
+    return PSD_OK;
+}
+
+/* One that is to be here and is not; nothing for one that is. */
+static psd_status_t
+make_partition(ps_shard_t *self,
+               ps_shard_table_t *table,
+               const ps_event_t *event,
+               uint32_t i,
+               ps_partition_t **ret_made,
+               psd_error_t *err)
+{
+    ps_partition_t *partition = table->partitions[i];
+    uint64_t epoch =
+        event->copies == NULL ? event->routes[i].epoch : event->copies[i].epoch;
+    psd_status_t rc = PSD_OK;
+
+    if (!is_here(self, event, i)) {
+        return PSD_OK;
+    }
+    if (partition == NULL || begins_anew(self, partition, event, i)) {
+        rc = ps_partition_new(&table->spec, &table->use, table->id, i, epoch,
+                              ret_made, err);
+        partition = rc == PSD_OK ? *ret_made : partition;
+    }
+    if (rc == PSD_OK && partition->replicas == NULL && has_copies(event, i)) {
+        rc = ps_replicas_new(partition->lsn,
+                             partition->lsn == 0 ? 0 : partition->epoch,
+                             &partition->replicas, err);
+        if (rc == PSD_OK && partition->lsn > 0) {
+            partition->replicas->settled = true;
+            partition->replicas->primary = true;
+            partition->replicas->serving = true;
+        }
+    }
+    if (rc == PSD_OK && event->copies != NULL && !event->copies[i].fenced &&
+        place_of(self, event, i) == 0) {
+        rc = make_links(self, &event->copies[i], err);
+    }
+    return rc;
+}
+
 /* Makes the partitions that are to be here and are not; all or none. */
 static psd_status_t
 make_partitions(ps_shard_t *self,
@@ -145,10 +284,7 @@ make_partitions(ps_shard_t *self,
         return psd_error_set(err, PSD_NOMEM, "no memory for a table");
     }
     for (uint32_t i = 0; i < event->n_routes && rc == PSD_OK; i++) {
-        if (table->partitions[i] == NULL && is_here(self, &event->routes[i])) {
-            rc = ps_partition_new(&table->spec, &table->use, table->id, i,
-                                  event->routes[i].epoch, &made[i], err);
-        }
+        rc = make_partition(self, table, event, i, &made[i], err);
     }
     if (rc == PSD_OK) {
         rc = check_budget(self, table, event, made, err);
@@ -157,6 +293,7 @@ make_partitions(ps_shard_t *self,
         if (rc != PSD_OK) {
             ps_partition_destroy(&made[i]);
         } else if (made[i] != NULL) {
+            drop_partition(self, &table->partitions[i], table);
             table->partitions[i] = made[i];
             ps_shard_count_rows(self, made[i], false);
         }
@@ -223,19 +360,13 @@ ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
         table->use.limit_bytes = share > 0 ? share : 1;
     }
     for (uint32_t i = 0; i < event->n_routes; i++) {
-        ps_partition_t *partition = table->partitions[i];
-
-        if (partition == NULL) {
-            continue;
-        }
-        if (is_here(self, &event->routes[i])) {
-            partition->epoch = event->routes[i].epoch;
+        if (table->partitions[i] != NULL && is_here(self, event, i)) {
+            settle(self, table, event, i);
         } else {
-            ps_partition_leave(self, partition, table);
-            ps_shard_count_rows(self, partition, true);
-            ps_partition_destroy(&table->partitions[i]);
+            drop_partition(self, &table->partitions[i], table);
         }
     }
+    ps_shard_close_links(self);
     tell_paired(self);
     return PSD_OK;
 }

@@ -54,6 +54,12 @@ ps_window_hold(ps_window_t *self)
 }
 
 void
+ps_window_let_go(ps_window_t *self)
+{
+    self->arrived = self->next;
+}
+
+void
 ps_window_finish(ps_window_t *self, uint64_t seq)
 {
     if (self->next <= seq) {

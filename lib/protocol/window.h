@@ -44,6 +44,8 @@ void ps_window_destroy(ps_window_t **self_p);
 ps_admit_t ps_window_admit(const ps_window_t *self, uint64_t seq);
 /* The next seq was put on hold. */
 void ps_window_hold(ps_window_t *self);
+/* What was on hold was turned away. */
+void ps_window_let_go(ps_window_t *self);
 /* seq, which is `next`, has its end; no refusal. */
 void ps_window_finish(ps_window_t *self, uint64_t seq);
 /* Makes room so that ps_window_refuse cannot fail. false: no memory. */

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is the primary, by the map: a copy takes over, goes on, or stops. */
+#include "protocol/replicas.h"
+
+#include "base/alloc.h"
+#include "protocol/partition_work.h"
+#include "protocol/replay.h"
+
+#define RETRY_MS 20 /* after memory was short */
+
+psd_status_t
+ps_replicas_new(uint64_t lsn,
+                uint64_t epoch,
+                ps_replicas_t **ret_replicas,
+                psd_error_t *err)
+{
+    ps_replicas_t *self = ps_alloc(1, sizeof *self);
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for copies");
+    }
+    ps_tail_init(&self->tail, lsn, epoch);
+    *ret_replicas = self;
+    return PSD_OK;
+}
+
+void
+ps_replicas_destroy(ps_replicas_t **self_p)
+{
+    ps_replicas_t *self = self_p == NULL ? NULL : *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    ps_tail_done(&self->tail);
+    ps_pending_done(&self->pending);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+/* The other copies, of which those that were followed before are known. */
+static void
+set_followers(ps_shard_t *shard,
+              ps_replicas_t *self,
+              const ps_copies_t *copies,
+              uint32_t own)
+{
+    ps_follower_t old[PS_COPIES_MAX - 1];
+    uint32_t n_old = self->n_followers;
+
+    for (uint32_t i = 0; i < n_old; i++) {
+        old[i] = self->followers[i];
+    }
+    self->n_followers = 0;
+    self->n_in_sync = 0;
+    for (uint32_t i = 0; i < copies->n; i++) {
+        const ps_copy_t *copy = &copies->at[i];
+        ps_follower_t *follower = &self->followers[self->n_followers];
+
+        if (i == own) {
+            continue;
+        }
+        ps_follower_init(follower, copy->incarnation, copy->shard, &self->tail,
+                         shard->now_ms);
+        for (uint32_t k = 0; k < n_old; k++) {
+            if (old[k].incarnation == copy->incarnation &&
+                old[k].shard == copy->shard) {
+                *follower = old[k];
+                follower->sent_ms = 0; /* it learns of the epoch at once */
+            }
+        }
+        follower->in_sync = copy->state == PS_COPY_IN_SYNC;
+        self->n_in_sync += follower->in_sync ? 1 : 0;
+        self->n_followers++;
+    }
+}
+
+/* What the shard has learned of jobs while this copy could record nothing. */
+static void
+record_jobs(ps_shard_t *shard, ps_partition_t *partition)
+{
+    for (size_t i = 0; i < partition->n_jobs; i++) {
+        uint32_t id = ps_gate_job(partition->jobs[i].gate);
+        const ps_job_t *job = ps_map_get(&shard->jobs, id);
+        psd_status_t rc =
+            job == NULL
+                ? PSD_OK
+                : ps_partition_record_job(shard, partition, id, job, NULL);
+
+        (void)rc; /* the job's next change brings it */
+    }
+}
+
+/* The lease that this copy granted has ended: it serves. */
+static void
+try_to_serve(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+    ps_record_t record = {.kind = PS_RECORD_EPOCH};
+
+    if (!self->primary || self->serving || partition->epoch < self->fence) {
+        return;
+    }
+    if (shard->now_ms < self->granted_until_ms) {
+        ps_shard_wake(shard, partition, self->granted_until_ms);
+        return;
+    }
+    if (!ps_outbox_reserve(shard->outbox, 1) ||
+        !ps_partition_record(shard, partition, &record, NULL)) {
+        ps_shard_wake(shard, partition, shard->now_ms + RETRY_MS);
+        return;
+    }
+    self->serving = true;
+    record_jobs(shard, partition);
+    ps_partition_advance(shard, partition);
+}
+
+void
+ps_replicas_settle(ps_shard_t *shard,
+                   ps_partition_t *partition,
+                   const ps_copies_t *copies,
+                   uint32_t own)
+{
+    ps_replicas_t *self = partition->replicas;
+    bool primary = !copies->fenced && copies->at[own].state == PS_COPY_PRIMARY;
+    bool fresh = !self->settled;
+
+    self->settled = true;
+    partition->epoch = copies->epoch;
+    self->from = (ps_shard_name_t){0};
+    if (!copies->fenced) {
+        self->from =
+            (ps_shard_name_t){copies->at[0].incarnation, copies->at[0].shard};
+    }
+    if (!primary) {
+        return;
+    }
+    if (!self->primary) {
+        self->primary = true;
+        self->serving = fresh;
+        self->n_followers = 0;
+    }
+    set_followers(shard, self, copies, own);
+    try_to_serve(shard, partition);
+    ps_replicas_release(shard, partition);
+    ps_replicas_pump(shard, partition);
+}
+
+void
+ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+    uint64_t lsn = partition->lsn;
+
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        const ps_shard_link_t *link = ps_shard_links_find(
+            &shard->links, (ps_shard_name_t){self->followers[i].incarnation,
+                                             self->followers[i].shard});
+        ps_effect_t *effect =
+            link == NULL || !link->welcome
+                ? NULL
+                : ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
+
+        if (effect != NULL) {
+            effect->to = link->conn;
+            effect->message.kind = PS_KIND_APPEND;
+            effect->message.append =
+                (ps_msg_append_t){.table = partition->table,
+                                  .partition = partition->number,
+                                  .epoch = partition->epoch,
+                                  .first_lsn = lsn + 1,
+                                  .sent_ms = shard->now_ms,
+                                  .release = 1};
+        }
+    }
+    self->primary = false;
+    self->serving = false;
+    self->n_followers = 0;
+    self->n_in_sync = 0;
+}
+
+void
+ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (epoch > self->fence) {
+        self->fence = epoch;
+    }
+    ps_shard_report(shard,
+                    &(ps_report_t){.kind = PS_REPORT_POSITION,
+                                   .table = partition->table,
+                                   .partition = partition->number,
+                                   .epoch = epoch,
+                                   .incarnation = shard->args.incarnation,
+                                   .shard = shard->args.shard,
+                                   .lsn = partition->lsn});
+}
+
+static void
+report_slow(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        ps_follower_t *follower = &self->followers[i];
+        uint64_t since = follower->heard_ms > follower->told_ms
+                             ? follower->heard_ms
+                             : follower->told_ms;
+
+        if (!follower->in_sync ||
+            shard->now_ms < since + shard->args.slow_after_ms) {
+            continue;
+        }
+        follower->told_ms = shard->now_ms;
+        ps_shard_report(shard,
+                        &(ps_report_t){.kind = PS_REPORT_SLOW,
+                                       .table = partition->table,
+                                       .partition = partition->number,
+                                       .epoch = partition->epoch,
+                                       .incarnation = follower->incarnation,
+                                       .shard = follower->shard,
+                                       .lsn = follower->acked_lsn});
+    }
+}
+
+void
+ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition)
+{
+    if (!partition->replicas->primary) {
+        return;
+    }
+    try_to_serve(shard, partition);
+    ps_replicas_release(shard, partition);
+    report_slow(shard, partition);
+    ps_replicas_pump(shard, partition);
+    ps_shard_wake(shard, partition, ps_replicas_tell(shard, partition));
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_replicas - the copies of one partition, as one of them sees them
+ *
+ * What     The primary sends its records to the others, knows what they have
+ *          and how long it may answer, and keeps back answers whose level is
+ *          not reached. Another copy takes records of its primary only, lends
+ *          it the right to answer, and can take its place.
+ *
+ *              IN_SYNC --TABLE: this one--> waits for its lease to end
+ *                 ^                              | EPOCH record
+ *                 +--- TABLE: another one --- serves
+ *
+ * Owner    The partition; NULL for one that has never had another copy.
+ * Threads: confined to one.
+ */
+#ifndef PS_PROTOCOL_REPLICAS_H
+#define PS_PROTOCOL_REPLICAS_H
+
+#include "protocol/copies.h"
+#include "protocol/follower.h"
+#include "protocol/shard_links.h"
+#include "protocol/pending.h"
+#include "protocol/shard_state.h"
+
+typedef struct ps_replicas {
+    bool settled;         /* the map has said once who is what */
+    bool primary;         /* by the map */
+    bool serving;         /* as primary, behind its own EPOCH record */
+    bool diverged;        /* it has what its primary has not */
+    uint64_t fence;       /* no APPEND of an epoch below is taken */
+    ps_shard_name_t from; /* the primary by the map */
+    uint64_t in_sync_lsn; /* every in-sync copy has it, as far as known */
+    /* The lease that this copy has granted. */
+    uint64_t granted_until_ms;
+    uint64_t granted_epoch;
+    ps_shard_name_t granted_to;
+    ps_tail_t tail;
+    ps_pending_t pending;
+    ps_follower_t followers[PS_COPIES_MAX - 1]; /* of the primary */
+    uint32_t n_followers;
+    uint32_t n_in_sync; /* of them */
+} ps_replicas_t;
+
+/* Copies of the partition that are behind record lsn. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_replicas_new(uint64_t lsn,
+                                            uint64_t epoch,
+                                            ps_replicas_t **ret_replicas,
+                                            psd_error_t *err);
+void ps_replicas_destroy(ps_replicas_t **self_p);
+
+/* ---- what the map says: replicas.c ---- */
+
+/* The partition's copies as they are now; `own` is this one's place among
+ * them. */
+void ps_replicas_settle(ps_shard_t *shard,
+                        ps_partition_t *partition,
+                        const ps_copies_t *copies,
+                        uint32_t own);
+/* The map has another primary: says so to its copies, so that nobody waits for
+ * the lease, and forgets that it was one. Answers that wait are the caller's
+ * business, before. */
+void ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition);
+/* Refuses epochs below from now on, and reports where this copy is. */
+void
+ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch);
+/* Time has passed. */
+void ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition);
+
+/* ---- what a primary may say: replicas_answer.c ---- */
+
+/* It serves, and every in-sync copy's lease holds. */
+PSD_MUST_CHECK bool ps_replicas_may_answer(const ps_shard_t *shard,
+                                           const ps_partition_t *partition);
+/* There is room for one more record that copies lack. */
+bool ps_replicas_has_room(const ps_shard_t *shard, const ps_replicas_t *self);
+/* The level that the answer to a request must have. */
+ps_ack_t ps_replicas_level(const ps_partition_t *partition,
+                           const ps_request_t *request);
+/* Why nothing is answered or taken now; "" when nothing is against it. */
+void ps_replicas_reason(const ps_shard_t *shard,
+                        const ps_partition_t *partition,
+                        char *ret_text,
+                        size_t size);
+/* The last effect of the outbox, when there are more than n_before, is an
+ * answer: it waits until its level is reached, if it is not. Room was reserved,
+ * else it is left out and the client asks again. */
+void ps_replicas_withhold(ps_shard_t *shard,
+                          ps_partition_t *partition,
+                          const ps_request_t *request,
+                          size_t n_before);
+/* An answer to that request waits: a probe is told why, another one has none.
+ * Also when nothing may be answered now. */
+PSD_MUST_CHECK bool ps_replicas_answer_waits(ps_shard_t *shard,
+                                             ps_partition_t *partition,
+                                             const ps_request_t *request);
+/* Sends answers whose level is reached. */
+void ps_replicas_release(ps_shard_t *shard, ps_partition_t *partition);
+/* Tells those whose time has come that they wait; returns when the next one
+ * wants to hear. */
+uint64_t ps_replicas_tell(ps_shard_t *shard, ps_partition_t *partition);
+/* Answers what waits: the partition is elsewhere; NULL: it was dropped. */
+void ps_replicas_turn_away(ps_shard_t *shard,
+                           ps_partition_t *partition,
+                           const ps_shard_table_t *moved);
+
+/* ---- records: replicas_send.c at the primary, replicas_take.c elsewhere ----
+ */
+
+/* The record's bytes, and room for them. NULL: no memory. */
+PSD_MUST_CHECK ps_payload_t *ps_replicas_prepare(ps_replicas_t *self,
+                                                 const ps_record_t *record,
+                                                 const ps_payload_t *payload);
+/* The record was replayed: it goes to the other copies. */
+void ps_replicas_send(ps_shard_t *shard,
+                      ps_partition_t *partition,
+                      const ps_record_t *record,
+                      ps_payload_t *bytes);
+/* Sends what is to be sent now, and asks for the next tick. */
+void ps_replicas_pump(ps_shard_t *shard, ps_partition_t *partition);
+/* Another copy has answered. */
+void ps_replicas_heard(ps_shard_t *shard,
+                       ps_partition_t *partition,
+                       ps_shard_name_t from,
+                       const ps_msg_appended_t *appended);
+/* The link to that shard is a new one. */
+void ps_replicas_relinked(ps_shard_t *shard,
+                          ps_partition_t *partition,
+                          ps_shard_name_t to);
+/* An APPEND of a shard that said PEER on conn. */
+void ps_replicas_append(ps_shard_t *shard,
+                        ps_partition_t *partition,
+                        ps_shard_name_t from,
+                        uint64_t conn,
+                        const ps_msg_append_t *append,
+                        ps_payload_t *payload);
+/* partition_check.c: whether the record can be replayed here; what a primary
+ * has checked is not taken on trust. */
+PSD_MUST_CHECK bool ps_partition_takes_record(ps_shard_t *shard,
+                                              ps_partition_t *self,
+                                              const ps_record_t *record,
+                                              ps_payload_t *payload);
+#endif

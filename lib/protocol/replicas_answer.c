@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a primary with other copies may answer, and when. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "protocol/partition_work.h"
+#include "protocol/replicas.h"
+
+#define TELL_AGAIN_MS 1000 /* least time between two PARKED of one answer */
+
+bool
+ps_replicas_may_answer(const ps_shard_t *shard, const ps_partition_t *partition)
+{
+    const ps_replicas_t *self = partition->replicas;
+
+    if (!self->serving || partition->epoch < self->fence) {
+        return false;
+    }
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        if (self->followers[i].in_sync &&
+            !ps_follower_lends(&self->followers[i], shard->now_ms)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool
+ps_replicas_has_room(const ps_shard_t *shard, const ps_replicas_t *self)
+{
+    return self->tail.bytes < shard->args.tail_bytes;
+}
+
+ps_ack_t
+ps_replicas_level(const ps_partition_t *partition, const ps_request_t *request)
+{
+    const ps_replicas_t *self = partition->replicas;
+    ps_ack_t most = self->n_in_sync > 0 ? PS_ACK_REPLICA : PS_ACK_MEMORY;
+    ps_ack_t own = partition->spec->ack;
+
+    if (request->kind == PS_KIND_PROBE) {
+        return most; /* nobody knows any more which level was asked for */
+    }
+    if (request->kind == PS_KIND_MARK) {
+        return own < most ? own : most;
+    }
+    return request->ack == PS_ACK_DEFAULT ? own : (ps_ack_t)request->ack;
+}
+
+/* Every in-sync copy has it. */
+static uint64_t
+in_sync_lsn(const ps_partition_t *partition)
+{
+    const ps_replicas_t *self = partition->replicas;
+    uint64_t lsn = partition->lsn;
+
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        if (self->followers[i].in_sync && self->followers[i].acked_lsn < lsn) {
+            lsn = self->followers[i].acked_lsn;
+        }
+    }
+    return lsn;
+}
+
+static void
+say_who_lends_not(const ps_shard_t *shard,
+                  const ps_replicas_t *self,
+                  char *ret_text,
+                  size_t size)
+{
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        const ps_follower_t *follower = &self->followers[i];
+
+        if (follower->in_sync && !ps_follower_lends(follower, shard->now_ms)) {
+            (void)snprintf(ret_text, size,
+                           "waiting for the lease of the copy on node "
+                           "%" PRIu64 " shard %" PRIu32 ", silent for %" PRIu64
+                           " ms",
+                           follower->incarnation, follower->shard,
+                           shard->now_ms - follower->heard_ms);
+            return;
+        }
+    }
+}
+
+void
+ps_replicas_reason(const ps_shard_t *shard,
+                   const ps_partition_t *partition,
+                   char *ret_text,
+                   size_t size)
+{
+    const ps_replicas_t *self = partition->replicas;
+
+    (void)snprintf(ret_text, size, "%s", "");
+    if (!self->primary || partition->epoch < self->fence) {
+        (void)snprintf(ret_text, size, "waiting for a primary");
+    } else if (!self->serving) {
+        (void)snprintf(ret_text, size,
+                       "waiting for the lease of the primary before to end");
+    } else if (!ps_replicas_may_answer(shard, partition)) {
+        say_who_lends_not(shard, self, ret_text, size);
+    } else if (!ps_replicas_has_room(shard, self)) {
+        (void)snprintf(ret_text, size,
+                       "waiting for copies that lag by %" PRIu64
+                       " bytes; allowed: %" PRIu64,
+                       self->tail.bytes, shard->args.tail_bytes);
+    }
+}
+
+static void
+set_level(ps_message_t *message, ps_ack_t level)
+{
+    if (message->kind == PS_KIND_ACK) {
+        message->ack.level = (uint8_t)level;
+    } else if (message->kind == PS_KIND_VALUES) {
+        message->values.level = (uint8_t)level;
+    }
+}
+
+void
+ps_replicas_withhold(ps_shard_t *shard,
+                     ps_partition_t *partition,
+                     const ps_request_t *request,
+                     size_t n_before)
+{
+    ps_replicas_t *self = partition->replicas;
+    ps_outbox_t *outbox = shard->outbox;
+    ps_ack_t level = ps_replicas_level(partition, request);
+    ps_waiting_answer_t answer = {.lsn = partition->lsn,
+                                  .session = request->session,
+                                  .request = request->request,
+                                  .tell_ms = UINT64_MAX};
+    ps_effect_t *last = NULL;
+
+    if (level <= PS_ACK_MEMORY || outbox->n_effects == n_before ||
+        outbox->effects[outbox->n_effects - 1].kind != PS_EFFECT_SEND) {
+        return;
+    }
+    last = &outbox->effects[outbox->n_effects - 1];
+    if (level == PS_ACK_REPLICA && self->n_in_sync > 0 &&
+        in_sync_lsn(partition) >= partition->lsn) {
+        set_level(&last->message, level);
+        return;
+    }
+    outbox->n_effects--;
+    if (!ps_pending_reserve(&self->pending, level)) {
+        ps_payload_destroy(&last->payload);
+        return;
+    }
+    answer.answer = *last;
+    answer.bulk = ps_payload_size(last->payload) > PS_BULK_MIN;
+    if (request->timeout_ms > 0) {
+        answer.tell_ms = shard->now_ms + request->timeout_ms;
+        ps_shard_wake(shard, partition, answer.tell_ms);
+    }
+    ps_pending_add(&self->pending, level, &answer);
+}
+
+/* What an answer that waits is waiting for. */
+static void
+say_what_waits(const ps_shard_t *shard,
+               const ps_partition_t *partition,
+               ps_ack_t level,
+               char *ret_text,
+               size_t size)
+{
+    const ps_replicas_t *self = partition->replicas;
+
+    ps_replicas_reason(shard, partition, ret_text, size);
+    if (ret_text[0] != '\0') {
+        return;
+    }
+    if (self->n_in_sync == 0) {
+        (void)snprintf(ret_text, size,
+                       "ack level %s waits for a second copy in sync",
+                       ps_ack_name(level));
+        return;
+    }
+    (void)snprintf(ret_text, size,
+                   "ack level %s: copies in sync have %" PRIu64 " of %" PRIu64
+                   " records",
+                   ps_ack_name(level), in_sync_lsn(partition), partition->lsn);
+}
+
+bool
+ps_replicas_answer_waits(ps_shard_t *shard,
+                         ps_partition_t *partition,
+                         const ps_request_t *request)
+{
+    ps_replicas_t *self = partition->replicas;
+    ps_ack_t level = ps_replicas_level(partition, request);
+    bool waits = ps_pending_find(&self->pending, request->session,
+                                 request->request) != NULL;
+    bool cannot = !ps_replicas_may_answer(shard, partition) ||
+                  level > PS_ACK_REPLICA ||
+                  (level == PS_ACK_REPLICA && self->n_in_sync == 0);
+    char text[PS_TEXT_MAX + 1];
+
+    if (!waits && !cannot) {
+        return false;
+    }
+    if (request->kind == PS_KIND_PROBE || !waits) {
+        say_what_waits(shard, partition, level, text, sizeof text);
+        ps_answer_parked(shard, request, text);
+    }
+    return true;
+}
+
+/* The request that the answer belongs to, as far as answers need it; false:
+ * its client is gone. */
+static bool
+request_of(const ps_shard_t *shard,
+           const ps_waiting_answer_t *answer,
+           ps_request_t *ret_request)
+{
+    const ps_message_t *message = &answer->answer.message;
+    ps_peer_t *peer = ps_peers_of(&shard->peers, answer->session);
+    ps_request_t request = {
+        .kind = PS_KIND_PUSH, .session = answer->session, .peer = peer};
+
+#define TAKE_ADDRESS(from)                    \
+    do {                                      \
+        request.request = (from).request;     \
+        request.table = (from).table;         \
+        request.partition = (from).partition; \
+        request.epoch = (from).epoch;         \
+        request.seq = (from).seq;             \
+    } while (0)
+    if (message->kind == PS_KIND_ACK) {
+        TAKE_ADDRESS(message->ack);
+    } else if (message->kind == PS_KIND_VALUES) {
+        TAKE_ADDRESS(message->values);
+    } else {
+        TAKE_ADDRESS(message->refused);
+    }
+#undef TAKE_ADDRESS
+    *ret_request = request;
+    return peer != NULL;
+}
+
+static void
+let_go(ps_shard_t *shard, ps_waiting_answer_t *answer, ps_ack_t level)
+{
+    const ps_peer_t *peer = ps_peers_of(&shard->peers, answer->session);
+    uint64_t conn =
+        peer == NULL
+            ? PS_PEER_NO_CONN
+            : ps_peer_conn(peer, answer->bulk ? PS_WAY_BULK : PS_WAY_FIRST);
+    ps_effect_t *effect =
+        conn == PS_PEER_NO_CONN
+            ? NULL
+            : ps_outbox_add_raw(shard->outbox, PS_EFFECT_SEND);
+
+    if (effect == NULL) { /* the client asks again */
+        ps_payload_destroy(&answer->answer.payload);
+        return;
+    }
+    *effect = answer->answer;
+    effect->to = conn;
+    set_level(&effect->message, level);
+}
+
+void
+ps_replicas_release(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+    ps_waiting_answer_t answer;
+    uint64_t lsn = 0;
+
+    if (ps_pending_count(&self->pending) == 0 || self->n_in_sync == 0 ||
+        !ps_replicas_may_answer(shard, partition)) {
+        return;
+    }
+    lsn = in_sync_lsn(partition);
+    while (ps_pending_take(&self->pending, PS_ACK_REPLICA, lsn, &answer)) {
+        let_go(shard, &answer, PS_ACK_REPLICA);
+    }
+}
+
+uint64_t
+ps_replicas_tell(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_pending_list_t *list = &partition->replicas->pending.of[PS_ACK_REPLICA];
+    uint64_t next_ms = UINT64_MAX;
+    char text[PS_TEXT_MAX + 1];
+
+    for (size_t i = 0; i < list->n; i++) {
+        ps_waiting_answer_t *answer = &list->items[list->first + i];
+        ps_request_t request;
+
+        if (answer->tell_ms <= shard->now_ms) {
+            answer->tell_ms = shard->now_ms + TELL_AGAIN_MS;
+            if (request_of(shard, answer, &request)) {
+                say_what_waits(shard, partition, PS_ACK_REPLICA, text,
+                               sizeof text);
+                ps_answer_parked(shard, &request, text);
+            }
+        }
+        next_ms = answer->tell_ms < next_ms ? answer->tell_ms : next_ms;
+    }
+    return next_ms;
+}
+
+void
+ps_replicas_turn_away(ps_shard_t *shard,
+                      ps_partition_t *partition,
+                      const ps_shard_table_t *moved)
+{
+    ps_pending_t *pending = &partition->replicas->pending;
+    ps_waiting_answer_t answer;
+    ps_request_t request;
+
+    while (ps_pending_take(pending, PS_ACK_REPLICA, UINT64_MAX, &answer)) {
+        if (request_of(shard, &answer, &request) && moved != NULL) {
+            ps_answer_moved(shard, &request, moved);
+        } else if (request.peer != NULL) {
+            ps_answer_refused(shard, &request, PSD_NO_TABLE, 0,
+                              "the table was dropped");
+        }
+        ps_payload_destroy(&answer.answer.payload);
+    }
+}

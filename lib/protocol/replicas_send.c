@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The primary: its records go to the other copies, and what they say to that.
+ */
+#include "protocol/partition_work.h"
+#include "protocol/replicas.h"
+
+#define PACK_BYTES                                               \
+    ((size_t)64 << 10)   /* small records go together up to here \
+                          */
+#define RETRY_MS 20      /* after memory was short */
+#define SAY_AGAIN_MS 100 /* between two PEER without an answer */
+
+ps_payload_t *
+ps_replicas_prepare(ps_replicas_t *self,
+                    const ps_record_t *record,
+                    const ps_payload_t *payload)
+{
+    size_t size = ps_record_size(record, payload);
+    ps_payload_t *bytes = NULL;
+    uint8_t *to = NULL;
+
+    if (size == 0 || !ps_tail_reserve(&self->tail)) {
+        return NULL;
+    }
+    bytes = ps_payload_room(0, 0, size, &to);
+    if (bytes != NULL) {
+        ps_record_write(record, payload, to);
+    }
+    return bytes;
+}
+
+/* Records that no copy needs any more: every in-sync one has them, and one that
+ * catches up, while there is room for it. */
+static void
+cut_tail(const ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+    uint64_t lsn = partition->lsn;
+    uint64_t in_sync = partition->lsn;
+
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        const ps_follower_t *follower = &self->followers[i];
+
+        if (follower->in_sync && follower->acked_lsn < in_sync) {
+            in_sync = follower->acked_lsn;
+        }
+        if (follower->in_sync ||
+            (!follower->needs_rows && ps_replicas_has_room(shard, self))) {
+            lsn = follower->acked_lsn < lsn ? follower->acked_lsn : lsn;
+        }
+    }
+    self->in_sync_lsn = in_sync;
+    ps_tail_cut(&self->tail, lsn);
+}
+
+void
+ps_replicas_send(ps_shard_t *shard,
+                 ps_partition_t *partition,
+                 const ps_record_t *record,
+                 ps_payload_t *bytes)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    ps_tail_add(&self->tail, record->epoch, bytes->spans[0], bytes);
+    cut_tail(shard, partition);
+    ps_replicas_pump(shard, partition);
+}
+
+/* Says who this shard is, when it is time to; true when the other one knows.
+ */
+static bool
+is_open(ps_shard_t *shard, ps_partition_t *partition, ps_shard_link_t *link)
+{
+    ps_effect_t *effect = NULL;
+
+    if (link->welcome) {
+        return true;
+    }
+    if (link->conn == 0) {
+        effect = ps_outbox_add(shard->outbox, PS_EFFECT_OPEN);
+        if (effect == NULL) {
+            ps_shard_wake(shard, partition, shard->now_ms + RETRY_MS);
+            return false;
+        }
+        link->conn = ps_shard_links_new_conn(&shard->links);
+        effect->to = link->conn;
+        effect->copy = link->to;
+        link->say_ms = shard->now_ms;
+    }
+    if (link->say_ms <= shard->now_ms) {
+        link->say_ms = shard->now_ms + SAY_AGAIN_MS;
+        effect = ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
+        if (effect != NULL) {
+            effect->to = link->conn;
+            effect->message.kind = PS_KIND_PEER;
+            effect->message.peer =
+                (ps_msg_peer_t){.version_min = PS_VERSION_MIN,
+                                .version_max = PS_VERSION,
+                                .cluster = shard->args.cluster,
+                                .incarnation = link->to.incarnation,
+                                .shard = link->to.shard,
+                                .from_incarnation = shard->args.incarnation,
+                                .from_shard = shard->args.shard};
+        }
+    }
+    ps_shard_wake(shard, partition, link->say_ms);
+    return false;
+}
+
+/* One APPEND; false: no memory. */
+static bool
+append(ps_shard_t *shard,
+       ps_partition_t *partition,
+       ps_follower_t *follower,
+       uint64_t conn,
+       bool records)
+{
+    ps_replicas_t *self = partition->replicas;
+    ps_payload_t *payload = NULL;
+    ps_effect_t *effect = NULL;
+    uint64_t in_sync = self->in_sync_lsn;
+    uint64_t prev_epoch = 0;
+    uint32_t n = 0;
+
+    if (!ps_tail_epoch(&self->tail, follower->sent_lsn, &prev_epoch)) {
+        follower->needs_rows = true;
+        return true;
+    }
+    if (records) {
+        payload =
+            ps_tail_pack(&self->tail, follower->sent_lsn + 1, PACK_BYTES, &n);
+    }
+    effect = records && payload == NULL
+                 ? NULL
+                 : ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
+    if (effect == NULL) {
+        ps_payload_destroy(&payload);
+        return false;
+    }
+    if (in_sync > follower->sent_lsn + n) {
+        in_sync = follower->sent_lsn + n;
+    }
+    effect->to = conn;
+    effect->payload = payload;
+    effect->message.kind = PS_KIND_APPEND;
+    effect->message.append =
+        (ps_msg_append_t){.table = partition->table,
+                          .partition = partition->number,
+                          .epoch = partition->epoch,
+                          .first_lsn = follower->sent_lsn + 1,
+                          .prev_epoch = prev_epoch,
+                          .n_records = n,
+                          .in_sync_lsn = in_sync,
+                          .sent_ms = shard->now_ms,
+                          .lease_ms = shard->args.lease_ms};
+    ps_follower_sent(follower, &self->tail, n, shard->now_ms);
+    return true;
+}
+
+static ps_follower_limits_t
+limits_of(const ps_shard_t *shard)
+{
+    return (ps_follower_limits_t){.lease_ms = shard->args.lease_ms,
+                                  .flight_bytes = shard->args.flight_bytes};
+}
+
+static void
+pump_one(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower)
+{
+    const ps_follower_limits_t limits = limits_of(shard);
+    const ps_replicas_t *self = partition->replicas;
+    ps_shard_link_t *link = ps_shard_links_find(
+        &shard->links,
+        (ps_shard_name_t){follower->incarnation, follower->shard});
+    ps_follower_want_t want = PS_FOLLOWER_NOTHING;
+
+    if (link == NULL || !is_open(shard, partition, link)) {
+        return;
+    }
+    while ((want = ps_follower_next(follower, &self->tail, &limits,
+                                    shard->now_ms)) != PS_FOLLOWER_NOTHING) {
+        if (!append(shard, partition, follower, link->conn,
+                    want == PS_FOLLOWER_RECORDS)) {
+            ps_shard_wake(shard, partition, shard->now_ms + RETRY_MS);
+            return;
+        }
+    }
+    ps_shard_wake(shard, partition, ps_follower_deadline(follower, &limits));
+}
+
+void
+ps_replicas_pump(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (!self->primary || partition->epoch < self->fence) {
+        return;
+    }
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        pump_one(shard, partition, &self->followers[i]);
+    }
+}
+
+static void
+report(ps_shard_t *shard,
+       const ps_partition_t *partition,
+       ps_follower_t *follower,
+       ps_report_kind_t kind)
+{
+    if (follower->told_ms != 0 &&
+        shard->now_ms < follower->told_ms + shard->args.slow_after_ms) {
+        return;
+    }
+    follower->told_ms = shard->now_ms;
+    ps_shard_report(shard, &(ps_report_t){.kind = kind,
+                                          .table = partition->table,
+                                          .partition = partition->number,
+                                          .epoch = partition->epoch,
+                                          .incarnation = follower->incarnation,
+                                          .shard = follower->shard,
+                                          .lsn = follower->acked_lsn});
+}
+
+static ps_follower_t *
+find_follower(ps_replicas_t *self, ps_shard_name_t name)
+{
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        if (self->followers[i].incarnation == name.incarnation &&
+            self->followers[i].shard == name.shard) {
+            return &self->followers[i];
+        }
+    }
+    return NULL;
+}
+
+void
+ps_replicas_heard(ps_shard_t *shard,
+                  ps_partition_t *partition,
+                  ps_shard_name_t from,
+                  const ps_msg_appended_t *appended)
+{
+    const ps_follower_limits_t limits = limits_of(shard);
+    ps_replicas_t *self = partition->replicas;
+    ps_follower_t *follower = find_follower(self, from);
+
+    if (!self->primary || follower == NULL ||
+        appended->epoch != partition->epoch) {
+        return;
+    }
+    ps_follower_heard(follower, &self->tail, &limits, appended, shard->now_ms);
+    if (appended->status == PS_APPENDED_EPOCH) {
+        report(shard, partition, follower, PS_REPORT_FENCED);
+    } else if (follower->needs_rows) {
+        report(shard, partition, follower, PS_REPORT_DIVERGED);
+    } else if (!follower->in_sync && follower->acked_lsn == partition->lsn) {
+        report(shard, partition, follower, PS_REPORT_CAUGHT_UP);
+    }
+    cut_tail(shard, partition);
+    ps_replicas_release(shard, partition);
+    if (partition->n_held > 0) {
+        ps_partition_advance(shard, partition);
+    }
+    ps_replicas_pump(shard, partition);
+}
+
+void
+ps_replicas_relinked(ps_shard_t *shard,
+                     ps_partition_t *partition,
+                     ps_shard_name_t to)
+{
+    ps_follower_t *follower = find_follower(partition->replicas, to);
+
+    if (follower != NULL) {
+        ps_follower_rewind(follower, shard->now_ms);
+        ps_replicas_pump(shard, partition);
+    }
+}
