@@ -227,7 +227,7 @@ step_message(ps_shard_t *self, const ps_event_t *event)
     ps_peer_t *peer = ps_peers_at(&self->peers, event->conn);
     ps_request_t request;
 
-    if (peer == NULL && ps_shard_is_of_peer(self, event)) {
+    if (peer == NULL && ps_shard_is_of_peer(event)) {
         ps_shard_step_peer(self, event);
         return PSD_OK;
     }

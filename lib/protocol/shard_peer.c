@@ -154,11 +154,11 @@ step_append(ps_shard_t *self, const ps_event_t *event)
 }
 
 bool
-ps_shard_is_of_peer(const ps_shard_t *self, const ps_event_t *event)
+ps_shard_is_of_peer(const ps_event_t *event)
 {
     return event->message->kind == PS_KIND_PEER ||
            event->message->kind == PS_KIND_APPEND ||
-           ps_shard_links_of_conn(&self->links, event->conn) != NULL;
+           (event->conn >= PS_LINK_CONN && event->conn != PS_PEER_NO_CONN);
 }
 
 void
@@ -168,6 +168,8 @@ ps_shard_step_peer(ps_shard_t *self, const ps_event_t *event)
 
     if (link != NULL) {
         step_answer(self, link, event->message);
+    } else if (event->conn >= PS_LINK_CONN) {
+        return; /* late, by a link that was closed; no answer to an answer */
     } else if (event->message->kind == PS_KIND_PEER) {
         step_said(self, event->conn, &event->message->peer);
     } else {

@@ -82,7 +82,7 @@ void ps_shard_job_destroy(ps_job_t **self_p);
 /* shard_peer.c: PEER, APPEND, APPENDED, and answers to PEER. */
 void ps_shard_step_peer(ps_shard_t *self, const ps_event_t *event);
 /* Whether the message is for ps_shard_step_peer. */
-bool ps_shard_is_of_peer(const ps_shard_t *self, const ps_event_t *event);
+bool ps_shard_is_of_peer(const ps_event_t *event);
 /* A connection is gone, which may be one of other shards. */
 void ps_shard_peer_gone(ps_shard_t *self, uint64_t conn);
 /* Closes links by which no partition sends any more. */
