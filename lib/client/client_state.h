@@ -236,13 +236,14 @@ void ps_links_close(psd_client_t *self);
 /* ---- link_filter.c --------------------------------------------------------
  */
 
-/* Sends a PUSH or PULL through what both ends speak of a filter. Errors: those
- * of ps_socket_send. */
+/* Sends a PUSH or PULL through what both ends speak of a filter. repeated: not
+ * for the first time. Errors: those of ps_socket_send. */
 PSD_MUST_CHECK psd_status_t ps_link_send_filtered(psd_client_t *self,
                                                   uint64_t link,
                                                   const ps_filter_t *filter,
                                                   const ps_message_t *plain,
-                                                  ps_payload_t *payload);
+                                                  ps_payload_t *payload,
+                                                  bool repeated);
 /* Whether a message that arrived is for the next one. */
 static inline bool
 ps_link_is_filtered(const ps_message_t *message)

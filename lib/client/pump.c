@@ -135,7 +135,11 @@ send_message(psd_client_t *self, const ps_effect_t *effect)
         (effect->message.kind == PS_KIND_PUSH ||
          effect->message.kind == PS_KIND_PULL)) {
         rc = ps_link_send_filtered(self, effect->to, &errand->filter,
-                                   &effect->message, effect->payload);
+                                   &effect->message, effect->payload,
+                                   errand->n_sends > 1);
+    } else if (errand != NULL && errand->n_sends > 1) {
+        rc = ps_socket_send_again(socket, &effect->message, effect->payload,
+                                  NULL);
     } else {
         rc = ps_socket_send(socket, 0, &effect->message, effect->payload, NULL);
     }

@@ -154,6 +154,7 @@ psd_status_t
 ps_lane_send(ps_lane_t *self,
              const ps_message_t *message,
              ps_payload_t *payload,
+             bool repeated,
              psd_error_t *err)
 {
     ps_lane_item_t item;
@@ -170,7 +171,8 @@ ps_lane_send(ps_lane_t *self,
                    self->n_items, sizeof *self->items)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a message to send");
     }
-    item = (ps_lane_item_t){.message = message, .payload = payload};
+    item = (ps_lane_item_t){
+        .message = message, .payload = payload, .repeated = repeated};
     if (self->n_items == 0) {
         written = ps_lane_write(self, &item);
     }

@@ -33,6 +33,7 @@ typedef struct ps_lane_item {
     ps_payload_t *payload;       /* NULL: no body */
     size_t parts_sent;   /* bytes of keys and index that went in PARTs */
     uint64_t sent;       /* bytes of values that went */
+    bool repeated;       /* it may have been sent before */
     bool asked_room;     /* the room below was thought of */
     bool started;        /* its first record went */
     bool checks;         /* whether the values are finite, for the server is
@@ -127,11 +128,13 @@ PSD_MUST_CHECK psd_status_t ps_lane_new(ps_lane_share_t *share,
 /* What was put off is dropped. Takes NULL, nulls *self_p. */
 void ps_lane_destroy(ps_lane_t **self_p);
 
-/* Sends, or puts off in order. Errors: PSD_BUSY (as many are put off as may be,
+/* Sends, or puts off in order. repeated: it may have been sent before, by any
+ * connection. Errors: PSD_BUSY (as many are put off as may be,
  * or the other end is gone), PSD_NOMEM; nothing was sent then. */
 PSD_MUST_CHECK psd_status_t ps_lane_send(ps_lane_t *self,
                                          const ps_message_t *message,
                                          ps_payload_t *payload,
+                                         bool repeated,
                                          psd_error_t *err);
 /* The next whole message; as ps_socket_receive. Errors: PSD_PROTO, PSD_VERSION,
  * PSD_LIMIT, PSD_NOMEM; a ring that cannot be read any more makes it gone. */
@@ -179,8 +182,8 @@ void ps_lane_nudge(ps_lane_t *self);
 /* Tells the other end what is done with of what it wrote. */
 void ps_lane_give(ps_lane_t *self);
 
-/* Client: room for the answer to the request, when it is large and there is
- * some; what was offered once is not offered again. */
+/* Client: room for the answer to the request, when it is large, there is some,
+ * and this is the first time that it is sent. */
 void ps_lane_offer_room(ps_lane_t *self, ps_lane_item_t *item);
 /* Client: an answer came. The size of the room that it may name at `at`; 0:
  * none. An end frees room that nobody will write to any more (lane_room.c). */

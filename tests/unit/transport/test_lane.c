@@ -154,7 +154,7 @@ send_push(ps_lane_t *lane, uint64_t request, uint64_t n)
         (ps_bytes_t){(const uint8_t *)values, 4 * n}, NULL, NULL);
     psd_status_t rc = payload == NULL
                           ? PSD_NOMEM
-                          : ps_lane_send(lane, &message, payload, NULL);
+                          : ps_lane_send(lane, &message, payload, false, NULL);
 
     ps_payload_destroy(&payload);
     return rc;
@@ -217,7 +217,7 @@ Test(lane, asks_without_room_when_memory_is_short)
 
         cr_assert_eq(open_ends(&ends), PSD_OK);
         fail_alloc_at(at);
-        rc = ps_lane_send(ends.client, &pull, NULL, NULL);
+        rc = ps_lane_send(ends.client, &pull, NULL, false, NULL);
         fail_alloc_off();
         if (rc == PSD_OK) {
             cr_assert_eq(ps_lane_receive(ends.server, &got, &pull, &payload,
@@ -251,7 +251,8 @@ Test(lane, ends_amid_a_message)
     cr_assert(ends.server->gone);
     cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
     cr_assert_not(got);
-    cr_assert_eq(ps_lane_send(ends.server, &message, NULL, NULL), PSD_BUSY);
+    cr_assert_eq(ps_lane_send(ends.server, &message, NULL, false, NULL),
+                 PSD_BUSY);
     close_ends(&ends);
 }
 
@@ -320,8 +321,9 @@ Test(lane, finite_is_seen_at_either_end)
             if (bad != SIZE_MAX) {
                 values[bad] = INFINITY;
             }
-            cr_assert_eq(ps_lane_send(ends.client, &message, payload, NULL),
-                         PSD_OK);
+            cr_assert_eq(
+                ps_lane_send(ends.client, &message, payload, false, NULL),
+                PSD_OK);
             ps_payload_destroy(&payload);
             if (bad != SIZE_MAX) {
                 values[bad] = 0;
@@ -516,7 +518,7 @@ Test(lane, is_closed_at_a_head_that_cannot_be)
     cr_assert_eq(open_ends(&ends), PSD_OK);
     atomic_store(&ends.client->share->counters->reply_head, UINT64_MAX / 2);
     for (int i = 0; rc == PSD_OK && i < 100000; i++) {
-        rc = ps_lane_send(ends.server, &bye, NULL, NULL);
+        rc = ps_lane_send(ends.server, &bye, NULL, false, NULL);
         ps_lane_flush(ends.server);
     }
     cr_assert_eq(rc, PSD_BUSY);
