@@ -22,7 +22,7 @@ wake_ms(const psd_client_t *self, uint64_t until_ms)
     if (self->session != NULL) {
         at = earlier(at, ps_session_deadline(self->session));
     }
-    return at;
+    return earlier(at, self->routes_due_ms);
 }
 
 /* What has arrived on the links; false: nothing. */
@@ -90,7 +90,8 @@ ps_pump(psd_client_t *self, uint64_t until_ms)
         end_everything(self);
         return;
     }
-    if (self->asked != 0 || self->tables_asked != 0) {
+    if (self->asked != 0 || self->tables_asked != 0 ||
+        self->routes_asked != 0) {
         ps_control_receive(self); /* data that comes and comes hides nothing */
     }
     if (!receive(self) && self->broken == PSD_OK && until_ms > self->now_ms) {
@@ -98,6 +99,7 @@ ps_pump(psd_client_t *self, uint64_t until_ms)
         wait_and_receive(self, until_ms);
     }
     ps_membership_look(self);
+    ps_reroute_look(self);
     if (self->session != NULL) {
         ps_session_tick(self->session, self->now_ms, &self->outbox);
     }
