@@ -51,7 +51,8 @@ typedef struct ps_lane_waiting {
     ps_message_t message; /* the item's */
 } ps_lane_waiting_t;
 
-/* What a request in the ring refers to: free when the server has passed it. */
+/* What a request refers to: free when the server has passed it and all bodies
+ * before it, which is later than its record's end. */
 typedef struct ps_lane_body {
     uint64_t end; /* position behind its last record */
     uint64_t at;  /* block of the arena; size 0: none */
@@ -96,6 +97,9 @@ typedef struct ps_lane {
     uint64_t last; /* server: what came before the end; read up to here */
     ps_ring_out_t out;
     ps_ring_in_t in;
+    _Atomic uint64_t *passed_at; /* of requests: the server's word for … */
+    uint64_t passed; /* … up to where their bodies are done with too; told, or
+                        seen last */
     _Atomic uint64_t *own_waits; /* lane_bell.c */
     _Atomic uint64_t *peer_waits;
     bool wrote; /* since the bell was last thought of */
@@ -105,6 +109,9 @@ typedef struct ps_lane {
     size_t items_capacity;    /* a power of two */
     size_t first_item;        /* counts up; modulo the capacity */
     size_t n_items;
+    uint64_t tried_head;    /* what was seen when the first of them last had no
+                               room: of the ring … */
+    uint64_t tried_passed;  /* … and of the arena */
     ps_lane_body_t *bodies; /* client: the same */
     size_t bodies_capacity;
     size_t first_body;
@@ -173,8 +180,10 @@ typedef enum ps_lane_written {
 } ps_lane_written_t;
 PSD_MUST_CHECK ps_lane_written_t ps_lane_write(ps_lane_t *self,
                                                ps_lane_item_t *item);
-/* Frees the bodies that the server has passed. */
+/* Client: frees the bodies that the server has passed. */
 void ps_lane_reclaim(ps_lane_t *self);
+/* There may be room now for what was put off. */
+bool ps_lane_may_go_on(const ps_lane_t *self);
 /* Room to remember one more body, so that it cannot fail when it was sent. */
 PSD_MUST_CHECK bool ps_lane_reserve_body(ps_lane_t *self);
 /* Wakes the other end if it sleeps, without waiting for the batch to end. */

@@ -172,6 +172,7 @@ write_counter(world_t *self)
         atomic_store(&counters->request_head, value);
     } else {
         atomic_store(&counters->client_waits, value);
+        atomic_store(&counters->request_passed, value);
     }
 }
 

@@ -299,6 +299,92 @@ Test(lane, body_is_free_when_the_server_has_passed_it)
     close_ends(&ends);
 }
 
+/* A push that the server keeps holds its place in the arena; what comes behind
+ * it goes on through the ring, many times around. */
+Test(lane, held_body_keeps_no_ring)
+{
+    ends_t ends = {.server = NULL};
+    ps_message_t message;
+    ps_payload_t *held = NULL;
+    ps_payload_t *payload = NULL;
+    bool got = false;
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    cr_assert_eq(send_push(ends.client, 1, 20000), PSD_OK);
+    cr_assert_eq(take(ends.server, &message, &held, &got), PSD_OK);
+    cr_assert(got && held->shared);
+    for (uint64_t i = 0; i < 3000; i++) {
+        const ps_message_t pull = pull_of(i + 2, 1);
+
+        cr_assert_eq(ps_lane_send(ends.client, &pull, NULL, false, NULL),
+                     PSD_OK);
+        cr_assert_eq(ends.client->n_items, 0);
+        cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
+        cr_assert(got && message.pull.request == i + 2);
+        ps_lane_flush(ends.server);
+    }
+    ps_lane_reclaim(ends.client);
+    cr_assert_eq(ends.client->n_bodies, 1);
+    ps_payload_destroy(&held);
+    ps_lane_flush(ends.server);
+    ps_lane_reclaim(ends.client);
+    cr_assert_eq(ends.client->n_bodies, 0);
+    close_ends(&ends);
+}
+
+/* More pieces than the ring has room for, each of which is kept until the last
+ * one has come. */
+Test(lane, pieces_of_one_push_may_fill_the_ring_many_times)
+{
+    enum { N_PIECES = 2000, PIECE = 64 };
+    ends_t ends = {.server = NULL};
+    ps_message_t message = push_of(1, (uint64_t)N_PIECES * PIECE / 4);
+    ps_bytes_t *spans = ps_alloc(N_PIECES, sizeof *spans);
+    ps_payload_t *payload = NULL;
+    uint64_t at = 0;
+    bool got = false;
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    cr_assert(ps_arena_take(&ends.client->share->free,
+                            (uint64_t)N_PIECES * PIECE, &at));
+    payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                             (ps_bytes_t){NULL, 0}, NULL, NULL);
+    for (size_t i = 0; i < N_PIECES; i++) {
+        spans[i] =
+            (ps_bytes_t){ends.client->share->arena + at + i * PIECE, PIECE};
+    }
+    payload->spans = spans;
+    payload->n_spans = N_PIECES;
+    cr_assert_eq(ps_lane_send(ends.client, &message, payload, false, NULL),
+                 PSD_OK);
+    ps_payload_destroy(&payload);
+    for (int i = 0; i < 100 && !got; i++) {
+        cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
+        ps_lane_flush(ends.server);
+        ps_lane_flush(ends.client);
+    }
+    cr_assert(got);
+    cr_assert_eq(ps_payload_size(payload), (uint64_t)N_PIECES * PIECE);
+    ps_payload_destroy(&payload);
+    close_ends(&ends);
+}
+
+/* Nobody can pass what was not sent. */
+Test(lane, passing_too_much_ends_it)
+{
+    ends_t ends = {.server = NULL};
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    cr_assert_eq(send_push(ends.client, 1, 20000), PSD_OK);
+    atomic_store(&ends.client->share->counters->request_passed,
+                 ends.client->out.at + 8);
+    ps_lane_reclaim(ends.client);
+    cr_assert_eq(ends.client->n_bodies, 1);
+    ps_lane_flush(ends.client);
+    cr_assert(ends.client->gone);
+    close_ends(&ends);
+}
+
 /* The server looks at the first push while it comes; at those behind it, which
  * have to wait, the client looks. Both see the same. */
 Test(lane, finite_is_seen_at_either_end)
