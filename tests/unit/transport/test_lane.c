@@ -11,7 +11,6 @@
 #include "support/fail_alloc.h"
 #include "transport/lane.h"
 #include "transport/lane_record.h"
-#include "transport/spin.h"
 
 static const ps_lane_sizes_t SIZES = {.request_bytes = PS_LANE_RING_MIN,
                                       .reply_bytes = PS_LANE_RING_MIN,
@@ -555,42 +554,4 @@ Test(lane, is_closed_at_a_head_that_cannot_be)
     cr_assert_eq(rc, PSD_BUSY);
     cr_assert(ends.server->gone);
     close_ends(&ends);
-}
-
-/* ---- spin --------------------------------------------------------------- */
-
-Test(spin, ends_and_is_shorter_when_it_was_in_vain)
-{
-    ps_spin_t spin;
-    int n = 0;
-
-    ps_spin_init(&spin, 0);
-    cr_assert_not(ps_spin_begin(&spin, 0));
-    ps_spin_init(&spin, PS_SPIN_MAX_US);
-    if (spin.most_us == 0) {
-        return; /* one processor: never */
-    }
-    cr_assert(ps_spin_begin(&spin, 0));
-    while (ps_spin_go_on(&spin)) {
-        n++;
-    }
-    cr_assert_gt(n, 0);
-    cr_assert(spin.budget_us < PS_SPIN_MAX_US || !ps_spin_begin(&spin, 0));
-    ps_spin_paid(&spin);
-    cr_assert_eq(spin.budget_us, PS_SPIN_MAX_US);
-}
-
-Test(spin, is_longer_by_the_same_part_of_the_work_as_of_the_budget)
-{
-    ps_spin_t spin;
-
-    ps_spin_init(&spin, 100);
-    if (spin.most_us == 0) {
-        return;
-    }
-    cr_assert(ps_spin_begin(&spin, 1000));
-    cr_assert_eq(spin.limit_us, 1100);
-    spin.budget_us = 50;
-    cr_assert(ps_spin_begin(&spin, 1000));
-    cr_assert_eq(spin.limit_us, 550);
 }
