@@ -49,16 +49,20 @@ apply(ps_shard_t *shard,
       const ps_slice_t *slice,
       const ps_payload_t *payload)
 {
+    bool has_versions = ps_store_has_versions(self->store);
     psd_status_t rc = PSD_OK;
 
-    if (ps_store_has_versions(self->store)) {
-        ps_store_stamp(self->store, ++self->version);
+    if (has_versions) {
+        ps_store_stamp(self->store, self->version + 1);
     }
     if (op->op != PS_CHANGE_UPDATE) {
         rc = ps_partition_change(shard, self, slice, payload, op);
     } else {
         ps_store_set_worker(self->store, worker);
         rc = ps_store_push(self->store, slice, payload, NULL);
+    }
+    if (has_versions && rc == PSD_OK) { /* else a copy would count otherwise */
+        self->version++;
     }
     ask_to_fill(shard, self);
     if (shard->args.memory_bytes > 0 || shard->args.table_bytes > 0) {
