@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log of a shard beside the disk that it lies on, in turns:
+ * The log of a shard and snapshots beside the disk they lie on, in turns:
  *
  *   write    a file of 1 MiB writes, flushed at its end (as dd conv=fdatasync)
  *   log N    records of 1 MiB values appended and flushed N at a time
  *   read     the bytes of that log read plainly in blocks of 1 MiB
  *   recover  the log read as after a restart, every checksum checked
+ *   snap     as many pieces of 1 MiB of noise as a snapshot, as they are
+ *   snap z   the same, with zstd trying in vain: what compression costs at most
+ *   load     the latter read again
  *
  * Prints a median of each in MiB/s, and its share of the plain one. The
  * system's cache forgets the files before they are read.
@@ -23,6 +26,7 @@
 #include "base/rng.h"
 #include "base/text.h"
 #include "storage/shard_log.h"
+#include "storage/snapshot_file.h"
 
 #define MIB ((size_t)1 << 20)
 #define N_PAYLOADS 16 /* more than the caches of a core hold */
@@ -37,6 +41,9 @@ typedef enum figure {
     FIGURE_LOG = 1, /* one for each group */
     FIGURE_READ = FIGURE_LOG + (int)N_GROUPS,
     FIGURE_RECOVER,
+    FIGURE_SNAP,
+    FIGURE_SNAP_ZSTD,
+    FIGURE_LOAD,
     N_FIGURES
 } figure_t;
 
@@ -270,6 +277,51 @@ recover_log(bench_t *self)
     ps_shard_log_close(&log);
 }
 
+/* ---- snapshots ----------------------------------------------------------- */
+
+static void
+write_snapshot(bench_t *self, int figure, int level)
+{
+    ps_snapshot_dir_t dir = {ps_disk_real(), self->dir, {{1}}};
+    ps_snapshot_id_t id = {1, 0, 1};
+    ps_snapshot_writer_t *writer = NULL;
+    double begin = 0;
+
+    empty_dir(self);
+    begin = now();
+    need(ps_snapshot_begin(&dir, &id, level, &writer, self->err) == PSD_OK,
+         self, "begin a snapshot");
+    for (uint64_t i = 0; i < self->mib; i++) {
+        need(ps_snapshot_add(writer, i, self->payloads[i % N_PAYLOADS]->span,
+                             self->err) == PSD_OK,
+             self, "add a piece");
+    }
+    need(ps_snapshot_commit(&writer, self->mib, self->err) == PSD_OK, self,
+         "commit a snapshot");
+    note(self, figure, begin);
+}
+
+static void
+load_snapshot(bench_t *self)
+{
+    ps_snapshot_dir_t dir = {ps_disk_real(), self->dir, {{1}}};
+    ps_snapshot_id_t id = {1, 0, 1};
+    ps_snapshot_reader_t *reader = NULL;
+    ps_snapshot_piece_t piece = {0};
+    double begin = 0;
+
+    forget(self);
+    begin = now();
+    need(ps_snapshot_open(&dir, &id, &reader, self->err) == PSD_OK, self,
+         "open a snapshot");
+    while (!piece.is_end) {
+        need(ps_snapshot_next(reader, &piece, self->err) == PSD_OK, self,
+             "read a snapshot");
+    }
+    note(self, FIGURE_LOAD, begin);
+    ps_snapshot_close(&reader);
+}
+
 /* ---- figures ------------------------------------------------------------- */
 
 static int
@@ -341,6 +393,9 @@ main(int argc, char **argv)
         }
         plain_read(&self);
         recover_log(&self);
+        write_snapshot(&self, FIGURE_SNAP, 0);
+        write_snapshot(&self, FIGURE_SNAP_ZSTD, 1);
+        load_snapshot(&self);
     }
     print_figure(&self, "write", FIGURE_WRITE, FIGURE_WRITE);
     for (size_t i = 0; i < N_GROUPS; i++) {
@@ -351,6 +406,9 @@ main(int argc, char **argv)
     }
     print_figure(&self, "read", FIGURE_READ, FIGURE_READ);
     print_figure(&self, "recover", FIGURE_RECOVER, FIGURE_READ);
+    print_figure(&self, "snap", FIGURE_SNAP, FIGURE_WRITE);
+    print_figure(&self, "snap z", FIGURE_SNAP_ZSTD, FIGURE_WRITE);
+    print_figure(&self, "load", FIGURE_LOAD, FIGURE_READ);
     for (size_t i = 0; i < N_PAYLOADS; i++) {
         ps_payload_destroy(&self.payloads[i]);
     }
