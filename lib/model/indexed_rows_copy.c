@@ -129,10 +129,13 @@ no_memory(uint64_t n, psd_error_t *err)
                          "no memory for a piece of %" PRIu64 " rows", n);
 }
 
-/* So many rows, of at least row_bytes each, fit the bytes and the memory. */
+/* So many rows, of at least row_bytes each, fit the bytes and the memory. The
+ * index is made large enough for those that are left, too: growing is most of
+ * what a narrow row costs. */
 static psd_status_t
 reserve(ps_indexed_rows_t *self,
         uint64_t n,
+        uint64_t left,
         size_t row_bytes,
         size_t size,
         psd_error_t *err)
@@ -145,7 +148,7 @@ reserve(ps_indexed_rows_t *self,
                              n, size, row_bytes);
     }
     if (!ps_slab_reserve(&self->rows, n) ||
-        !ps_row_index_reserve(&self->index, n)) {
+        !ps_row_index_reserve(&self->index, n + left)) {
         return no_memory(n, err);
     }
     return PSD_OK;
@@ -189,11 +192,12 @@ static psd_status_t
 take_dense(ps_indexed_rows_t *self,
            const ps_extent_t *extent,
            uint64_t n,
+           uint64_t left,
            ps_bytes_t rows,
            psd_error_t *err)
 {
     size_t size = self->rows.item_size;
-    psd_status_t rc = reserve(self, n, size, rows.size, err);
+    psd_status_t rc = reserve(self, n, left, size, rows.size, err);
 
     if (rc == PSD_OK && rows.size != n * size) {
         return psd_error_set(err, PSD_PROTO,
@@ -204,9 +208,10 @@ take_dense(ps_indexed_rows_t *self,
     for (uint64_t i = 0; rc == PSD_OK && i < n; i++) {
         const uint8_t *from = rows.data + i * size;
 
-        if (n - i > AHEAD) {
-            ps_row_index_prefetch(
-                &self->index, ps_row_hash(ps_load_u64(from + AHEAD * size)));
+        if (n - i > AHEAD) { /* here and not in a function: see row_walk.c */
+            uint64_t hash = ps_row_hash(ps_load_u64(from + AHEAD * size));
+
+            __builtin_prefetch(ps_row_index_home(&self->index, hash), 1);
         }
         rc = check_key(self, extent, ps_load_u64(from), err);
         if (rc == PSD_OK) {
@@ -363,11 +368,12 @@ static psd_status_t
 take_mixed(ps_indexed_rows_t *self,
            const ps_extent_t *extent,
            uint64_t n,
+           uint64_t left,
            ps_bytes_t rows,
            psd_error_t *err)
 {
     ps_cursor_t cursor = ps_cursor_over(rows);
-    psd_status_t rc = reserve(self, n, MIXED_HEAD, rows.size, err);
+    psd_status_t rc = reserve(self, n, left, MIXED_HEAD, rows.size, err);
 
     for (uint64_t i = 0; rc == PSD_OK && i < n; i++) {
         rc = take_mixed_row(self, extent, &cursor, err);
@@ -385,9 +391,11 @@ psd_status_t
 ps_indexed_rows_take(ps_indexed_rows_t *self,
                      const ps_extent_t *extent,
                      uint64_t n,
+                     uint64_t left,
                      ps_bytes_t rows,
                      psd_error_t *err)
 {
-    return ps_rows_are_mixed(self) ? take_mixed(self, extent, n, rows, err)
-                                   : take_dense(self, extent, n, rows, err);
+    return ps_rows_are_mixed(self)
+               ? take_mixed(self, extent, n, left, rows, err)
+               : take_dense(self, extent, n, left, rows, err);
 }

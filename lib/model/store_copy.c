@@ -45,6 +45,7 @@ ps_store_hand_out(const ps_store_t *self,
     ps_store_u64(head, layout_of(self));
     ps_store_u64(head + 8, cursor->next);
     ps_store_u64(head + 16, n);
+    ps_store_u64(head + 24, n_places(self) - cursor->next - n);
     memcpy((uint8_t *)(piece + 1), head, sizeof head); /* its own block */
     cursor->next += n;
     *ret_piece = piece;
@@ -57,6 +58,7 @@ check_head(const ps_store_t *self,
            uint64_t layout,
            uint64_t first,
            uint64_t n,
+           uint64_t left,
            psd_error_t *err)
 {
     uint64_t here = self->is_array ? self->n_taken : self->indexed.rows.n;
@@ -74,11 +76,11 @@ check_head(const ps_store_t *self,
                              "; the next one here is %" PRIu64,
                              first, here);
     }
-    if (n > most - here) {
+    if (n > most - here || left > most - here - n) {
         return psd_error_set(err, PSD_PROTO,
-                             "a piece has %" PRIu64
-                             " rows; allowed: at most %" PRIu64,
-                             n, most - here);
+                             "a piece has %" PRIu64 " rows, and %" PRIu64
+                             " are left; allowed: at most %" PRIu64,
+                             n, left, most - here);
     }
     return PSD_OK;
 }
@@ -90,6 +92,7 @@ ps_store_take_in(ps_store_t *self, ps_bytes_t piece, psd_error_t *err)
     uint64_t layout = ps_cursor_u64(&cursor);
     uint64_t first = ps_cursor_u64(&cursor);
     uint64_t n = ps_cursor_u64(&cursor);
+    uint64_t left = ps_cursor_u64(&cursor);
     psd_status_t rc = PSD_OK;
 
     if (cursor.failed) {
@@ -97,12 +100,12 @@ ps_store_take_in(ps_store_t *self, ps_bytes_t piece, psd_error_t *err)
                              "a piece of rows has %zu bytes; its head takes %d",
                              piece.size, PS_PIECE_HEAD);
     }
-    rc = check_head(self, layout, first, n, err);
+    rc = check_head(self, layout, first, n, left, err);
     if (rc != PSD_OK) {
         return rc;
     }
     if (!self->is_array) {
-        return ps_indexed_rows_take(&self->indexed, &self->extent, n,
+        return ps_indexed_rows_take(&self->indexed, &self->extent, n, left,
                                     cursor.rest, err);
     }
     rc = ps_array_rows_take(&self->array, first, n, cursor.rest, err);

@@ -12,7 +12,8 @@
  *          versions, presence, room of sparse rows (an AUTO row turns dense by
  *          it), and the order of rows.
  * Shape    a piece: u8 layout (1 array, 2 dense rows, 3 rows that may be
- *          sparse), 7 zero bytes, u64 first place, u64 n rows; then
+ *          sparse), 7 zero bytes, u64 first place, u64 n rows, u64 rows that
+ *          were left behind these; then
  *          array       a bit for each block of 4096 values (see array_rows.h)
  *                      that a value of these rows lies in: it follows; zeros up
  *                      to a multiple of 8 bytes. For each block that follows,

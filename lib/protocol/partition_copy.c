@@ -9,6 +9,7 @@
 #include "base/cursor.h"
 #include "protocol/job_bytes.h"
 #include "protocol/partition_state.h"
+#include "protocol/partition_work.h"
 #include "protocol/replay.h"
 
 /* ---- rows ---- */
@@ -58,6 +59,7 @@ ps_partition_take_rows(ps_shard_t *shard,
     if (rc == PSD_OK && is_last) {
         ps_store_set_partial(self->store, false);
     }
+    ps_partition_ask_to_fill(shard, self);
     if (shard->args.memory_bytes > 0 || shard->args.table_bytes > 0) {
         ps_shard_count_rows(shard, self, false);
     }

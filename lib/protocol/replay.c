@@ -24,10 +24,8 @@ ps_partition_find_place(const ps_partition_t *self, uint32_t job)
 
 /* ---- rows ---- */
 
-/* What comes after this push finds its pages there, if somebody has the time.
- * Nothing depends on it. */
-static void
-ask_to_fill(ps_shard_t *shard, ps_partition_t *self)
+void
+ps_partition_ask_to_fill(ps_shard_t *shard, ps_partition_t *self)
 {
     ps_soon_t soon;
     ps_effect_t *effect = NULL;
@@ -64,7 +62,7 @@ apply(ps_shard_t *shard,
     if (has_versions && rc == PSD_OK) { /* else a copy would count otherwise */
         self->version++;
     }
-    ask_to_fill(shard, self);
+    ps_partition_ask_to_fill(shard, self);
     if (shard->args.memory_bytes > 0 || shard->args.table_bytes > 0) {
         ps_shard_count_rows(shard, self, false);
     }
