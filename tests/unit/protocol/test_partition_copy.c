@@ -9,7 +9,7 @@
 
 #include "support/fail_alloc.h"
 
-#define SEEDS 600        /* or as COPY_SEEDS says */
+#define SEEDS 300        /* or as COPY_SEEDS says */
 #define SEEDS_TO_FIND 50 /* a planted bug */
 
 typedef enum bug {
