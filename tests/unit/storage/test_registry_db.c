@@ -73,7 +73,7 @@ Test(registry_db, has_the_settings_that_its_promises_need)
         const char *pragma;
         int value;
     } cases[] = {{"PRAGMA application_id", 0x70735247},
-                 {"PRAGMA user_version", 3}};
+                 {"PRAGMA user_version", 4}};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
 
@@ -115,6 +115,43 @@ Test(registry_db, what_was_stored_is_loaded)
     cr_assert_eq(ps_registry_table(registry, "w")->created_unix_ms, 3);
     cr_assert_str_eq(ps_registry_table(registry, "w")->routes[1].tcp,
                      ps_registry_node(registry, "n0")->shards[1].tcp);
+}
+
+/* What version 3 had: where a partition is, without copies. */
+static const char to_version_3[] =
+    "CREATE TABLE old (table_id INTEGER NOT NULL REFERENCES tables(id) "
+    "ON DELETE CASCADE, partition INTEGER NOT NULL, node_id INTEGER NOT NULL, "
+    "shard INTEGER NOT NULL, epoch INTEGER NOT NULL, "
+    "PRIMARY KEY (table_id, partition), FOREIGN KEY (node_id, shard) "
+    "REFERENCES shards(node_id, shard) DEFERRABLE INITIALLY DEFERRED) "
+    "STRICT, WITHOUT ROWID;"
+    "INSERT INTO old SELECT p.table_id, p.partition, c.node_id, c.shard, "
+    "p.epoch FROM partitions p JOIN copies c USING (table_id, partition);"
+    "DROP TABLE copies; DROP TABLE partitions;"
+    "ALTER TABLE old RENAME TO partitions;"
+    "CREATE INDEX partitions_by_shard ON partitions(node_id, shard);"
+    "ALTER TABLE nodes DROP COLUMN state; ALTER TABLE nodes DROP COLUMN weight;"
+    "PRAGMA user_version = 3";
+
+Test(registry_db, a_partition_of_version_3_is_a_copy)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;
+    PSD_AUTO(ps_free_at) char *before = NULL;
+    PSD_AUTO(ps_free_at) char *after = NULL;
+
+    make_data();
+    db = open_db();
+    registry = load_db(db);
+    before = fixture_dump(registry);
+    ps_registry_destroy(&registry);
+    ps_registry_db_close(&db);
+    run_sql(to_version_3);
+    db = open_db();
+    registry = load_db(db);
+    after = fixture_dump(registry);
+    cr_assert_str_eq(before, after);
+    cr_assert_eq(ps_registry_table(registry, "w")->copies[1].n, 1);
 }
 
 /* Store then load gives what plan then apply gave, at every point of many
