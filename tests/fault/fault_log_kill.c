@@ -23,8 +23,9 @@
 #include "support/temp_dir.h"
 
 #define N_ROUNDS 200
-#define ROUNDS_PER_DIR 20 /* then a fresh one, to be killed while it is made \
-                           */
+#define ROUNDS_PER_DIR                                    \
+    20 /* then a fresh one, to be killed while it is made \
+        */
 #define LARGE ((size_t)60000) /* bytes of every 5th record */
 #define SEGMENT_BYTES 200000
 #define SNAPSHOT_EVERY 40 /* records */
