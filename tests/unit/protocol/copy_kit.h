@@ -247,7 +247,8 @@ pick_rows(story_t *self, parts_t *parts)
     const ps_extent_t *extent = extent_of(self);
     ps_slice_t *slice = &self->record.slice;
     uint64_t most = 1 + 4000 / self->spec.n_cols;
-    uint64_t n = 1 + below(self, most < 700 ? most : 700);
+    uint64_t few = below(self, 2) == 0 ? 3 : 700;
+    uint64_t n = 1 + below(self, most < few ? most : few);
 
     if (self->spec.keys == PS_KEYS_RANGE && below(self, 2) == 0 &&
         extent->first_row <= extent->last_row) {

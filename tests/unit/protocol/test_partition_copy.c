@@ -133,6 +133,16 @@ reads_the_same(const story_t *story,
     return same;
 }
 
+static bool
+counts_the_same(const side_t *a, const side_t *b)
+{
+    ps_store_bytes_t left = ps_store_bytes(a->partition->store);
+    ps_store_bytes_t right = ps_store_bytes(b->partition->store);
+
+    return left.rows_present == right.rows_present &&
+           left.values == right.values && left.state == right.state;
+}
+
 /* looked: rows of the primary were read, which fills blocks of an array. */
 static bool
 is_same(story_t *story, const side_t *copy, bool looked)
@@ -141,7 +151,7 @@ is_same(story_t *story, const side_t *copy, bool looked)
     uint64_t since = below(story, primary->partition->version + 1);
     size_t max_bytes = 1 + below(story, 100000);
 
-    return is_same_state(primary, copy) &&
+    return is_same_state(primary, copy) && counts_the_same(primary, copy) &&
            (looked || hands_out_the_same(primary, copy, max_bytes)) &&
            reads_the_same(story, primary, copy, NULL) &&
            hands_out_the_same(primary, copy, max_bytes) &&
@@ -187,7 +197,8 @@ static bool
 move_rows(story_t *story, side_t *copy, bug_t bug, bool *looked)
 {
     ps_store_cursor_t cursor = {0};
-    size_t most = 1 + below(story, below(story, 2) == 0 ? 3000 : 200000);
+    static const uint64_t sizes[] = {60, 3000, 200000};
+    size_t most = 1 + below(story, sizes[below(story, 3)]);
     bool is_done = false;
 
     while (!is_done) {
@@ -214,6 +225,23 @@ move_rows(story_t *story, side_t *copy, bug_t bug, bool *looked)
     return true;
 }
 
+/* Many records or few; some find no memory, so that rows are made which stay
+ * absent, and clocks close without being applied whole. */
+static void
+begin_story(story_t *story)
+{
+    for (uint64_t n = below(story, below(story, 2) == 0 ? 4 : 60); n > 0; n--) {
+        story_next(story);
+        if (below(story, 4) == 0) {
+            fail_alloc_at(below(story, 8));
+            (void)replay_on(story, &story->primary);
+            fail_alloc_off();
+        } else {
+            cr_assert(replay_on(story, &story->primary));
+        }
+    }
+}
+
 /* Whether the copy ends as the primary. */
 static bool
 run(uint64_t seed, bug_t bug)
@@ -224,10 +252,7 @@ run(uint64_t seed, bug_t bug)
     bool same = false;
 
     story_open(&story, seed);
-    for (uint64_t n = below(&story, 60); n > 0; n--) {
-        story_next(&story);
-        cr_assert(replay_on(&story, &story.primary));
-    }
+    begin_story(&story);
     same = begin_copy(&story, &copy) &&
            move_rows(&story, &copy, bug, &looked) &&
            is_same(&story, &copy, looked);
