@@ -47,22 +47,32 @@ add_row(part_t *self, ps_deltas_t *deltas)
     return true;
 }
 
+/* here: for each row of the slice, whether it is. */
 static bool
 add_rows(part_t *self,
          const ps_store_t *store,
          const ps_slice_t *slice,
-         const ps_payload_t *payload)
+         const ps_payload_t *payload,
+         const bool *here)
 {
     ps_deltas_t deltas = ps_deltas_over(slice, payload, store->shape.first_col);
 
-    while (ps_deltas_next(&deltas)) {
-        if (ps_store_takes_row(store, deltas.row) && !add_row(self, &deltas)) {
+    for (uint64_t i = 0; ps_deltas_next(&deltas); i++) {
+        if (here[i] && !add_row(self, &deltas)) {
             return false;
         }
     }
     return slice->layout != PS_LAYOUT_SPARSE || self->columns.size == 0 ||
            ps_buffer_append(&self->counts, self->columns.data,
                             self->columns.size);
+}
+
+static psd_status_t
+no_memory(const ps_slice_t *slice, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_NOMEM,
+                         "no memory for a part of a push of %" PRIu64 " rows",
+                         slice->n_rows);
 }
 
 static ps_bytes_t
@@ -90,12 +100,13 @@ static psd_status_t
 push_some(ps_store_t *self,
           const ps_slice_t *slice,
           const ps_payload_t *payload,
+          const bool *here,
           psd_error_t *err)
 {
     PSD_AUTO(part_done) part_t part = {.keys = {0}};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *rows = NULL;
     bool is_sparse = slice->layout == PS_LAYOUT_SPARSE;
-    bool fits = add_rows(&part, self, slice, payload);
+    bool fits = add_rows(&part, self, slice, payload, here);
     ps_slice_t some = *slice;
 
     if (fits) {
@@ -105,10 +116,7 @@ push_some(ps_store_t *self,
                            bytes_of(&part.values), NULL, NULL);
     }
     if (rows == NULL) {
-        return psd_error_set(err, PSD_NOMEM,
-                             "no memory for a part of a push of %" PRIu64
-                             " rows",
-                             slice->n_rows);
+        return no_memory(slice, err);
     }
     some.rows = PS_ROWS_LIST;
     some.first_row = 0;
@@ -117,27 +125,71 @@ push_some(ps_store_t *self,
     return push_here(self, &some, rows, err);
 }
 
+/* Which rows of the slice are here, and how many. */
+static uint64_t
+find_rows(const ps_store_t *self,
+          const ps_slice_t *slice,
+          const ps_payload_t *payload,
+          bool *ret_here)
+{
+    ps_row_walk_t walk;
+    uint64_t n = 0;
+
+    if (self->is_array) {
+        for (uint64_t i = 0; i < slice->n_rows; i++) {
+            ret_here[i] =
+                ps_store_takes_row(self, ps_slice_row(slice, payload, i));
+            n += ret_here[i] ? 1 : 0;
+        }
+        return n;
+    }
+    ps_row_walk_begin(&walk, &self->indexed, slice, payload, slice->n_rows);
+    while (ps_row_walk_next(&walk)) {
+        for (size_t i = 0; i < walk.n; i++) {
+            ret_here[walk.first + i] = walk.found[i] != NULL;
+            n += walk.found[i] != NULL ? 1 : 0;
+        }
+    }
+    return n;
+}
+
+/* Neighbouring rows of an array: those that are here come first. */
+static psd_status_t
+push_front(ps_store_t *self,
+           const ps_slice_t *slice,
+           const ps_payload_t *payload,
+           psd_error_t *err)
+{
+    uint64_t first = slice->first_row - self->array.first_row;
+    uint64_t here = first < self->n_taken ? self->n_taken - first : 0;
+    ps_slice_t front = *slice;
+
+    front.n_rows = here < slice->n_rows ? here : slice->n_rows;
+    front.n_values = front.n_rows * slice->n_cols;
+    return push_here(self, &front, payload, err);
+}
+
 psd_status_t
 ps_store_push_part(ps_store_t *self,
                    const ps_slice_t *slice,
                    const ps_payload_t *payload,
                    psd_error_t *err)
 {
-    ps_slice_t front = *slice;
+    PSD_AUTO(ps_free_at) bool *here = NULL;
     uint64_t n = 0;
 
-    while (n < slice->n_rows &&
-           ps_store_takes_row(self, ps_slice_row(slice, payload, n))) {
-        n++;
+    if (self->is_array && slice->rows == PS_ROWS_RANGE &&
+        slice->layout == PS_LAYOUT_DENSE) {
+        return push_front(self, slice, payload, err);
     }
-    if (n == slice->n_rows) {
-        return push_here(self, slice, payload, err);
+    here = ps_alloc_raw(slice->n_rows, sizeof *here);
+    if (here == NULL) {
+        return no_memory(slice, err);
     }
-    if (!self->is_array || slice->rows != PS_ROWS_RANGE ||
-        slice->layout != PS_LAYOUT_DENSE) {
-        return push_some(self, slice, payload, err);
+    n = find_rows(self, slice, payload, here);
+    if (n == 0) {
+        return PSD_OK;
     }
-    front.n_rows = n; /* no row behind these is here either */
-    front.n_values = n * slice->n_cols;
-    return push_here(self, &front, payload, err);
+    return n == slice->n_rows ? push_here(self, slice, payload, err)
+                              : push_some(self, slice, payload, here, err);
 }
