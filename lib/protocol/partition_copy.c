@@ -68,17 +68,18 @@ ps_partition_take_rows(ps_shard_t *shard,
 
 /* ---- state to bytes ---- */
 
+/* Its text is as long as a record's may be. */
 static bool
 put_refusal(ps_buffer_t *to, const ps_refusal_t *refusal)
 {
-    size_t size = refusal->text == NULL ? 0 : strlen(refusal->text);
+    bool has_text = refusal->text != NULL;
+    const char *text = has_text ? refusal->text : "";
+    uint16_t size = (uint16_t)strlen(text);
 
-    size = size > PS_TEXT_MAX ? PS_TEXT_MAX : size;
     return ps_buffer_u64(to, refusal->seq) &&
            ps_buffer_u16(to, (uint16_t)refusal->status) &&
-           ps_buffer_u16(to, refusal->text == NULL ? PS_STATE_NO_TEXT
-                                                   : (uint16_t)size) &&
-           (size == 0 || ps_buffer_append(to, refusal->text, size));
+           ps_buffer_u16(to, has_text ? size : PS_STATE_NO_TEXT) &&
+           ps_buffer_append(to, text, size);
 }
 
 static bool
