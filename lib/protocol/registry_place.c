@@ -70,8 +70,8 @@ count_one(const ps_registry_t *self,
           ps_loads_t *loads)
 {
     const ps_copies_t *copies = &table->copies[partition];
-    const ps_node_t *next = ps_registry_node_by_incarnation(
-        self, table->watches[partition].prefer);
+    const ps_node_t *next =
+        ps_registry_node_by_incarnation(self, table->watches[partition].prefer);
 
     /* A primary that moves is counted where it goes. */
     if (copies->fenced) {
