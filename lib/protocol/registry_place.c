@@ -228,6 +228,7 @@ primary_at(const ps_registry_t *self, uint64_t at, size_t *ret_node)
     return copy;
 }
 
+/* All primaries first, so that the other copies even them out. */
 static void
 place_all(const ps_registry_t *self,
           uint64_t epoch,
@@ -246,6 +247,11 @@ place_all(const ps_registry_t *self,
         copies->at[0] = primary_at(self, (first + i) % weights, &node);
         copies->n = 1;
         ps_loads_add(loads, node, copies->at[0].shard);
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        ps_copies_t *copies = &table->copies[i];
+        size_t node = ps_node_index(self, copies->at[0].incarnation);
+
         while (copies->n < table->spec.replicas) {
             size_t next = ps_loads_best(loads, self, copies,
                                         (node + copies->n) % self->n_nodes);
