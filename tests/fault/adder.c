@@ -17,6 +17,7 @@
 #define PUSHES 4 /* under way at once */
 #define ROWS 6   /* of a push */
 #define DELTA_MAX (INT64_C(1) << 40)
+#define TOLD_EVERY 40  /* deadlines */
 #define WAIT_MS 600000 /* longer than any call's own deadline */
 
 typedef struct push {
@@ -36,6 +37,7 @@ typedef struct worker {
     psd_error_t *err;
     ps_rng_t rng;
     uint64_t seq;
+    uint64_t n_deadlines; /* since the last clock */
     uint64_t longest_ms;
     uint64_t began_ms; /* the call that runs */
     push_t pushes[PUSHES];
@@ -177,6 +179,19 @@ start(worker_t *self, push_t *push)
     return rc;
 }
 
+/* A deadline passed. Who waits for long says for whom. */
+static bool
+report_deadline(worker_t *self, uint64_t seq, const char *what)
+{
+    if (++self->n_deadlines % TOLD_EVERY == 0) {
+        (void)fprintf(
+            stderr,
+            "worker %" PRIu32 ": %s, deadline %" PRIu64 " in a row: %s\n",
+            self->rank, what, self->n_deadlines, psd_error_text(self->err));
+    }
+    return report(self, LEDGER_UNKNOWN, seq, 0, 0);
+}
+
 /* Until every push's end is known: the library goes on, and so do we. */
 static psd_status_t
 settle(worker_t *self)
@@ -187,10 +202,12 @@ settle(worker_t *self)
         begin_call(self);
         rc = end_call(
             self, psd_flush(self->client, self->args.timeout_ms, self->err));
-        if (!report(self, rc == PSD_OK ? LEDGER_FLUSHED : LEDGER_UNKNOWN,
-                    self->seq, 0, 0)) {
+        if (rc == PSD_DEADLINE && !report_deadline(self, self->seq, "flush")) {
             return PSD_IO;
         }
+    }
+    if (rc == PSD_OK && !report(self, LEDGER_FLUSHED, self->seq, 0, 0)) {
+        return PSD_IO;
     }
     return rc;
 }
@@ -230,8 +247,7 @@ pull_some(worker_t *self)
         begin_call(self);
         rc = end_call(self, psd_pull(self->table, self->pushes[0].rows, ROWS,
                                      values, ROWS, self->err));
-        if (rc == PSD_DEADLINE &&
-            !report(self, LEDGER_UNKNOWN, self->seq, 0, 0)) {
+        if (rc == PSD_DEADLINE && !report_deadline(self, self->seq, "pull")) {
             return PSD_IO;
         }
     }
@@ -274,6 +290,7 @@ work(worker_t *self)
             return give_up(self, "push", rc);
         }
         rc = pull_some(self);
+        self->n_deadlines = 0;
         if (rc != PSD_OK) {
             return give_up(self, "pull", rc);
         }

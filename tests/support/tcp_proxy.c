@@ -47,6 +47,7 @@ struct tcp_proxy {
     tcp_orders_t orders[2];
     tcp_counts_t counts;
     /* the thread's own */
+    size_t n_rounds;
     struct pollfd polls[POLLS_MAX];
 };
 
@@ -197,8 +198,9 @@ carry_out(tcp_proxy_t *self)
     self->n_done = self->n_given;
 }
 
-/* Everything that poll told, and what has become due. The last link first: one
- * that goes is replaced by the last. */
+/* Everything that poll told, and what has become due. Another link is the first
+ * each time, or one would use up the credit of a slow way. One that goes is
+ * replaced by the last, which then waits for the next round. */
 static void
 serve(tcp_proxy_t *self, size_t n_doors, size_t n_links)
 {
@@ -206,8 +208,9 @@ serve(tcp_proxy_t *self, size_t n_doors, size_t n_links)
 
     tcp_orders_earn(&self->orders[0], now);
     tcp_orders_earn(&self->orders[1], now);
-    for (size_t i = n_links; i > 0; i--) {
-        serve_link(self, i - 1, now);
+    self->n_rounds++;
+    for (size_t i = 0; i < n_links && self->n_links > 0; i++) {
+        serve_link(self, (self->n_rounds + i) % self->n_links, now);
     }
     for (size_t i = 0; i < n_doors && i < self->n_doors; i++) {
         if ((self->polls[1 + i].revents & POLLIN) != 0 &&
