@@ -196,6 +196,53 @@ Test(registry_copies, of_a_node_that_starts_again_catch_up)
     cr_assert_eq(table->copies[0].at[0].incarnation, 10);
 }
 
+/* A node starts again with what its logs had. */
+static void
+start_kept(const char *name, uint64_t incarnation)
+{
+    ps_route_t shards[FIXTURE_SHARDS_MAX];
+    ps_node_t node = fixture_node(name, incarnation, 2, shards);
+
+    node.kept = true;
+    do_planned(ps_registry_plan_node(registry, &node, 2, &command, err));
+}
+
+Test(registry_copies, that_were_kept_stay_whole)
+{
+    ps_table_spec_t spec = fixture_spec("w");
+    const ps_copies_t *copies = NULL;
+
+    spec.n_partitions = 1;
+    spec.replicas = 2;
+    cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err),
+                 PSD_OK);
+    command.table.spec.ack = PS_ACK_DISK; /* not offered yet */
+    do_planned(PSD_OK);
+    copies = ps_registry_table(registry, "w")->copies;
+    start_kept("n1", 8);
+    cr_assert_not(copies->fenced);
+    cr_assert_eq(copies->at[1].incarnation, 8);
+    cr_assert_eq(ps_copies_n_whole(copies), 2);
+    start_kept("n0", 9);
+    cr_assert(copies->fenced, "who has most is to be asked");
+    cr_assert_eq(copies->at[0].incarnation, 9);
+    cr_assert_eq(ps_copies_n_whole(copies), 2);
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+    assert_asks(2, 9);
+    cr_assert(answer(9, 30));
+    cr_assert(answer(8, 31));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    cr_assert_eq(ps_copies_n_whole(copies), 2);
+}
+
+Test(registry_copies, of_tables_without_a_log_are_not_kept)
+{
+    const ps_table_t *table = make_copied("w", 1, 1);
+
+    start_kept("n0", 9);
+    cr_assert(table->rows_lost);
+}
+
 Test(registry_copies, keep_a_node_from_being_removed)
 {
     const ps_table_t *table = make_copied("w", 1, 1);

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "protocol/registry_decide.h"
 #include "support/fail_alloc.h"
 #include "support/registry_walk.h"
 #include "support/registry_db_test.h"
@@ -185,6 +186,60 @@ Test(registry_db, a_load_is_the_state_at_any_time)
                 cr_assert_str_eq(a, b);
             }
         }
+    }
+}
+
+/* Each decision about copies is there after a load, a fence too. */
+Test(registry_db, decisions_about_copies_are_stored)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+    ps_route_t shards[FIXTURE_SHARDS_MAX];
+    ps_node_t node = fixture_node("n1", 8, 2, shards);
+    ps_table_spec_t spec = fixture_spec("w");
+    ps_command_t command = {0};
+    psd_status_t rc = PSD_OK;
+    uint32_t n_commits = 0;
+
+    make_cluster(db, registry, NULL);
+    rc = ps_registry_plan_node(registry, &node, 2, &command, err);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
+                 PSD_OK);
+    spec.replicas = 2;
+    rc = ps_registry_plan_table(registry, &spec, 3, &command, err);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
+                 PSD_OK);
+    cr_assert(ps_registry_node_ends(registry, "n1", 8, 1));
+    for (int i = 0; i < 20; i++) {
+        PSD_AUTO(ps_registry_destroy) ps_registry_t *loaded = NULL;
+        PSD_AUTO(ps_free_at) char *a = NULL;
+        PSD_AUTO(ps_free_at) char *b = NULL;
+        ps_decision_t decision;
+
+        cr_assert_eq(ps_registry_decide(registry, 1, 4, &decision, err),
+                     PSD_OK);
+        for (uint32_t j = 0; j < decision.n; j++) {
+            cr_assert(ps_registry_fenced(registry, decision.to[j],
+                                         decision.table, decision.partition,
+                                         decision.epoch, 5));
+        }
+        n_commits += decision.kind == PS_DECIDE_COMMIT ? 1 : 0;
+        cr_assert_eq(fixture_do(registry, PSD_OK, &decision.command, 1,
+                                store_in, db, err),
+                     PSD_OK, "%s", psd_error_text(err));
+        ps_decision_done(&decision);
+        loaded = load_db(db);
+        a = fixture_dump(registry);
+        b = fixture_dump(loaded);
+        cr_assert_str_eq(a, b);
+    }
+    cr_assert_eq(n_commits, 3, "fenced, promoted, out of sync");
+    for (uint32_t i = 0; i < 4; i++) {
+        const ps_copies_t *copies =
+            &ps_registry_table(registry, "w")->copies[i];
+
+        cr_assert_eq(copies->at[0].incarnation, 7);
+        cr_assert_eq(ps_copies_n_whole(copies), 1);
     }
 }
 
