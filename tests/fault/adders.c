@@ -37,8 +37,7 @@ become(const adders_t *self, unsigned rank, int reports, int stop)
 {
     const adders_args_t *args = &self->args;
     char numbers[8][NUMBER_SIZE];
-    char *argv[14] = {"adder", "adder", (char *)(uintptr_t)args->endpoint,
-                      (char *)(uintptr_t)args->job};
+    const char *argv[14] = {"adder", "adder", args->endpoint, args->job};
     const int64_t values[8] = {args->n_workers,     args->max_delay,
                                (int64_t)args->seed, (int64_t)args->n_rows,
                                args->replicas,      args->ack,
@@ -54,7 +53,7 @@ become(const adders_t *self, unsigned rank, int reports, int stop)
     stop = fcntl(stop, F_DUPFD_CLOEXEC, 10);
     (void)dup2(reports, 3);
     (void)dup2(stop, 4);
-    (void)execv("/proc/self/exe", argv);
+    (void)execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
     _exit(127);
 }
 

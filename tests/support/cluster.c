@@ -105,7 +105,7 @@ settle_hosts(cluster_t *self, unsigned node)
         (void)snprintf(n->host, sizeof n->host, "127.%u.%u.%u", high,
                        place >> 8 & 0xff, place & 0xff);
     }
-    (void)snprintf(n->front, sizeof n->front, "%s", n->host);
+    memcpy(n->front, n->host, sizeof n->front);
     if (self->net == CLUSTER_PROXY) {
         (void)snprintf(n->front, sizeof n->front, "127.%u.%u.%u", high,
                        place >> 8 & 0xff, (place & 0xff) | 1);
@@ -230,9 +230,12 @@ open_ways(cluster_t *self, unsigned node)
     at = at == NULL ? text : at;
     port = next_port(&at);
     if (n->port == 0) {
+        char front[CLUSTER_TEXT_SIZE];
+
+        memcpy(front, n->front, sizeof front);
+        (void)snprintf(n->control, sizeof n->control, "tcp://%.40s:%u", front,
+                       port);
         n->port = port;
-        (void)snprintf(n->control, sizeof n->control, "tcp://%.40s:%u",
-                       n->front, port);
     }
     if (port == 0 || port != n->port) {
         (void)fprintf(stderr, "%s announces: %s\n", n->name, text);
