@@ -297,6 +297,13 @@ bool ps_registry_overdue(const ps_registry_t *self,
 /* When ps_registry_overdue may next be true; UINT64_MAX for never. */
 uint64_t ps_registry_deadline(const ps_registry_t *self);
 
+/* Whether a node is heard; only such nodes are given partitions. Not stored. A
+ * node that is not known is nothing. */
+void ps_registry_set_node_up(ps_registry_t *self,
+                             uint64_t incarnation,
+                             bool up,
+                             uint64_t seen_ms);
+
 /* The next session number; 0 when plan_sessions must come first. */
 uint64_t ps_registry_take_session(ps_registry_t *self);
 /* The highest session that earlier starts may have given out: at a load, and
