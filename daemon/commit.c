@@ -34,6 +34,10 @@ event_of(ps_command_kind_t kind)
         return "job_changed";
     case PS_COMMAND_JOB_TABLE:
         return "job_opened_table";
+    case PS_COMMAND_COPIES:
+        return "copies_changed";
+    case PS_COMMAND_NODE_STATE:
+        return "node_state_changed";
     default:
         return "registry_changed";
     }

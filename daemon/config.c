@@ -93,7 +93,8 @@ set_list(ps_text_list_t *value, const ps_key_t *key, const char *text)
     if (list.items == NULL) {
         return PSD_NOMEM;
     }
-    for (const char *at = text; rc == PSD_OK; at++) {
+    for (const char *at = text;
+         rc == PSD_OK && (key->min > 0 || text[0] != '\0'); at++) {
         size_t length = strcspn(at, ",");
 
         rc =

@@ -61,6 +61,10 @@ check_sizes(const ps_config_t *self, psd_error_t *err)
         return refuse_pair(self, PS_KEY_workers_lost_after_ms, "at least twice",
                            PS_KEY_workers_heartbeat_ms, err);
     }
+    if (self->cluster.suspect_after < 2 * self->cluster.heartbeat) {
+        return refuse_pair(self, PS_KEY_cluster_suspect_after, "at least twice",
+                           PS_KEY_cluster_heartbeat, err);
+    }
     return PSD_OK;
 }
 

@@ -13,34 +13,46 @@
 #define OP_BYTES_MAX 64 /* of an operation's name */
 #define PROTOCOL_VERSION 1
 
+/* What the nodes are asked before an operation runs. */
+typedef enum first_ask {
+    ASK_NONE = 0, /* nothing, or what the operation asks itself */
+    ASK_INSPECT,  /* partitions */
+    ASK_JOB       /* clocks and held requests of the job that is named */
+} first_ask_t;
+
 static const struct {
     const char *name;
     ps_control_op_t *run;
     bool is_open; /* needs no session */
     bool once;    /* changes something: a repetition gets the first answer */
+    first_ask_t first;
 } OPS[] = {
-    {"hello", ps_control_hello, true, false},
-    {"table_create", ps_control_table_create, false, true},
-    {"table_open", ps_control_table_open, false, false},
-    {"table_list", ps_control_table_list, false, false},
-    {"table_inspect", ps_control_table_inspect, false, false},
-    {"table_drop", ps_control_table_drop, false, true},
-    {"job_join", ps_control_job_join, false, true},
-    {"job_leave", ps_control_job_leave, false, true},
-    {"heartbeat", ps_control_heartbeat, false, false},
-    {"job_tables", ps_control_job_tables, false, false},
-    {"barrier", ps_control_barrier, false, true},
-    {"job_list", ps_control_job_list, false, false},
-    {"job_inspect", ps_control_job_inspect, false, false},
-    {"job_stop", ps_control_job_stop, false, true},
-    {"worker_list", ps_control_worker_list, false, false},
-    {"clock_list", ps_control_clock_list, false, false},
-    {"clock_inspect", ps_control_clock_inspect, false, false},
-    {"why", ps_control_why, false, false},
-    {"cluster_status", ps_control_cluster_status, false, false},
-    {"cluster_events", ps_control_cluster_events, false, false},
-    {"node_list", ps_control_node_list, false, false},
-    {"node_inspect", ps_control_node_inspect, false, false},
+    {"hello", ps_control_hello, true, false, ASK_NONE},
+    {"table_create", ps_control_table_create, false, true, ASK_NONE},
+    {"table_open", ps_control_table_open, false, false, ASK_NONE},
+    {"table_list", ps_control_table_list, false, false, ASK_INSPECT},
+    {"table_inspect", ps_control_table_inspect, false, false, ASK_INSPECT},
+    {"table_drop", ps_control_table_drop, false, true, ASK_NONE},
+    {"job_join", ps_control_job_join, false, true, ASK_NONE},
+    {"job_leave", ps_control_job_leave, false, true, ASK_NONE},
+    {"heartbeat", ps_control_heartbeat, false, false, ASK_NONE},
+    {"job_tables", ps_control_job_tables, false, false, ASK_INSPECT},
+    {"barrier", ps_control_barrier, false, true, ASK_NONE},
+    {"job_list", ps_control_job_list, false, false, ASK_NONE},
+    {"job_inspect", ps_control_job_inspect, false, false, ASK_JOB},
+    {"job_stop", ps_control_job_stop, false, true, ASK_NONE},
+    {"worker_list", ps_control_worker_list, false, false, ASK_JOB},
+    {"clock_list", ps_control_clock_list, false, false, ASK_NONE},
+    {"clock_inspect", ps_control_clock_inspect, false, false, ASK_JOB},
+    {"why", ps_control_why, false, false, ASK_JOB},
+    {"cluster_status", ps_control_cluster_status, false, false, ASK_INSPECT},
+    {"cluster_events", ps_control_cluster_events, false, false, ASK_NONE},
+    {"node_list", ps_control_node_list, false, false, ASK_INSPECT},
+    {"node_inspect", ps_control_node_inspect, false, false, ASK_INSPECT},
+    {"node_join", ps_control_node_join, true, false, ASK_NONE},
+    {"node_announce", ps_control_node_announce, true, false, ASK_NONE},
+    {"node_beat", ps_control_node_beat, true, false, ASK_NONE},
+    {"node_answer", ps_control_node_answer, true, false, ASK_NONE},
 };
 #define N_OPS (sizeof OPS / sizeof OPS[0])
 
@@ -234,30 +246,99 @@ read_head(ps_control_request_t *request, size_t *ret_op, psd_error_t *err)
     return find_op(op, ret_op, err);
 }
 
-/* Does what is asked. true: an answer that was given before was given again. */
+/* A request on its way: from its bytes to its answer, or to where it waits. */
+typedef struct ps_task {
+    ps_control_request_t request;
+    ps_doc_t *doc; /* owned; of the request */
+    size_t op;
+} ps_task_t;
+
+static void
+task_destroy(ps_task_t **self_p)
+{
+    ps_task_t *self = *self_p;
+
+    if (self != NULL) {
+        ps_doc_destroy(&self->request.reply);
+        ps_doc_destroy(&self->doc);
+        ps_free(self);
+    }
+    *self_p = NULL;
+}
+
+/* true: an answer that was given before was given again, or the request waits
+ * already and will be answered where it was asked last. */
 static bool
 answer_again(ps_control_t *self, const ps_control_request_t *request)
 {
     ps_bytes_t text;
 
-    if (!request->once || !ps_replies_find(&self->replies, request->session,
-                                           request->id, &text)) {
+    if (!request->once) {
+        return false;
+    }
+    for (size_t i = 0; i < self->n_tasks; i++) {
+        ps_control_request_t *waits = &self->tasks[i]->request;
+
+        if (waits->once && waits->session == request->session &&
+            waits->id == request->id) {
+            waits->conn = request->conn;
+            return true;
+        }
+    }
+    if (!ps_replies_find(&self->replies, request->session, request->id,
+                         &text)) {
         return false;
     }
     send_text(self, request->conn, text);
     return true;
 }
 
-static psd_status_t
-judge(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
+psd_status_t
+ps_control_ask(ps_control_request_t *request, ps_call_kind_t kind, uint32_t job)
 {
-    size_t op = 0;
-    psd_status_t rc = read_head(request, &op, err);
+    request->asks = true;
+    request->ask_kind = kind;
+    request->ask_job = job;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_control_check_answered(const ps_control_request_t *request, psd_error_t *err)
+{
+    return request->missing[0] == '\0'
+               ? PSD_OK
+               : psd_error_set(err, PSD_BUSY, "%s; ask again",
+                               request->missing);
+}
+
+static psd_status_t
+run_op(ps_control_t *self, ps_task_t *task, psd_error_t *err)
+{
+    ps_control_request_t *request = &task->request;
+    const ps_job_t *job = NULL;
+    psd_status_t rc = PSD_OK;
+
+    if (request->step > 0 || OPS[task->op].first == ASK_NONE) {
+        return OPS[task->op].run(self, request, err);
+    }
+    if (OPS[task->op].first == ASK_INSPECT) {
+        return ps_control_ask(request, PS_CALL_INSPECT, 0);
+    }
+    rc = ps_control_find_job(self, request->doc, &job, err);
+    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_WAITING, job->id)
+                        : rc;
+}
+
+static psd_status_t
+judge(ps_control_t *self, ps_task_t *task, psd_error_t *err)
+{
+    ps_control_request_t *request = &task->request;
+    psd_status_t rc = read_head(request, &task->op, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    if (!OPS[op].is_open) {
+    if (!OPS[task->op].is_open) {
         rc = ps_doc_get_u64(request->doc, "session", 0, UINT64_MAX,
                             &request->session, err);
         if (rc == PSD_OK) {
@@ -267,40 +348,113 @@ judge(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
             return rc;
         }
     }
-    request->once = OPS[op].once;
+    request->once = OPS[task->op].once;
     if (answer_again(self, request)) {
         request->parked = true;
+        request->once = false;
         return PSD_OK;
     }
     request->reply = new_reply(request->id, PSD_OK);
     if (request->reply == NULL) {
         return ps_control_no_memory(err);
     }
-    return OPS[op].run(self, request, err);
+    return run_op(self, task, err);
 }
 
-/* One request, from its bytes to its answer (or to where it waits). */
-static void
-serve(ps_control_t *self, uint64_t conn, ps_bytes_t text)
+/* Keeps a task whose question was asked. */
+static psd_status_t
+keep(ps_control_t *self, ps_task_t *task, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
-    ps_control_request_t request = {.conn = conn};
-    psd_status_t rc = ps_doc_parse(text, &doc, self->err);
+    ps_control_request_t *request = &task->request;
+    psd_status_t rc = PSD_OK;
 
-    request.doc = doc;
+    if (!ps_grow(&self->tasks, &self->tasks_capacity, self->n_tasks + 1,
+                 sizeof(ps_task_t *))) {
+        return ps_control_no_memory(err);
+    }
+    request->asks = false;
+    rc = ps_fleet_ask(self->fleet, request->ask_kind, request->ask_job, task,
+                      err);
     if (rc == PSD_OK) {
-        rc = judge(self, &request, self->err);
+        self->tasks[self->n_tasks++] = task;
+    }
+    return rc;
+}
+
+/* An operation has returned: the task is answered and ends, or waits. */
+static void
+settle(ps_control_t *self, ps_task_t *task, psd_status_t rc)
+{
+    ps_control_request_t *request = &task->request;
+
+    if (rc == PSD_OK && request->asks) {
+        rc = keep(self, task, self->err);
+        if (rc == PSD_OK) {
+            return;
+        }
     }
     if (rc != PSD_OK) {
         ps_log(PS_LOG_DEBUG, "request_refused",
-               "conn=%" PRIu64 " session=%" PRIu64 " status=%s", conn,
-               request.session, psd_status_name(rc));
-        send_refusal(self, &request, rc, psd_error_text(self->err));
-    } else if (!request.parked) {
-        send_reply(self, &request, request.reply);
+               "conn=%" PRIu64 " session=%" PRIu64 " status=%s", request->conn,
+               request->session, psd_status_name(rc));
+        send_refusal(self, request, rc, psd_error_text(self->err));
+    } else if (!request->parked) {
+        send_reply(self, request, request->reply);
     }
-    ps_doc_destroy(&request.reply);
     psd_error_clear(self->err);
+    task_destroy(&task);
+}
+
+static void
+serve(ps_control_t *self, uint64_t conn, ps_bytes_t text)
+{
+    const ps_control_request_t nobody = {.conn = conn};
+    ps_task_t *task = ps_alloc(1, sizeof *task);
+    psd_status_t rc = PSD_OK;
+
+    if (task == NULL) {
+        send_refusal(self, &nobody, PSD_NOMEM, "");
+        return;
+    }
+    task->request.conn = conn;
+    rc = ps_doc_parse(text, &task->doc, self->err);
+    task->request.doc = task->doc;
+    if (rc == PSD_OK) {
+        rc = judge(self, task, self->err);
+    }
+    settle(self, task, rc);
+}
+
+static void
+forget_task(ps_control_t *self, const ps_task_t *task)
+{
+    for (size_t i = 0; i < self->n_tasks; i++) {
+        if (self->tasks[i] == task) {
+            self->tasks[i] = self->tasks[--self->n_tasks];
+            return;
+        }
+    }
+}
+
+/* Goes on with the requests whose questions were answered. */
+static void
+go_on(ps_control_t *self)
+{
+    while (!self->broken) {
+        PSD_AUTO(ps_question_destroy)
+        ps_question_t *question = ps_fleet_next_done(self->fleet);
+        ps_task_t *task = NULL;
+
+        if (question == NULL) {
+            return;
+        }
+        task = question->context;
+        forget_task(self, task);
+        task->request.step++;
+        task->request.answers = &question->answers;
+        task->request.missing = question->missing;
+        settle(self, task, run_op(self, task, self->err));
+    }
 }
 
 void
@@ -324,75 +478,26 @@ ps_control_receive(ps_control_t *self)
             return;
         }
         serve(self, conn, (ps_bytes_t){.data = text.data, .size = text.size});
+        go_on(self);
     }
-}
-
-/* ---- looking things up ---- */
-
-psd_status_t
-ps_control_find_table(const ps_control_t *self,
-                      const ps_doc_t *doc,
-                      const char *key,
-                      const ps_table_t **ret_table,
-                      psd_error_t *err)
-{
-    const char *name = NULL;
-    psd_status_t rc = ps_doc_get_text(doc, key, 255, &name, err);
-
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    *ret_table = ps_registry_table(self->is.registry, name);
-    if (*ret_table == NULL) {
-        char shown[128];
-
-        return psd_error_set(err, PSD_NO_TABLE, "table %s does not exist",
-                             ps_log_quote(name, shown, sizeof shown));
-    }
-    return PSD_OK;
-}
-
-psd_status_t
-ps_control_find_job(const ps_control_t *self,
-                    const ps_doc_t *doc,
-                    const ps_job_t **ret_job,
-                    psd_error_t *err)
-{
-    const ps_job_t *job = NULL;
-    const char *name = NULL;
-    uint64_t id = 0;
-    char shown[128];
-    psd_status_t rc = PSD_OK;
-
-    if (ps_doc_has(doc, "job_id")) {
-        rc = ps_doc_get_u64(doc, "job_id", 1, UINT32_MAX, &id, err);
-    } else if (ps_doc_get_u64(doc, "job", 1, UINT32_MAX, &id, NULL) != PSD_OK) {
-        rc = ps_doc_get_text(doc, "job", 255, &name, err);
-    }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    if (name != NULL) {
-        job = ps_registry_job(self->is.registry, name);
-        (void)ps_log_quote(name, shown, sizeof shown);
-    } else {
-        job = ps_registry_job_by_id(self->is.registry, (uint32_t)id);
-        (void)snprintf(shown, sizeof shown, "%" PRIu64, id);
-        /* A name may be all digits. */
-        if (job == NULL &&
-            ps_doc_get_text(doc, "job", 255, &name, NULL) == PSD_OK &&
-            !ps_doc_has(doc, "job_id")) {
-            job = ps_registry_job(self->is.registry, name);
-        }
-    }
-    if (job == NULL) {
-        return psd_error_set(err, PSD_NO_JOB, "job %s does not exist", shown);
-    }
-    *ret_job = job;
-    return PSD_OK;
 }
 
 /* ---- start and stop ---- */
+
+static psd_status_t
+make_fleet(ps_control_t *self, psd_error_t *err)
+{
+    const ps_fleet_args_t args = {
+        .registry = self->is.registry,
+        .shards = self->is.shards,
+        .port = self->is.port,
+        .plugins = self->is.plugins,
+        .incarnation = self->is.incarnation,
+        .suspect_after_ms = self->is.config->cluster.suspect_after,
+    };
+
+    return ps_fleet_new(&args, &self->fleet, err);
+}
 
 psd_status_t
 ps_control_new(const ps_control_args_t *args,
@@ -409,6 +514,9 @@ ps_control_new(const ps_control_args_t *args,
     }
     if (self == NULL || self->err == NULL || self->clients == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the control port");
+    }
+    if (make_fleet(self, err) != PSD_OK) {
+        return PSD_NOMEM;
     }
     *ret_control = self;
     self = NULL;
@@ -434,6 +542,13 @@ ps_control_destroy(ps_control_t **self_p)
                               "the node is stopping");
         }
     }
+    for (size_t i = 0; i < self->n_tasks; i++) {
+        send_refusal(self, &self->tasks[i]->request, PSD_STOPPING,
+                     "the node is stopping");
+        task_destroy(&self->tasks[i]);
+    }
+    ps_free(self->tasks);
+    ps_fleet_destroy(&self->fleet);
     ps_watches_done(&self->watches);
     ps_replies_done(&self->replies);
     ps_untold_done(&self->drops);
@@ -443,52 +558,10 @@ ps_control_destroy(ps_control_t **self_p)
     *self_p = NULL;
 }
 
-/* A table whose plug-in is gone does not keep the others from being served. */
-static psd_status_t
-tell_table(ps_control_t *self, const ps_table_t *table, psd_error_t *err)
+void
+ps_control_go_on(ps_control_t *self)
 {
-    char quoted[512];
-    psd_status_t rc = ps_control_check_updater(self, &table->spec, err);
-
-    if (rc == PSD_OK) {
-        return ps_control_tell_table(self, table, err);
-    }
-    ps_log(PS_LOG_ERROR, "table_unusable", "table=%s reason=%s",
-           table->spec.name,
-           ps_log_quote(psd_error_text(err), quoted, sizeof quoted));
-    psd_error_clear(err);
-    return PSD_OK;
-}
-
-psd_status_t
-ps_control_start(ps_control_t *self, psd_error_t *err)
-{
-    const ps_registry_t *registry = self->is.registry;
-
-    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
-        const ps_table_t *table = ps_registry_table_at(registry, i);
-        psd_status_t rc = tell_table(self, table, err);
-
-        if (rc != PSD_OK) {
-            return psd_error_wrap(err, rc, "table \"%s\"", table->spec.name);
-        }
-        if (table->rows_lost) {
-            ps_log(PS_LOG_WARN, "rows_lost",
-                   "table=%s id=%" PRIu32
-                   " reason=restart hint=\"rows begin again at their first "
-                   "values; drop and create the table to clear this\"",
-                   table->spec.name, table->id);
-        }
-    }
-    for (size_t i = 0; i < ps_registry_n_jobs(registry); i++) {
-        const ps_job_t *job = ps_registry_job_at(registry, i);
-        psd_status_t rc = ps_shards_tell_job(self->is.shards, job, err);
-
-        if (rc != PSD_OK) {
-            return psd_error_wrap(err, rc, "job \"%s\"", job->name);
-        }
-    }
-    return PSD_OK;
+    go_on(self);
 }
 
 void

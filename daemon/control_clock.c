@@ -12,25 +12,26 @@ seconds(uint64_t ms)
 
 static psd_status_t
 init_view(ps_control_t *self,
+          const ps_control_request_t *request,
           const ps_job_t *job,
           ps_job_view_t *view,
           psd_error_t *err)
 {
     return ps_job_view_init(view, self->is.registry, &self->watches,
-                            self->is.shards, job, err);
+                            request->answers, job, err);
 }
 
 /* The view of the job that the request names. */
 static psd_status_t
 view_of(ps_control_t *self,
-        const ps_doc_t *doc,
+        const ps_control_request_t *request,
         ps_job_view_t *view,
         psd_error_t *err)
 {
     const ps_job_t *job = NULL;
-    psd_status_t rc = ps_control_find_job(self, doc, &job, err);
+    psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
 
-    return rc == PSD_OK ? init_view(self, job, view, err) : rc;
+    return rc == PSD_OK ? init_view(self, request, job, view, err) : rc;
 }
 
 /* "worker 3 at clock 10", as the JSON of `clock inspect` has it. */
@@ -150,30 +151,76 @@ add_table_names(const ps_control_t *self, uint32_t job, ps_doc_t *doc)
     return done;
 }
 
+static bool
+add_listed_job(const ps_control_t *self,
+               const ps_job_view_t *view,
+               ps_doc_t *doc)
+{
+    return add_job(self, view, doc) &&
+           ps_doc_set_u64(doc, "workers", view->job->n_workers) &&
+           add_table_names(self, view->job->id, doc);
+}
+
+/* The first job behind that id; NULL when there is none. */
+static const ps_job_t *
+job_behind(const ps_registry_t *registry, uint32_t id)
+{
+    for (size_t i = 0; i < ps_registry_n_jobs(registry); i++) {
+        const ps_job_t *job = ps_registry_job_at(registry, i);
+
+        if (job->id > id) {
+            return job;
+        }
+    }
+    return NULL;
+}
+
+/* One item for each job, each of which the nodes are asked about. */
+static psd_status_t
+list_step(ps_control_t *self,
+          ps_control_request_t *request,
+          const char *key,
+          bool (*add)(const ps_control_t *self,
+                      const ps_job_view_t *view,
+                      ps_doc_t *doc),
+          psd_error_t *err)
+{
+    const ps_job_t *job = NULL;
+
+    if (request->step == 0) {
+        request->array = ps_doc_add_array(request->reply, key);
+        if (request->array == NULL) {
+            return ps_control_no_memory(err);
+        }
+    } else {
+        job = ps_registry_job_by_id(self->is.registry, request->job);
+    }
+    if (job != NULL) {
+        PSD_AUTO(ps_job_view_done) ps_job_view_t view = {0};
+        ps_doc_t *doc = ps_doc_append_object(request->array);
+        psd_status_t rc = init_view(self, request, job, &view, err);
+
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        if (doc == NULL || !add(self, &view, doc)) {
+            return ps_control_no_memory(err);
+        }
+    }
+    job = job_behind(self->is.registry, request->job);
+    if (job == NULL) {
+        return PSD_OK;
+    }
+    request->job = job->id;
+    return ps_control_ask(request, PS_CALL_WAITING, job->id);
+}
+
 psd_status_t
 ps_control_job_list(ps_control_t *self,
                     ps_control_request_t *request,
                     psd_error_t *err)
 {
-    const ps_registry_t *registry = self->is.registry;
-    ps_doc_t *array = ps_doc_add_array(request->reply, "jobs");
-
-    for (size_t i = 0; i < ps_registry_n_jobs(registry); i++) {
-        PSD_AUTO(ps_job_view_done) ps_job_view_t view = {0};
-        const ps_job_t *job = ps_registry_job_at(registry, i);
-        ps_doc_t *doc = array == NULL ? NULL : ps_doc_append_object(array);
-        psd_status_t rc = init_view(self, job, &view, err);
-
-        if (rc != PSD_OK) {
-            return rc;
-        }
-        if (doc == NULL || !add_job(self, &view, doc) ||
-            !ps_doc_set_u64(doc, "workers", job->n_workers) ||
-            !add_table_names(self, job->id, doc)) {
-            return ps_control_no_memory(err);
-        }
-    }
-    return array == NULL ? ps_control_no_memory(err) : PSD_OK;
+    return list_step(self, request, "jobs", add_listed_job, err);
 }
 
 psd_status_t
@@ -183,7 +230,7 @@ ps_control_job_inspect(ps_control_t *self,
 {
     PSD_AUTO(ps_job_view_done) ps_job_view_t view = {0};
     ps_doc_t *doc = ps_doc_add_object(request->reply, "job");
-    psd_status_t rc = view_of(self, request->doc, &view, err);
+    psd_status_t rc = view_of(self, request, &view, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -201,7 +248,7 @@ ps_control_worker_list(ps_control_t *self,
                        psd_error_t *err)
 {
     PSD_AUTO(ps_job_view_done) ps_job_view_t view = {0};
-    psd_status_t rc = view_of(self, request->doc, &view, err);
+    psd_status_t rc = view_of(self, request, &view, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -227,29 +274,21 @@ add_spread(const ps_control_t *self, const ps_job_view_t *view, ps_doc_t *doc)
            ps_doc_set_u64(doc, "waiting", view->n_waiting);
 }
 
+static bool
+add_listed_clock(const ps_control_t *self,
+                 const ps_job_view_t *view,
+                 ps_doc_t *doc)
+{
+    return add_spread(self, view, doc) &&
+           ps_doc_set_u64(doc, "workers", view->job->n_workers);
+}
+
 psd_status_t
 ps_control_clock_list(ps_control_t *self,
                       ps_control_request_t *request,
                       psd_error_t *err)
 {
-    const ps_registry_t *registry = self->is.registry;
-    ps_doc_t *array = ps_doc_add_array(request->reply, "clocks");
-
-    for (size_t i = 0; i < ps_registry_n_jobs(registry); i++) {
-        PSD_AUTO(ps_job_view_done) ps_job_view_t view = {0};
-        const ps_job_t *job = ps_registry_job_at(registry, i);
-        ps_doc_t *doc = array == NULL ? NULL : ps_doc_append_object(array);
-        psd_status_t rc = init_view(self, job, &view, err);
-
-        if (rc != PSD_OK) {
-            return rc;
-        }
-        if (doc == NULL || !add_spread(self, &view, doc) ||
-            !ps_doc_set_u64(doc, "workers", job->n_workers)) {
-            return ps_control_no_memory(err);
-        }
-    }
-    return array == NULL ? ps_control_no_memory(err) : PSD_OK;
+    return list_step(self, request, "clocks", add_listed_clock, err);
 }
 
 psd_status_t
@@ -258,7 +297,7 @@ ps_control_clock_inspect(ps_control_t *self,
                          psd_error_t *err)
 {
     PSD_AUTO(ps_job_view_done) ps_job_view_t view = {0};
-    psd_status_t rc = view_of(self, request->doc, &view, err);
+    psd_status_t rc = view_of(self, request, &view, err);
 
     if (rc != PSD_OK) {
         return rc;

@@ -30,15 +30,17 @@ load_of(const ps_shard_call_t *call)
 }
 
 static load_t
-load_of_all(const ps_answers_t *answers)
+load_of_node(const ps_answers_t *answers, uint64_t incarnation)
 {
     load_t sum = {0};
 
     for (uint32_t i = 0; i < answers->n_calls; i++) {
-        load_t load = load_of(answers->calls[i]);
+        if (answers->calls[i]->incarnation == incarnation) {
+            load_t load = load_of(answers->calls[i]);
 
-        sum.n_partitions += load.n_partitions;
-        sum.bytes += load.bytes;
+            sum.n_partitions += load.n_partitions;
+            sum.bytes += load.bytes;
+        }
     }
     return sum;
 }
@@ -49,20 +51,18 @@ add_node(const ps_control_t *self,
          const ps_answers_t *answers,
          ps_doc_t *doc)
 {
-    bool is_this = node->incarnation == self->is.incarnation;
-    load_t load = is_this ? load_of_all(answers) : (load_t){0};
-    uint64_t now_ms = ps_now_ms();
+    ps_fleet_view_t view = ps_fleet_look(self->fleet, node);
+    load_t load = load_of_node(answers, node->incarnation);
     ps_doc_t *partitions = NULL;
 
-    /* This node sees itself all the time. */
     if (!ps_doc_set_text(doc, "name", node->name) ||
-        !ps_doc_set_text(doc, "state", node->up ? "up" : "down") ||
+        !ps_doc_set_text(doc, "state", ps_fleet_state_name(view.state)) ||
         !ps_doc_set_u64(doc, "incarnation", node->incarnation) ||
         !ps_doc_set_u64(doc, "shards", node->n_shards) ||
         !ps_doc_set_text(doc, "endpoint", node->control) ||
-        !ps_doc_set_f64(
-            doc, "last_seen_s",
-            is_this ? 0.0 : (double)(now_ms - node->last_seen_ms) / 1000.0)) {
+        !ps_doc_set_bool(doc, "registry",
+                         node->incarnation == self->is.incarnation) ||
+        !ps_doc_set_f64(doc, "last_seen_s", (double)view.silent_ms / 1000.0)) {
         return false;
     }
     partitions = ps_doc_add_object(doc, "partitions");
@@ -73,26 +73,59 @@ add_node(const ps_control_t *self,
 }
 
 static psd_status_t
-add_nodes(ps_control_t *self, ps_doc_t *reply, psd_error_t *err)
+add_nodes(ps_control_t *self,
+          const ps_control_request_t *request,
+          psd_error_t *err)
 {
-    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
-    ps_doc_t *array = ps_doc_add_array(reply, "nodes");
-    psd_status_t rc =
-        ps_shards_ask(self->is.shards, PS_CALL_INSPECT, 0, &answers, err);
+    ps_doc_t *array = ps_doc_add_array(request->reply, "nodes");
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
     for (size_t i = 0; i < ps_registry_n_nodes(self->is.registry); i++) {
         ps_doc_t *doc = array == NULL ? NULL : ps_doc_append_object(array);
 
         if (doc == NULL ||
-            !add_node(self, ps_registry_node_at(self->is.registry, i), &answers,
-                      doc)) {
+            !add_node(self, ps_registry_node_at(self->is.registry, i),
+                      request->answers, doc)) {
             return ps_control_no_memory(err);
         }
     }
     return array == NULL ? ps_control_no_memory(err) : PSD_OK;
+}
+
+/* Partitions that are reached through this node only. */
+static uint64_t
+count_partitions(const ps_registry_t *registry, uint64_t incarnation)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
+        const ps_table_t *table = ps_registry_table_at(registry, i);
+
+        for (uint32_t k = 0; k < table->spec.n_partitions; k++) {
+            n += table->routes[k].incarnation == incarnation ? 1 : 0;
+        }
+    }
+    return n;
+}
+
+/* 'node "n2" is down, silent for 3.0 s; …' */
+static void
+print_silent(const ps_control_t *self,
+             const ps_node_t *node,
+             const ps_fleet_view_t *view,
+             char *ret_text,
+             size_t size)
+{
+    char since[64];
+
+    (void)snprintf(since, sizeof since, "silent for %.1f s",
+                   (double)view->silent_ms / 1000.0);
+    (void)snprintf(ret_text, size,
+                   "node \"%s\" is %s, %s; it is waited for, and its %" PRIu64
+                   " partitions, which have no other copy, cannot be used "
+                   "until it is back",
+                   node->name, ps_fleet_state_name(view->state),
+                   view->never ? "not heard since the registry's start" : since,
+                   count_partitions(self->is.registry, node->incarnation));
 }
 
 /* What an operator should do something about. */
@@ -102,14 +135,14 @@ add_problems(const ps_control_t *self, ps_doc_t *reply)
     const ps_registry_t *registry = self->is.registry;
     ps_doc_t *array = ps_doc_add_array(reply, "problems");
     bool done = array != NULL;
-    char text[256];
+    char text[400];
 
     for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
         const ps_node_t *node = ps_registry_node_at(registry, i);
+        const ps_fleet_view_t view = ps_fleet_look(self->fleet, node);
 
-        if (!node->up) {
-            (void)snprintf(text, sizeof text, "node \"%s\" is down",
-                           node->name);
+        if (view.state != PS_FLEET_UP) {
+            print_silent(self, node, &view, text, sizeof text);
             done = ps_doc_append_text(array, text);
         }
     }
@@ -129,10 +162,14 @@ add_problems(const ps_control_t *self, ps_doc_t *reply)
 
 /* Every node is up, and no table has lost rows. */
 static bool
-is_healthy(const ps_registry_t *registry)
+is_healthy(const ps_control_t *self)
 {
+    const ps_registry_t *registry = self->is.registry;
+
     for (size_t i = 0; i < ps_registry_n_nodes(registry); i++) {
-        if (!ps_registry_node_at(registry, i)->up) {
+        const ps_node_t *node = ps_registry_node_at(registry, i);
+
+        if (ps_fleet_look(self->fleet, node).state != PS_FLEET_UP) {
             return false;
         }
     }
@@ -155,7 +192,7 @@ add_cluster(const ps_control_t *self, ps_doc_t *reply)
     return doc != NULL && ps_doc_set_text(doc, "name", name) &&
            ps_doc_set_id(doc, "uuid", &uuid) &&
            ps_doc_set_u64(doc, "epoch", ps_registry_epoch(registry)) &&
-           ps_doc_set_bool(doc, "healthy", is_healthy(registry)) &&
+           ps_doc_set_bool(doc, "healthy", is_healthy(self)) &&
            ps_doc_set_text(doc, "version", PSD_RELEASE) &&
            ps_doc_set_f64(doc, "uptime_s",
                           (double)(ps_now_ms() - self->started_ms) / 1000.0);
@@ -172,7 +209,7 @@ ps_control_cluster_status(ps_control_t *self,
     if (!add_cluster(self, request->reply)) {
         return ps_control_no_memory(err);
     }
-    rc = add_nodes(self, request->reply, err);
+    rc = add_nodes(self, request, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -222,24 +259,30 @@ ps_control_node_list(ps_control_t *self,
                      ps_control_request_t *request,
                      psd_error_t *err)
 {
-    return add_nodes(self, request->reply, err);
+    return add_nodes(self, request, err);
 }
 
 /* One object a shard, beside their number. */
 static bool
-add_shards(const ps_control_t *self, const ps_answers_t *answers, ps_doc_t *doc)
+add_shards(const ps_node_t *node, const ps_answers_t *answers, ps_doc_t *doc)
 {
     ps_doc_t *array = ps_doc_add_array(doc, "shard_list");
     bool done = array != NULL;
 
     for (uint32_t i = 0; done && i < answers->n_calls; i++) {
         const ps_shard_call_t *call = answers->calls[i];
-        const ps_route_t *route = ps_shards_route(self->is.shards, i);
+        const ps_route_t *route = NULL;
         load_t load = load_of(call);
-        ps_doc_t *item = ps_doc_append_object(array);
+        ps_doc_t *item = NULL;
 
+        if (call->incarnation != node->incarnation ||
+            call->shard >= node->n_shards) {
+            continue;
+        }
+        route = &node->shards[call->shard];
+        item = ps_doc_append_object(array);
         done =
-            item != NULL && ps_doc_set_u64(item, "shard", i) &&
+            item != NULL && ps_doc_set_u64(item, "shard", call->shard) &&
             ps_doc_set_text(item, "tcp", route->tcp) &&
             ps_doc_set_text(item, "ipc", route->ipc) &&
             ps_doc_set_u64(item, "sessions", call->info.sessions) &&
@@ -257,7 +300,6 @@ ps_control_node_inspect(ps_control_t *self,
                         ps_control_request_t *request,
                         psd_error_t *err)
 {
-    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
     const ps_node_t *node = NULL;
     const char *name = NULL;
     ps_doc_t *doc = ps_doc_add_object(request->reply, "node");
@@ -273,13 +315,8 @@ ps_control_node_inspect(ps_control_t *self,
         return psd_error_set(err, PSD_NO_NODE, "node %s does not exist",
                              ps_log_quote(name, shown, sizeof shown));
     }
-    rc = ps_shards_ask(self->is.shards, PS_CALL_INSPECT, 0, &answers, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    if (doc == NULL || !add_node(self, node, &answers, doc) ||
-        (node->incarnation == self->is.incarnation &&
-         !add_shards(self, &answers, doc))) {
+    if (doc == NULL || !add_node(self, node, request->answers, doc) ||
+        !add_shards(node, request->answers, doc)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "daemon/control.h"
+#include "daemon/fleet.h"
 #include "daemon/replies.h"
 #include "daemon/untold.h"
 #include "daemon/watch.h"
@@ -26,6 +27,10 @@ struct ps_control {
     size_t n_clients;         /* ever said hello */
     uint64_t last_session;    /* given out since the start */
     uint64_t started_ms;
+    ps_fleet_t *fleet;      /* owned; all nodes */
+    struct ps_task **tasks; /* owned, each too: requests that wait for nodes */
+    size_t n_tasks;
+    size_t tasks_capacity;
     ps_untold_t drops; /* that shards may not know of */
     uint64_t tell_ms;  /* when to tell drops and all jobs again; 0: all are
                           told */
@@ -41,10 +46,21 @@ typedef struct ps_request_doc {
     const ps_doc_t *doc; /* as it came */
     ps_doc_t *reply;     /* v, id and status are set; operations add */
     bool parked;         /* it is answered later: by ps_control_answer */
-    bool once;           /* its answer is kept for a repetition */
+    bool asks;           /* it goes on when the nodes have answered */
+    ps_call_kind_t ask_kind;
+    uint32_t ask_job;
+    unsigned step;               /* how often they have answered */
+    const ps_answers_t *answers; /* the last ones; step > 0 */
+    const char *missing;         /* "", or who has not answered; step > 0 */
+    uint32_t job;                /* what an operation keeps between steps … */
+    uint64_t clock;
+    ps_doc_t *array; /* … and borrows from its reply */
+    bool once;       /* its answer is kept for a repetition */
 } ps_control_request_t;
 
-/* An operation adds its fields to request->reply, or says why not. */
+/* An operation adds its fields to request->reply, or says why not. One that
+ * wants to know something of the nodes returns ps_control_ask, and is called
+ * again, a step further, with the answers. */
 typedef psd_status_t ps_control_op_t(ps_control_t *self,
                                      ps_control_request_t *request,
                                      psd_error_t *err);
@@ -79,6 +95,30 @@ ps_control_op_t ps_control_cluster_events;
 ps_control_op_t ps_control_node_list;
 ps_control_op_t ps_control_node_inspect;
 
+/* control_node.c */
+ps_control_op_t ps_control_node_join;
+ps_control_op_t ps_control_node_announce;
+ps_control_op_t ps_control_node_beat;
+ps_control_op_t ps_control_node_answer;
+
+/* The operation is called again when every node that is up has answered, or is
+ * known not to. Returns PSD_OK. */
+psd_status_t ps_control_ask(ps_control_request_t *request,
+                            ps_call_kind_t kind,
+                            uint32_t job);
+/* PSD_OK when all nodes have answered. Errors: PSD_BUSY naming one. */
+PSD_MUST_CHECK psd_status_t ps_control_check_answered(
+    const ps_control_request_t *request, psd_error_t *err);
+/* PSD_OK when doc names no cluster under "cluster", or this one. Errors:
+ * PSD_CLUSTER, PSD_PROTO. */
+PSD_MUST_CHECK psd_status_t ps_control_check_cluster(const ps_control_t *self,
+                                                     const ps_doc_t *doc,
+                                                     psd_error_t *err);
+/* PSD_OK when doc's "versions" has the one that this psd speaks. Errors:
+ * PSD_VERSION, PSD_PROTO. */
+PSD_MUST_CHECK psd_status_t ps_control_check_versions(const ps_doc_t *doc,
+                                                      psd_error_t *err);
+
 /* PSD_OK when the request may come from this session. Errors: PSD_NO_SESSION,
  * PSD_ROWS_LOST. */
 PSD_MUST_CHECK psd_status_t ps_control_check_session(const ps_control_t *self,
@@ -107,11 +147,6 @@ PSD_MUST_CHECK psd_status_t ps_control_find_table(const ps_control_t *self,
  * ps_plugins_bind. */
 PSD_MUST_CHECK psd_status_t ps_control_check_updater(
     const ps_control_t *self, const ps_table_spec_t *spec, psd_error_t *err);
-/* Tells the shards a table with the functions of its updater. Errors: as
- * ps_plugins_bind, ps_shards_tell_table. */
-PSD_MUST_CHECK psd_status_t ps_control_tell_table(ps_control_t *self,
-                                                  const ps_table_t *table,
-                                                  psd_error_t *err);
 /* Tells the shards what was dropped and they may not know. Errors: PSD_NOMEM,
  * PSD_BUSY; it will be told again. */
 PSD_MUST_CHECK psd_status_t ps_control_tell_drops(ps_control_t *self,
@@ -122,12 +157,13 @@ PSD_MUST_CHECK psd_status_t ps_control_find_job(const ps_control_t *self,
                                                 const ps_doc_t *doc,
                                                 const ps_job_t **ret_job,
                                                 psd_error_t *err);
-/* "tables":[{"table":…,"routes":[…]},…] of a job. Errors: PSD_NOMEM, PSD_BUSY.
- */
-PSD_MUST_CHECK psd_status_t ps_control_add_job_tables(ps_control_t *self,
-                                                      uint32_t job,
-                                                      ps_doc_t *reply,
-                                                      psd_error_t *err);
+/* "tables":[{"table":…,"routes":[…]},…] of a job. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t
+ps_control_add_job_tables(ps_control_t *self,
+                          uint32_t job,
+                          const ps_answers_t *answers,
+                          ps_doc_t *reply,
+                          psd_error_t *err);
 /* One table as `pscli table inspect` shows it, into doc. with_partitions: also
  * where each lives. false: no memory. */
 PSD_MUST_CHECK bool ps_control_table_doc(const ps_control_t *self,
@@ -150,6 +186,8 @@ PSD_MUST_CHECK psd_status_t ps_control_job_changed(ps_control_t *self,
 void ps_control_tell_again(ps_control_t *self);
 /* Answers those who wait at the barrier of a job as far as that is due. */
 void ps_control_settle_barrier(ps_control_t *self, uint32_t job);
+/* Requests whose questions have been answered. */
+void ps_control_go_on(ps_control_t *self);
 /* Barriers whose deadline has passed. */
 void ps_control_expire_barriers(ps_control_t *self);
 #endif

@@ -15,7 +15,7 @@ ps_control_job_changed(ps_control_t *self, uint32_t job, psd_error_t *err)
     if (known == NULL) {
         return PSD_OK;
     }
-    rc = ps_shards_tell_job(self->is.shards, known, err);
+    rc = ps_fleet_tell_job(self->fleet, known, err);
     if (rc != PSD_OK) {
         ps_control_tell_again(self);
     }
@@ -56,30 +56,23 @@ add_clock(clocks_t *self, const ps_clock_info_t *info)
 }
 
 static psd_status_t
-gather_clocks(ps_control_t *self,
-              uint32_t job,
+gather_clocks(const ps_answers_t *answers,
               clocks_t *ret_clocks,
               psd_error_t *err)
 {
-    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
     size_t n = 0;
-    psd_status_t rc =
-        ps_shards_ask(self->is.shards, PS_CALL_CLOCKS, job, &answers, err);
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    for (uint32_t i = 0; i < answers.n_calls; i++) {
-        n += answers.calls[i]->n_clocks;
+    for (uint32_t i = 0; i < answers->n_calls; i++) {
+        n += answers->calls[i]->n_clocks;
     }
     ret_clocks->ranks = ps_alloc(n, sizeof *ret_clocks->ranks);
     ret_clocks->clocks = ps_alloc(n, sizeof *ret_clocks->clocks);
     if (ret_clocks->ranks == NULL || ret_clocks->clocks == NULL) {
         return ps_control_no_memory(err);
     }
-    for (uint32_t i = 0; i < answers.n_calls; i++) {
-        for (size_t k = 0; k < answers.calls[i]->n_clocks; k++) {
-            add_clock(ret_clocks, &answers.calls[i]->clocks[k]);
+    for (uint32_t i = 0; i < answers->n_calls; i++) {
+        for (size_t k = 0; k < answers->calls[i]->n_clocks; k++) {
+            add_clock(ret_clocks, &answers->calls[i]->clocks[k]);
         }
     }
     return PSD_OK;
@@ -90,11 +83,12 @@ static psd_status_t
 start_worker(ps_control_t *self,
              uint32_t job,
              uint32_t worker,
+             const ps_answers_t *answers,
              psd_error_t *err)
 {
     PSD_AUTO(clocks_done) clocks_t clocks = {0};
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    psd_status_t rc = gather_clocks(self, job, &clocks, err);
+    psd_status_t rc = gather_clocks(answers, &clocks, err);
 
     if (rc == PSD_OK) {
         rc = ps_registry_plan_start(self->is.registry, job, worker,
@@ -110,8 +104,7 @@ start_worker(ps_control_t *self,
 /* Clocks that a client of this worker counts as finished when it comes: the
  * worker's start, or, for a further client, where the others are. */
 static psd_status_t
-clock_of(ps_control_t *self,
-         uint32_t job,
+clock_of(const ps_answers_t *answers,
          const ps_worker_t *worker,
          uint64_t *ret_clock,
          psd_error_t *err)
@@ -123,7 +116,7 @@ clock_of(ps_control_t *self,
     if (worker->n_members <= 1) {
         return PSD_OK;
     }
-    rc = gather_clocks(self, job, &clocks, err);
+    rc = gather_clocks(answers, &clocks, err);
     for (size_t i = 0; rc == PSD_OK && i < clocks.n; i++) {
         if (clocks.ranks[i] == worker->worker &&
             clocks.clocks[i] > *ret_clock) {
@@ -166,40 +159,102 @@ read_join(const ps_doc_t *doc, ps_join_t *join, psd_error_t *err)
     return rc;
 }
 
+/* The worker that has joined, as the registry now has it. */
 static psd_status_t
-fill_join(ps_control_t *self,
-          uint32_t job,
-          uint32_t rank,
-          ps_doc_t *reply,
-          psd_error_t *err)
+find_joined(const ps_control_t *self,
+            uint32_t job,
+            uint32_t rank,
+            const ps_job_t **ret_job,
+            const ps_worker_t **ret_worker,
+            psd_error_t *err)
 {
-    const ps_job_t *known = ps_registry_job_by_id(self->is.registry, job);
-    const ps_worker_t *worker =
-        known == NULL ? NULL : ps_job_worker(known, rank);
-    uint64_t clock = 0;
-    psd_status_t rc = PSD_OK;
-
-    if (worker == NULL) {
+    *ret_job = ps_registry_job_by_id(self->is.registry, job);
+    *ret_worker = *ret_job == NULL ? NULL : ps_job_worker(*ret_job, rank);
+    if (*ret_worker == NULL) {
         return psd_error_set(err, PSD_FAILED,
                              "worker %" PRIu32 " of job %" PRIu32
                              " is not there behind its join",
                              rank, job);
     }
-    rc = clock_of(self, job, worker, &clock, err);
+    return PSD_OK;
+}
+
+static psd_status_t
+fill_join(ps_control_t *self,
+          const ps_control_request_t *request,
+          uint32_t rank,
+          psd_error_t *err)
+{
+    const ps_job_t *known = NULL;
+    const ps_worker_t *worker = NULL;
+    ps_doc_t *reply = request->reply;
+    psd_status_t rc =
+        find_joined(self, request->job, rank, &known, &worker, err);
+
     if (rc != PSD_OK) {
         return rc;
     }
-    if (!ps_doc_set_u64(reply, "job_id", job) ||
+    if (!ps_doc_set_u64(reply, "job_id", known->id) ||
         !ps_doc_set_text(reply, "job", known->name) ||
         !ps_doc_set_u64(reply, "worker", rank) ||
         !ps_doc_set_u64(reply, "member", worker->n_members - 1) ||
         !ps_doc_set_u64(reply, "joins", worker->joins) ||
-        !ps_doc_set_u64(reply, "clock", clock) ||
+        !ps_doc_set_u64(reply, "clock", request->clock) ||
         !ps_doc_set_i64(reply, "max_delay", known->max_delay) ||
         !ps_doc_set_u64(reply, "version", known->version)) {
         return ps_control_no_memory(err);
     }
-    return ps_control_add_job_tables(self, job, reply, err);
+    return ps_control_add_job_tables(self, known->id, request->answers, reply,
+                                     err);
+}
+
+/* First step: the worker is joining, and every shard is told so. */
+static psd_status_t
+begin_join(ps_control_t *self,
+           const ps_join_t *join,
+           ps_control_request_t *request,
+           psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    psd_status_t rc = ps_registry_plan_join(self->is.registry, join,
+                                            ps_unix_ms(), &command, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    request->job = command.job.id;
+    rc = ps_control_job_changed(self, request->job, err);
+    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_CLOCKS, request->job)
+                        : rc;
+}
+
+/* Second step: all shards know it, and no clock can close there any more; from
+ * their clocks its start follows. */
+static psd_status_t
+agree_join(ps_control_t *self,
+           const ps_join_t *join,
+           ps_control_request_t *request,
+           psd_error_t *err)
+{
+    const ps_job_t *known = NULL;
+    const ps_worker_t *worker = NULL;
+    psd_status_t rc = ps_control_check_answered(request, err);
+
+    if (rc == PSD_OK && !join->attach) {
+        rc = start_worker(self, request->job, join->worker, request->answers,
+                          err);
+    }
+    if (rc == PSD_OK) {
+        rc =
+            find_joined(self, request->job, join->worker, &known, &worker, err);
+    }
+    if (rc == PSD_OK && worker != NULL) {
+        rc = clock_of(request->answers, worker, &request->clock, err);
+    }
+    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
 }
 
 psd_status_t
@@ -207,30 +262,19 @@ ps_control_job_join(ps_control_t *self,
                     ps_control_request_t *request,
                     psd_error_t *err)
 {
-    PSD_AUTO(ps_command_done) ps_command_t command = {0};
     ps_join_t join = {0};
-    uint32_t job = 0;
     psd_status_t rc = read_join(request->doc, &join, err);
 
-    if (rc == PSD_OK) {
-        rc = ps_registry_plan_join(self->is.registry, &join, ps_unix_ms(),
-                                   &command, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
-    }
     if (rc != PSD_OK) {
         return rc;
     }
-    job = command.job.id;
-    rc = ps_control_job_changed(self, job, err);
-    if (rc == PSD_OK && !join.attach) {
-        rc = start_worker(self, job, join.worker, err);
+    if (request->step == 0) {
+        return begin_join(self, &join, request, err);
     }
-    if (rc != PSD_OK) {
-        return rc;
+    if (request->step == 1) {
+        return agree_join(self, &join, request, err);
     }
-    return fill_join(self, job, join.worker, request->reply, err);
+    return fill_join(self, request, join.worker, err);
 }
 
 /* ---- live and leave ---- */
@@ -409,5 +453,6 @@ ps_control_job_tables(ps_control_t *self,
     if (!ps_doc_set_u64(request->reply, "version", job->version)) {
         return ps_control_no_memory(err);
     }
-    return ps_control_add_job_tables(self, job->id, request->reply, err);
+    return ps_control_add_job_tables(self, job->id, request->answers,
+                                     request->reply, err);
 }

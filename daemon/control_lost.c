@@ -132,9 +132,8 @@ tell_untold(ps_control_t *self)
     self->tell_ms = 0;
     rc = ps_control_tell_drops(self, self->err);
     for (size_t i = 0; rc == PSD_OK && i < n; i++) {
-        rc = ps_shards_tell_job(self->is.shards,
-                                ps_registry_job_at(self->is.registry, i),
-                                self->err);
+        rc = ps_fleet_tell_job(
+            self->fleet, ps_registry_job_at(self->is.registry, i), self->err);
     }
     if (rc != PSD_OK) {
         ps_log(PS_LOG_ERROR, "shards_not_told",
@@ -152,6 +151,8 @@ ps_control_tick(ps_control_t *self)
         lose_silent(self);
     }
     tell_untold(self);
+    ps_fleet_tick(self->fleet);
+    ps_control_go_on(self);
     ps_control_expire_barriers(self);
     if (self->watches.by_job.count > ps_registry_n_jobs(self->is.registry)) {
         ps_watches_sweep(&self->watches, is_known_job, self->is.registry);
@@ -165,7 +166,9 @@ ps_control_deadline(const ps_control_t *self)
     uint64_t workers = due_ms < self->grace_ms ? self->grace_ms : due_ms;
     uint64_t barriers = ps_watches_deadline(&self->watches);
     uint64_t telling = self->tell_ms == 0 ? UINT64_MAX : self->tell_ms;
+    uint64_t nodes = ps_fleet_deadline(self->fleet);
     uint64_t first = workers < barriers ? workers : barriers;
+    uint64_t second = nodes < telling ? nodes : telling;
 
-    return first < telling ? first : telling;
+    return first < second ? first : second;
 }

@@ -15,13 +15,16 @@ ps_control_check_session(const ps_control_t *self,
 {
     uint64_t old = ps_registry_old_sessions(self->is.registry);
 
-    if (session != 0 && session <= old) {
+    /* In a cluster of several nodes others have kept their rows; each node
+     * refuses whom it served in an earlier life by itself. */
+    if (session != 0 && session <= old &&
+        ps_registry_n_nodes(self->is.registry) == 1) {
         return psd_error_set(err, PSD_ROWS_LOST,
                              "session %" PRIu64 " is from before this node's "
                              "restart, which lost the rows",
                              session);
     }
-    if (session == 0 || session > self->last_session) {
+    if (session == 0 || (session > self->last_session && session > old)) {
         return psd_error_set(err, PSD_NO_SESSION,
                              "session %" PRIu64 " was not given out; say hello "
                              "first",
@@ -30,8 +33,8 @@ ps_control_check_session(const ps_control_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-check_versions(const ps_doc_t *doc, psd_error_t *err)
+psd_status_t
+ps_control_check_versions(const ps_doc_t *doc, psd_error_t *err)
 {
     const ps_doc_t *versions = NULL;
     uint64_t lowest = 0;
@@ -63,8 +66,10 @@ check_versions(const ps_doc_t *doc, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-check_cluster(const ps_control_t *self, const ps_doc_t *doc, psd_error_t *err)
+psd_status_t
+ps_control_check_cluster(const ps_control_t *self,
+                         const ps_doc_t *doc,
+                         psd_error_t *err)
 {
     char wanted_text[PS_ID_TEXT_SIZE];
     char mine_text[PS_ID_TEXT_SIZE];
@@ -123,6 +128,9 @@ take_session(ps_control_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
+    if (command.kind != 0) {
+        ps_fleet_tell_sessions(self->fleet, command.number);
+    }
     *ret_session = ps_registry_take_session(self->is.registry);
     if (*ret_session == 0) {
         return psd_error_set(err, PSD_LIMIT, "no session number is left");
@@ -163,10 +171,10 @@ ps_control_hello(ps_control_t *self,
 {
     ps_id_t client;
     uint64_t session = 0;
-    psd_status_t rc = check_versions(request->doc, err);
+    psd_status_t rc = ps_control_check_versions(request->doc, err);
 
     if (rc == PSD_OK) {
-        rc = check_cluster(self, request->doc, err);
+        rc = ps_control_check_cluster(self, request->doc, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_id(request->doc, "client", &client, err);

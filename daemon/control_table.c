@@ -11,22 +11,16 @@
 static psd_status_t
 fill_table(ps_control_t *self,
            const ps_table_t *table,
+           const ps_answers_t *answers,
            bool with_routes,
            ps_doc_t *reply,
            psd_error_t *err)
 {
-    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
     ps_doc_t *doc = ps_doc_add_object(reply, "table");
     ps_doc_t *routes = NULL;
-    psd_status_t rc =
-        ps_shards_ask(self->is.shards, PS_CALL_INSPECT, 0, &answers, err);
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    if (doc == NULL ||
-        !ps_control_table_doc(self, table, &answers, true, doc) ||
-        !ps_control_stats_doc(table, &answers, reply)) {
+    if (doc == NULL || !ps_control_table_doc(self, table, answers, true, doc) ||
+        !ps_control_stats_doc(table, answers, reply)) {
         return ps_control_no_memory(err);
     }
     if (!with_routes) {
@@ -52,31 +46,18 @@ ps_control_check_updater(const ps_control_t *self,
     return ps_plugins_bind(self->is.plugins, &bound, err);
 }
 
-psd_status_t
-ps_control_tell_table(ps_control_t *self,
-                      const ps_table_t *table,
-                      psd_error_t *err)
-{
-    ps_table_t bound = *table; /* as above */
-    psd_status_t rc = ps_plugins_bind(self->is.plugins, &bound.spec, err);
-
-    return rc == PSD_OK ? ps_shards_tell_table(self->is.shards, &bound, err)
-                        : rc;
-}
-
 /* ---- create and drop ---- */
 
 static psd_status_t
-tell_drop(void *shards, uint32_t table, psd_error_t *err)
+tell_drop(void *fleet, uint32_t table, psd_error_t *err)
 {
-    return ps_shards_tell_drop(shards, table, err);
+    return ps_fleet_tell_drop(fleet, table, err);
 }
 
 psd_status_t
 ps_control_tell_drops(ps_control_t *self, psd_error_t *err)
 {
-    psd_status_t rc =
-        ps_untold_tell(&self->drops, tell_drop, self->is.shards, err);
+    psd_status_t rc = ps_untold_tell(&self->drops, tell_drop, self->fleet, err);
 
     if (rc != PSD_OK) {
         ps_control_tell_again(self);
@@ -142,11 +123,37 @@ create(ps_control_t *self, const ps_table_spec_t *spec, psd_error_t *err)
         return rc;
     }
     table = ps_registry_table(self->is.registry, spec->name);
-    rc = ps_control_tell_table(self, table, err);
+    rc = ps_fleet_tell_table(self->fleet, table, err);
     if (rc != PSD_OK) {
         take_back(self, spec->name);
     }
     return rc;
+}
+
+/* Every node has it: the table is shown; or one has not, and it goes again. */
+static psd_status_t
+finish_create(ps_control_t *self,
+              const char *name,
+              const ps_control_request_t *request,
+              psd_error_t *err)
+{
+    const ps_table_t *table = ps_registry_table(self->is.registry, name);
+    psd_status_t rc = PSD_OK;
+
+    if (table == NULL) {
+        return psd_error_set(err, PSD_NO_TABLE,
+                             "table \"%s\" was dropped while it was made",
+                             name);
+    }
+    rc = ps_control_check_answered(request, err);
+    if (rc == PSD_OK) {
+        rc = ps_fleet_refusal(self->fleet, table->id, err);
+    }
+    if (rc != PSD_OK) {
+        take_back(self, name);
+        return rc;
+    }
+    return fill_table(self, table, request->answers, true, request->reply, err);
 }
 
 psd_status_t
@@ -161,14 +168,14 @@ ps_control_table_create(ps_control_t *self,
     if (rc == PSD_OK) {
         rc = ps_table_spec_from_doc(doc, &spec, err);
     }
-    if (rc == PSD_OK) {
-        rc = create(self, &spec, err);
-    }
     if (rc != PSD_OK) {
         return rc;
     }
-    return fill_table(self, ps_registry_table(self->is.registry, spec.name),
-                      true, request->reply, err);
+    if (request->step > 0) {
+        return finish_create(self, spec.name, request, err);
+    }
+    rc = create(self, &spec, err);
+    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
 }
 
 psd_status_t
@@ -234,17 +241,17 @@ ps_control_table_open(ps_control_t *self,
         ps_control_find_table(self, request->doc, "name", &table, err);
     uint32_t id = rc == PSD_OK ? table->id : 0;
 
+    if (rc == PSD_OK && request->step > 0) {
+        return fill_table(self, table, request->answers, true, request->reply,
+                          err);
+    }
     if (rc == PSD_OK) {
         rc = ps_control_check_updater(self, &table->spec, err);
     }
     if (rc == PSD_OK && ps_doc_has(request->doc, "job")) {
         rc = open_for_job(self, request->doc, id, err);
     }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    return fill_table(self, ps_registry_table_by_id(self->is.registry, id),
-                      true, request->reply, err);
+    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
 }
 
 psd_status_t
@@ -259,7 +266,8 @@ ps_control_table_inspect(ps_control_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    return fill_table(self, table, false, request->reply, err);
+    return fill_table(self, table, request->answers, false, request->reply,
+                      err);
 }
 
 psd_status_t
@@ -267,15 +275,10 @@ ps_control_table_list(ps_control_t *self,
                       ps_control_request_t *request,
                       psd_error_t *err)
 {
-    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
+    const ps_answers_t *answers = request->answers;
     const ps_registry_t *registry = self->is.registry;
     ps_doc_t *array = ps_doc_add_array(request->reply, "tables");
-    psd_status_t rc =
-        ps_shards_ask(self->is.shards, PS_CALL_INSPECT, 0, &answers, err);
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
     if (array == NULL) {
         return ps_control_no_memory(err);
     }
@@ -284,8 +287,8 @@ ps_control_table_list(ps_control_t *self,
         ps_doc_t *doc = ps_doc_append_object(array);
 
         if (doc == NULL ||
-            !ps_control_table_doc(self, table, &answers, false, doc) ||
-            !ps_control_stats_doc(table, &answers, doc)) {
+            !ps_control_table_doc(self, table, answers, false, doc) ||
+            !ps_control_stats_doc(table, answers, doc)) {
             return ps_control_no_memory(err);
         }
     }
@@ -295,19 +298,14 @@ ps_control_table_list(ps_control_t *self,
 psd_status_t
 ps_control_add_job_tables(ps_control_t *self,
                           uint32_t job,
+                          const ps_answers_t *answers,
                           ps_doc_t *reply,
                           psd_error_t *err)
 {
-    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
     const uint32_t *ids = NULL;
     size_t n = ps_registry_job_tables(self->is.registry, job, &ids);
     ps_doc_t *array = ps_doc_add_array(reply, "tables");
-    psd_status_t rc =
-        ps_shards_ask(self->is.shards, PS_CALL_INSPECT, 0, &answers, err);
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
     for (size_t i = 0; array != NULL && i < n; i++) {
         const ps_table_t *table =
             ps_registry_table_by_id(self->is.registry, ids[i]);
@@ -319,7 +317,7 @@ ps_control_add_job_tables(ps_control_t *self,
             continue; /* it was dropped */
         }
         if (doc == NULL ||
-            !ps_control_table_doc(self, table, &answers, true, doc)) {
+            !ps_control_table_doc(self, table, answers, true, doc)) {
             return ps_control_no_memory(err);
         }
         routes = ps_doc_add_array(item, "routes");

@@ -280,7 +280,7 @@ ps_control_why(ps_control_t *self,
 
     if (rc == PSD_OK) {
         rc = ps_job_view_init(&view, self->is.registry, &self->watches,
-                              self->is.shards, job, err);
+                              request->answers, job, err);
     }
     if (rc != PSD_OK) {
         return rc;

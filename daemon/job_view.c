@@ -116,29 +116,23 @@ psd_status_t
 ps_job_view_init(ps_job_view_t *self,
                  const ps_registry_t *registry,
                  const ps_watches_t *watches,
-                 ps_shards_t *shards,
+                 const ps_answers_t *answers,
                  const ps_job_t *job,
                  psd_error_t *err)
 {
-    psd_status_t rc = PSD_OK;
-
     *self = (ps_job_view_t){.registry = registry,
                             .job = job,
                             .watch = ps_watches_find(watches, job->id),
+                            .answers = answers,
                             .now_ms = ps_now_ms()};
     self->workers = ps_alloc(job->n_workers, sizeof *self->workers);
     if (self->workers == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to look at a job");
     }
     take_registry(self);
-    rc = ps_shards_ask(shards, PS_CALL_WAITING, job->id, &self->answers, err);
-    if (rc != PSD_OK) {
-        ps_job_view_done(self);
-        return rc;
-    }
-    for (uint32_t i = 0; i < self->answers.n_calls; i++) {
-        take_clocks(self, self->answers.calls[i]);
-        take_waiting(self, i, self->answers.calls[i]);
+    for (uint32_t i = 0; i < answers->n_calls; i++) {
+        take_clocks(self, answers->calls[i]);
+        take_waiting(self, i, answers->calls[i]);
     }
     take_barrier(self);
     settle_spread(self);
@@ -148,7 +142,6 @@ ps_job_view_init(ps_job_view_t *self,
 void
 ps_job_view_done(ps_job_view_t *self)
 {
-    ps_answers_done(&self->answers);
     ps_free(self->workers);
     *self = (ps_job_view_t){0};
 }
@@ -159,7 +152,7 @@ clock_at(const ps_job_view_t *self,
          uint32_t shard,
          const ps_worker_view_t *worker)
 {
-    const ps_shard_call_t *call = self->answers.calls[shard];
+    const ps_shard_call_t *call = self->answers->calls[shard];
 
     for (size_t i = 0; i < call->n_clocks; i++) {
         if (call->clocks[i].worker == worker->is->worker) {

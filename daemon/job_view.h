@@ -5,7 +5,7 @@
  * What     The registry's job, what the shards say of its clocks and held
  *          requests, what its barrier says, put together by worker.
  * Owner    The caller; ps_job_view_done frees it. Borrows from the registry
- *          until its next change.
+ *          until its next change, and the answers.
  */
 #ifndef PS_DAEMON_JOB_VIEW_H
 #define PS_DAEMON_JOB_VIEW_H
@@ -30,7 +30,7 @@ typedef struct ps_worker_view {
     uint64_t seen_ms; /* boot clock of the last one */
     ps_wait_kind_t wait;
     uint64_t since_ms;  /* boot clock */
-    uint32_t shard;     /* PULL, PUSH: where */
+    uint32_t shard;     /* PULL, PUSH: where, in the order of the answers */
     uint64_t for_clock; /* what everybody must have finished */
     uint32_t table;
     uint32_t partition;
@@ -45,14 +45,14 @@ typedef struct ps_job_view {
     uint64_t max;
     uint32_t n_waiting;
     uint64_t now_ms;
-    ps_answers_t answers; /* of the shards, WAITING */
+    const ps_answers_t *answers; /* borrowed; of all shards, WAITING */
 } ps_job_view_t;
 
-/* Errors: PSD_NOMEM, PSD_BUSY. */
+/* answers are those of WAITING about the job. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_job_view_init(ps_job_view_t *self,
                                              const ps_registry_t *registry,
                                              const ps_watches_t *watches,
-                                             ps_shards_t *shards,
+                                             const ps_answers_t *answers,
                                              const ps_job_t *job,
                                              psd_error_t *err);
 void ps_job_view_done(ps_job_view_t *self);

@@ -6,7 +6,6 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "daemon/endpoint.h"
 #include "daemon/options.h"
 #include "daemon/run.h"
 
@@ -38,22 +37,6 @@ fail(psd_status_t status, const psd_error_t *err)
 }
 
 static psd_status_t
-refuse_join(const char *url, psd_error_t *err)
-{
-    char shown[300];
-
-    if (!ps_endpoint_is_valid(url)) {
-        return psd_error_set(err, PSD_CONFIG,
-                             "--join: %s is no address; allowed: "
-                             "tcp://HOST:PORT, ipc://PATH",
-                             ps_config_show(url, shown, sizeof shown));
-    }
-    return psd_error_set(err, PSD_UNSUPPORTED,
-                         "joining a cluster is not in this version (--join %s)",
-                         url);
-}
-
-static psd_status_t
 print_config(const ps_config_t *config, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
@@ -72,12 +55,8 @@ static psd_status_t
 act(const ps_options_t *options, psd_error_t *err)
 {
     PSD_AUTO(ps_config_done) ps_config_t config = {0};
-    psd_status_t rc =
-        options->join == NULL ? PSD_OK : refuse_join(options->join, err);
+    psd_status_t rc = ps_options_config(options, &config, err);
 
-    if (rc == PSD_OK) {
-        rc = ps_options_config(options, &config, err);
-    }
     if (rc != PSD_OK) {
         return rc;
     }

@@ -57,8 +57,10 @@ ps_options_help(void)
            "  --listen URL     tcp://HOST:PORT or ipc://PATH; may be repeated "
            "(PSD_LISTEN_ENDPOINTS)\n"
            "  --shards N       threads that hold partitions (PSD_SHARDS)\n"
-           "  --join URL       become a node of the cluster at URL (not in "
-           "this version)\n"
+           "  --join URL       become a node of the cluster whose registry is "
+           "at URL; may be\n"
+           "                   repeated: the first that answers "
+           "(PSD_CLUSTER_JOIN)\n"
            "  --check-config   check the settings and stop\n"
            "  --print-config   print every setting and where it came from\n"
            "  --version        print the version and stop\n"
@@ -131,7 +133,12 @@ take_flag(ps_options_t *self, flag_t flag, const char *value, psd_error_t *err)
         self->help = true;
         break;
     case FLAG_JOIN:
-        self->join = value;
+        if (self->n_join == PS_OPTIONS_LISTEN_MAX) {
+            return psd_error_set(err, PSD_USAGE,
+                                 "--join is given more than %d times",
+                                 PS_OPTIONS_LISTEN_MAX);
+        }
+        self->join[self->n_join++] = value;
         break;
     case FLAG_LISTEN:
         if (self->n_listen == PS_OPTIONS_LISTEN_MAX) {
@@ -208,20 +215,25 @@ set_flag(ps_config_t *config,
                         : ps_config_set(config, id, text, &origin, err);
 }
 
-/* Several --listen are the items of one list. */
+/* Several --listen, or --join, are the items of one list. */
 static psd_status_t
-set_listen(const ps_options_t *self, ps_config_t *config, psd_error_t *err)
+set_list(ps_config_t *config,
+         ps_key_id_t id,
+         flag_t flag,
+         const char *const *items,
+         size_t n_items,
+         psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
-    for (size_t i = 0; i < self->n_listen; i++) {
-        if (!ps_buffer_print(&text, "%s%s", i == 0 ? "" : ",",
-                             self->listen[i])) {
-            return psd_error_set(err, PSD_NOMEM, "no memory for --listen");
+    for (size_t i = 0; i < n_items; i++) {
+        if (!ps_buffer_print(&text, "%s%s", i == 0 ? "" : ",", items[i])) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for %s",
+                                 FLAGS[flag].name);
         }
     }
-    return set_flag(config, PS_KEY_listen_endpoints, FLAG_LISTEN,
-                    self->n_listen == 0 ? NULL : (const char *)text.data, err);
+    return set_flag(config, id, flag,
+                    n_items == 0 ? NULL : (const char *)text.data, err);
 }
 
 static psd_status_t
@@ -237,7 +249,13 @@ take_flags(const ps_options_t *self, ps_config_t *config, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    return set_listen(self, config, err);
+    rc = set_list(config, PS_KEY_cluster_join, FLAG_JOIN, self->join,
+                  self->n_join, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return set_list(config, PS_KEY_listen_endpoints, FLAG_LISTEN, self->listen,
+                    self->n_listen, err);
 }
 
 psd_status_t

@@ -21,7 +21,8 @@ typedef struct ps_options {
     const char *config;   /* --config; NULL: $PSD_CONFIG, or none */
     const char *data_dir; /* NULL: not given; so the others */
     const char *shards;
-    const char *join;
+    const char *join[PS_OPTIONS_LISTEN_MAX];
+    size_t n_join;
     const char *listen[PS_OPTIONS_LISTEN_MAX];
     size_t n_listen;
 } ps_options_t;

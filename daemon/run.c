@@ -54,7 +54,7 @@ static int handle_tick(zloop_t *loop, int timer, void *argument);
 static void
 arm(run_t *self)
 {
-    uint64_t due_ms = ps_control_deadline(ps_server_control(self->server));
+    uint64_t due_ms = ps_server_deadline(self->server);
     uint64_t now_ms = ps_now_ms();
     uint64_t delay_ms = 0;
 
@@ -82,7 +82,7 @@ arm(run_t *self)
 static int
 go_on(run_t *self)
 {
-    if (ps_control_is_broken(ps_server_control(self->server))) {
+    if (ps_server_is_broken(self->server)) {
         return -1;
     }
     arm(self);
@@ -97,7 +97,7 @@ handle_tick(zloop_t *loop, int timer, void *argument)
     (void)loop;
     (void)timer;
     self->timer = -1; /* it fires once */
-    ps_control_tick(ps_server_control(self->server));
+    ps_server_tick(self->server);
     return go_on(self);
 }
 
@@ -121,7 +121,18 @@ handle_port(zloop_t *loop, zmq_pollitem_t *item, void *argument)
 
     (void)loop;
     (void)item;
-    ps_control_receive(ps_server_control(self->server));
+    ps_server_receive(self->server);
+    return go_on(self);
+}
+
+static int
+handle_link(zloop_t *loop, zmq_pollitem_t *item, void *argument)
+{
+    run_t *self = argument;
+
+    (void)loop;
+    (void)item;
+    ps_server_receive_link(self->server);
     return go_on(self);
 }
 
@@ -236,6 +247,8 @@ make_loop(run_t *self, psd_error_t *err)
 {
     zmq_pollitem_t port = {.socket = ps_server_handle(self->server),
                            .events = ZMQ_POLLIN};
+    zmq_pollitem_t link = {.socket = ps_server_link_handle(self->server),
+                           .events = ZMQ_POLLIN};
     zmq_pollitem_t signals = {.fd = self->signals, .events = ZMQ_POLLIN};
     uint64_t watchdog_us = 0;
 
@@ -247,6 +260,12 @@ make_loop(run_t *self, psd_error_t *err)
     if (zloop_poller(self->loop, &port, handle_port, self) != 0 ||
         zloop_poller(self->loop, &signals, handle_signal, self) != 0) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
+    }
+    if (link.socket != NULL) {
+        if (zloop_poller(self->loop, &link, handle_link, self) != 0) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
+        }
+        zloop_poller_set_tolerant(self->loop, &link);
     }
     zloop_poller_set_tolerant(self->loop, &port);
     zloop_poller_set_tolerant(self->loop, &signals);
@@ -275,7 +294,7 @@ serve(run_t *self, psd_error_t *err)
     (void)sd_notifyf(0, "READY=1\nSTATUS=%s", status);
     ps_log(PS_LOG_INFO, "ready", "status=\"%s\"", status);
     (void)zloop_start(self->loop);
-    if (ps_control_is_broken(ps_server_control(self->server))) {
+    if (ps_server_is_broken(self->server)) {
         return psd_error_set(err, PSD_FAILED,
                              "a change of the registry is on disk and could "
                              "not be made in memory; start psd again");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One node, opened step by step. */
-#include "daemon/server.h"
+#include "daemon/server_inner.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -12,34 +12,13 @@
 #include "daemon/endpoint.h"
 #include "daemon/place.h"
 #include "transport/lane_meet.h"
-#include "wire/doc.h"
 
-#define ANNOUNCEMENT "endpoints.json"
 #define IPC_DIR_MAX 85      /* so that DIR/shard-255.ipc.lane fits a path */
 #define PIECE_WAIT_MS 30000 /* for the rest of a message in pieces */
 #define LINGER_MS 1000      /* for answers that are queued at the end */
 #define IO_THREADS_MAX 4
 #define NODES_MAX 1024
 #define ASSEMBLY_FACTOR 2 /* unfinished bodies of a connection, in credits */
-
-struct ps_server {
-    const ps_config_t *config; /* borrowed */
-    char *dir;                 /* owned; absolute */
-    char node[PS_NAME_MAX + 1];
-    ps_id_t cluster;
-    uint64_t incarnation;
-    ps_context_t *context; /* owned, and all below */
-    ps_registry_db_t *db;
-    ps_registry_t *registry;
-    ps_shards_t *shards;
-    ps_socket_t *port;
-    ps_control_t *control;
-    ps_plugins_t plugins;
-    char host[PS_ENDPOINT_MAX + 1]; /* that the shards bind */
-    char advertise[PS_ENDPOINT_MAX + 1];
-    char endpoint[PS_ENDPOINT_MAX + 1]; /* control, as others are told */
-    char ipc[PS_ENDPOINT_MAX + 1];      /* control; "" for none */
-};
 
 /* ---- the registry ---- */
 
@@ -56,13 +35,19 @@ open_registry(ps_server_t *self, psd_error_t *err)
         .jobs_max = (uint32_t)config->limits.jobs,
         .nodes_max = NODES_MAX,
     };
-    psd_status_t rc = ps_registry_db_open(self->dir, &self->db, err);
+    psd_status_t rc = ps_server_check_own(self, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_registry_db_open(self->dir, &self->db, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_registry_new(&args, &self->registry, err);
     }
     if (rc == PSD_OK) {
         rc = ps_registry_db_load(self->db, self->registry, ps_now_ms(), err);
+    }
+    if (rc == PSD_OK) {
+        self->lost_sessions = ps_registry_old_sessions(self->registry);
     }
     return rc;
 }
@@ -107,7 +92,6 @@ settle_node(ps_server_t *self, psd_error_t *err)
 {
     const ps_config_t *config = self->config;
     const char *name = config->node.name;
-    psd_status_t rc = PSD_OK;
 
     if (ps_registry_n_nodes(self->registry) > 0) {
         const ps_node_t *node = ps_registry_node_at(self->registry, 0);
@@ -122,6 +106,14 @@ settle_node(ps_server_t *self, psd_error_t *err)
         name = node->name;
     }
     (void)snprintf(self->node, sizeof self->node, "%.*s", PS_NAME_MAX, name);
+    return ps_server_settle_life(self, err);
+}
+
+psd_status_t
+ps_server_settle_life(ps_server_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
     do {
         rc = ps_random(&self->incarnation, sizeof self->incarnation, err);
         self->incarnation &=
@@ -132,8 +124,8 @@ settle_node(ps_server_t *self, psd_error_t *err)
 
 /* ---- ports ---- */
 
-static ps_socket_args_t
-socket_args(const ps_server_t *self)
+ps_socket_args_t
+ps_server_socket_args(const ps_server_t *self)
 {
     const ps_config_t *config = self->config;
 
@@ -227,7 +219,7 @@ static psd_status_t
 open_port(ps_server_t *self, psd_error_t *err)
 {
     const ps_text_list_t *list = &self->config->listen.endpoints;
-    const ps_socket_args_t args = socket_args(self);
+    const ps_socket_args_t args = ps_server_socket_args(self);
     psd_status_t rc = check_ipc(list, err);
 
     if (rc == PSD_OK) {
@@ -258,7 +250,7 @@ start_shards(ps_server_t *self, psd_error_t *err)
             {
                 .cluster = self->cluster,
                 .incarnation = self->incarnation,
-                .lost_sessions = ps_registry_old_sessions(self->registry),
+                .lost_sessions = self->lost_sessions,
                 .credit_requests = (uint32_t)config->limits.credit_requests,
                 .credit_bytes = config->limits.credit_bytes,
                 .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
@@ -270,7 +262,7 @@ start_shards(ps_server_t *self, psd_error_t *err)
                 .sessions_max = (uint32_t)config->limits.sessions,
                 .trace = config->log.level >= PS_LOG_DEBUG,
             },
-        .socket = socket_args(self),
+        .socket = ps_server_socket_args(self),
         .log_level = config->log.level,
     };
 
@@ -314,10 +306,14 @@ register_node(ps_server_t *self, psd_error_t *err)
     return rc;
 }
 
-/* The workers of the last start went with their rows. */
+/* The workers of the last start went with their rows; unless there are other
+ * nodes, which have kept theirs. */
 static psd_status_t
 end_old_jobs(ps_server_t *self, psd_error_t *err)
 {
+    if (ps_registry_n_nodes(self->registry) > 1) {
+        return PSD_OK;
+    }
     for (;;) {
         PSD_AUTO(ps_command_done) ps_command_t command = {0};
         psd_status_t rc = ps_registry_plan_restart(self->registry, ps_unix_ms(),
@@ -378,10 +374,34 @@ log_addresses(const ps_server_t *self)
     }
 }
 
+/* Who this node is, with a registry of its own. */
+static psd_status_t
+settle_own(ps_server_t *self, psd_error_t *err)
+{
+    psd_status_t rc = open_registry(self, err);
+
+    if (rc == PSD_OK) {
+        rc = settle_cluster(self, err);
+    }
+    return rc == PSD_OK ? settle_node(self, err) : rc;
+}
+
+static psd_status_t
+start_own(ps_server_t *self, psd_error_t *err)
+{
+    psd_status_t rc = register_node(self, err);
+
+    if (rc == PSD_OK) {
+        rc = end_old_jobs(self, err);
+    }
+    return rc == PSD_OK ? start_control(self, err) : rc;
+}
+
 static psd_status_t
 open_all(ps_server_t *self, psd_error_t *err)
 {
     int n_io = (int)self->config->shards;
+    bool joins = self->config->cluster.join.n_items > 0;
     psd_status_t rc = ps_place_make(self->config->data_dir, &self->dir, err);
 
     if (rc == PSD_OK) {
@@ -389,13 +409,7 @@ open_all(ps_server_t *self, psd_error_t *err)
                             &self->context, err);
     }
     if (rc == PSD_OK) {
-        rc = open_registry(self, err);
-    }
-    if (rc == PSD_OK) {
-        rc = settle_cluster(self, err);
-    }
-    if (rc == PSD_OK) {
-        rc = settle_node(self, err);
+        rc = joins ? ps_server_join(self, err) : settle_own(self, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -411,13 +425,10 @@ open_all(ps_server_t *self, psd_error_t *err)
     ps_log_set_level((ps_log_level_t)self->config->log.level);
     log_addresses(self);
     rc = ps_plugins_load(self->config->updaters.dir, &self->plugins, err);
-    if (rc == PSD_OK) {
-        rc = register_node(self, err);
+    if (rc != PSD_OK) {
+        return rc;
     }
-    if (rc == PSD_OK) {
-        rc = end_old_jobs(self, err);
-    }
-    return rc == PSD_OK ? start_control(self, err) : rc;
+    return joins ? ps_server_start_member(self, err) : start_own(self, err);
 }
 
 psd_status_t
@@ -432,6 +443,7 @@ ps_server_open(const ps_config_t *config,
         return psd_error_set(err, PSD_NOMEM, "no memory for the server");
     }
     self->config = config;
+    self->lock = -1;
     rc = open_all(self, err);
     if (rc != PSD_OK) {
         return rc;
@@ -445,8 +457,8 @@ ps_server_open(const ps_config_t *config,
 static void
 remove_files(const ps_server_t *self)
 {
-    if (self->control != NULL) {
-        ps_place_remove(self->dir, ANNOUNCEMENT);
+    if (self->control != NULL || self->member != NULL) {
+        ps_place_remove(self->dir, PS_ANNOUNCEMENT);
     }
     if (self->ipc[0] == '\0') {
         return;
@@ -473,22 +485,22 @@ ps_server_close(ps_server_t **self_p)
     }
     remove_files(self);
     ps_control_destroy(&self->control);
+    ps_member_destroy(&self->member);
     ps_shards_stop(&self->shards);
     ps_socket_close(&self->port);
     ps_context_destroy(&self->context);
     ps_registry_destroy(&self->registry);
     ps_registry_db_close(&self->db);
     ps_plugins_done(&self->plugins);
+    if (self->lock >= 0) {
+        (void)close(self->lock);
+    }
     ps_free(self->dir);
     ps_free(self);
     *self_p = NULL;
 }
 
-ps_control_t *
-ps_server_control(ps_server_t *self)
-{
-    return self->control;
-}
+/* ---- running ---- */
 
 void *
 ps_server_handle(ps_server_t *self)
@@ -496,11 +508,64 @@ ps_server_handle(ps_server_t *self)
     return ps_socket_handle(self->port);
 }
 
+void *
+ps_server_link_handle(ps_server_t *self)
+{
+    return self->member == NULL ? NULL : ps_member_handle(self->member);
+}
+
+void
+ps_server_receive(ps_server_t *self)
+{
+    if (self->member == NULL) {
+        ps_control_receive(self->control);
+    } else {
+        ps_member_receive_port(self->member);
+    }
+}
+
+void
+ps_server_receive_link(ps_server_t *self)
+{
+    ps_member_receive(self->member);
+}
+
+void
+ps_server_tick(ps_server_t *self)
+{
+    if (self->member == NULL) {
+        ps_control_tick(self->control);
+    } else {
+        ps_member_tick(self->member);
+    }
+}
+
+uint64_t
+ps_server_deadline(const ps_server_t *self)
+{
+    return self->member == NULL ? ps_control_deadline(self->control)
+                                : ps_member_deadline(self->member);
+}
+
+bool
+ps_server_is_broken(const ps_server_t *self)
+{
+    return self->member == NULL && ps_control_is_broken(self->control);
+}
+
 void
 ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
 {
-    (void)snprintf(ret_text, size, "serving on %s, %zu tables", self->endpoint,
-                   ps_registry_n_tables(self->registry));
+    if (self->member == NULL) {
+        (void)snprintf(ret_text, size, "serving on %s, %zu tables, %zu nodes",
+                       self->endpoint, ps_registry_n_tables(self->registry),
+                       ps_registry_n_nodes(self->registry));
+    } else {
+        (void)snprintf(
+            ret_text, size, "serving for the registry at %s, which %s",
+            ps_member_registry(self->member),
+            ps_member_is_heard(self->member) ? "is heard" : "is silent");
+    }
 }
 
 void
@@ -508,42 +573,7 @@ ps_server_reloaded(ps_server_t *self)
 {
     ps_log_set_level((ps_log_level_t)self->config->log.level);
     ps_shards_set_log_level(self->shards, self->config->log.level);
-    ps_control_set_config(self->control, self->config);
-}
-
-static bool
-fill_announcement(const ps_server_t *self, ps_doc_t *doc)
-{
-    ps_doc_t *shards = NULL;
-    bool done = ps_doc_set_text(doc, "node", self->node) &&
-                ps_doc_set_u64(doc, "incarnation", self->incarnation) &&
-                ps_doc_set_text(doc, "control", self->endpoint) &&
-                ps_doc_set_text(doc, "ipc", self->ipc);
-
-    shards = done ? ps_doc_add_array(doc, "shards") : NULL;
-    done = shards != NULL;
-    for (uint32_t i = 0; done && i < ps_shards_n(self->shards); i++) {
-        done =
-            ps_doc_append_text(shards, ps_shards_route(self->shards, i)->tcp);
+    if (self->control != NULL) {
+        ps_control_set_config(self->control, self->config);
     }
-    /* No http port in this version; the key is part of the contract. */
-    return done && ps_doc_set_text(doc, "http", "") &&
-           ps_doc_set_id(doc, "cluster", &self->cluster) &&
-           ps_doc_set_i64(doc, "pid", getpid()) &&
-           ps_doc_set_text(doc, "version", PSD_RELEASE);
-}
-
-psd_status_t
-ps_server_announce(const ps_server_t *self, psd_error_t *err)
-{
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
-    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
-
-    if (doc == NULL || !fill_announcement(self, doc) ||
-        !ps_doc_print(doc, &text) || !ps_buffer_print(&text, "\n")) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for %s", ANNOUNCEMENT);
-    }
-    return ps_place_write(self->dir, ANNOUNCEMENT,
-                          (ps_bytes_t){.data = text.data, .size = text.size},
-                          err);
 }

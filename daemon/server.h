@@ -15,12 +15,13 @@ typedef struct ps_server ps_server_t;
 
 /*
  * Opens the data directory and the registry, binds the ports, starts the
- * shards, and is ready for requests. config is borrowed until the close. The
+ * shards, and is ready for requests; with cluster.join it has no registry but
+ * joins that of another node. config is borrowed until the close. The
  * first line of the log has the addresses.
  *
  * Errors: PSD_IO a port or the data directory, named; PSD_BUSY another psd has
  * the data directory; PSD_FOREIGN it is another cluster's or node's;
- * PSD_DAMAGED; PSD_NOMEM.
+ * PSD_DAMAGED; PSD_NOMEM; with cluster.join those of ps_member_join.
  */
 PSD_MUST_CHECK psd_status_t ps_server_open(const ps_config_t *config,
                                            ps_server_t **ret_server,
@@ -28,10 +29,18 @@ PSD_MUST_CHECK psd_status_t ps_server_open(const ps_config_t *config,
 /* Answers who waits, sends what is queued, closes all. Takes NULL. */
 void ps_server_close(ps_server_t **self_p);
 
-/* Borrowed. */
-ps_control_t *ps_server_control(ps_server_t *self);
-/* The ZeroMQ socket of the control port, for zloop. */
+/* The ZeroMQ socket of the control port, for zloop; ps_server_receive then. */
 void *ps_server_handle(ps_server_t *self);
+/* That of the link to a registry elsewhere; ps_server_receive_link then. NULL:
+ * the registry is here. */
+void *ps_server_link_handle(ps_server_t *self);
+void ps_server_receive(ps_server_t *self);
+void ps_server_receive_link(ps_server_t *self);
+void ps_server_tick(ps_server_t *self);
+/* When ps_server_tick is next wanted; UINT64_MAX for never. */
+uint64_t ps_server_deadline(const ps_server_t *self);
+/* What is on disk and what is known differ: this process must end. */
+bool ps_server_is_broken(const ps_server_t *self);
 /* "serving on tcp://…", for systemd. */
 void ps_server_status(const ps_server_t *self, char *ret_text, size_t size);
 /* The config that was given at the open has new values. */

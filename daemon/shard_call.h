@@ -40,6 +40,8 @@ typedef struct ps_shard_call {
     ps_job_t job;         /* owned */
     uint32_t job_id;
     /* answered */
+    uint64_t incarnation; /* of the node whose shard answered */
+    uint32_t shard;       /* its number there */
     psd_status_t status;
     char text[PS_CALL_TEXT_SIZE]; /* why, when status is not OK */
     ps_shard_info_t info;

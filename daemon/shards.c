@@ -222,6 +222,10 @@ exchange(ps_shards_t *self, ps_answers_t *calls, psd_error_t *err)
         ps_shard_call_t *call = gather(self, i, deadline_ms);
 
         calls->calls[i] = call;
+        if (call != NULL) {
+            call->incarnation = self->shards[i].route.incarnation;
+            call->shard = i;
+        }
         if (call == NULL) {
             ps_log(PS_LOG_ERROR, "shard_silent", "shard=%u ms=%d", i,
                    ANSWER_WITHIN_MS);

@@ -11,6 +11,7 @@
  *   queue.c       which errand goes next to a partition
  *   errand.c      one slice on its way: sending and the end
  *   reply.c       one slice's answers
+ *   reroute.c     asking anew where partitions are
  *   draft.c       memory of ours that a caller writes values to
  *   loan.c        memory of the caller's that somebody may still look at
  *   ticket.c      one call: all of its errands
@@ -99,11 +100,14 @@ struct psd_client {
     ps_context_t *context; /* owned */
 
     /* control */
-    ps_socket_t *control;  /* owned */
-    uint64_t last_ask;     /* id of the newest question */
-    uint64_t asked;        /* id of the one that is waited for; 0: none */
-    ps_doc_t *reply;       /* owned; its answer */
-    uint64_t tables_asked; /* id of the job_tables under way; 0: none */
+    ps_socket_t *control;   /* owned */
+    uint64_t last_ask;      /* id of the newest question */
+    uint64_t asked;         /* id of the one that is waited for; 0: none */
+    ps_doc_t *reply;        /* owned; its answer */
+    uint64_t tables_asked;  /* id of the job_tables under way; 0: none */
+    uint64_t routes_asked;  /* id of the newest table_open of reroute.c; or 0 */
+    uint64_t doubt_ms;      /* since when a shard is silent; 0: none is */
+    uint64_t routes_due_ms; /* when to ask where its partitions are */
 
     /* who this client is, from the welcome */
     ps_id_t id;
@@ -233,16 +237,25 @@ bool ps_links_are_welcome(const psd_client_t *self);
 void ps_links_reset(psd_client_t *self);
 void ps_links_close(psd_client_t *self);
 
+/* ---- reroute.c ----------------------------------------------------------- */
+
+/* Asks where partitions are whose shard is silent, if it is time to;
+ * routes_due_ms says when it is. */
+void ps_reroute_look(psd_client_t *self);
+/* Takes the answer. */
+void ps_reroute_learn(psd_client_t *self, const ps_doc_t *reply);
+
 /* ---- link_filter.c --------------------------------------------------------
  */
 
-/* Sends a PUSH or PULL through what both ends speak of a filter. Errors: those
- * of ps_socket_send. */
+/* Sends a PUSH or PULL through what both ends speak of a filter. repeated: not
+ * for the first time. Errors: those of ps_socket_send. */
 PSD_MUST_CHECK psd_status_t ps_link_send_filtered(psd_client_t *self,
                                                   uint64_t link,
                                                   const ps_filter_t *filter,
                                                   const ps_message_t *plain,
-                                                  ps_payload_t *payload);
+                                                  ps_payload_t *payload,
+                                                  bool repeated);
 /* Whether a message that arrived is for the next one. */
 static inline bool
 ps_link_is_filtered(const ps_message_t *message)

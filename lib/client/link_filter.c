@@ -67,7 +67,8 @@ ps_link_send_filtered(psd_client_t *self,
                       uint64_t number,
                       const ps_filter_t *asked,
                       const ps_message_t *plain,
-                      ps_payload_t *payload)
+                      ps_payload_t *payload,
+                      bool repeated)
 {
     ps_client_link_t *link = &self->links[number];
     ps_filter_t filter =
@@ -90,8 +91,10 @@ ps_link_send_filtered(psd_client_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    return ps_socket_send(link->socket, 0, &message,
-                          coded != NULL ? coded : payload, NULL);
+    payload = coded != NULL ? coded : payload;
+    return repeated
+               ? ps_socket_send_again(link->socket, &message, payload, NULL)
+               : ps_socket_send(link->socket, 0, &message, payload, NULL);
 }
 
 /* What the server kept of this connection is gone. */

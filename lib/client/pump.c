@@ -22,7 +22,7 @@ wake_ms(const psd_client_t *self, uint64_t until_ms)
     if (self->session != NULL) {
         at = earlier(at, ps_session_deadline(self->session));
     }
-    return at;
+    return earlier(at, self->routes_due_ms);
 }
 
 /* What has arrived on the links; false: nothing. */
@@ -90,7 +90,8 @@ ps_pump(psd_client_t *self, uint64_t until_ms)
         end_everything(self);
         return;
     }
-    if (self->asked != 0 || self->tables_asked != 0) {
+    if (self->asked != 0 || self->tables_asked != 0 ||
+        self->routes_asked != 0) {
         ps_control_receive(self); /* data that comes and comes hides nothing */
     }
     if (!receive(self) && self->broken == PSD_OK && until_ms > self->now_ms) {
@@ -98,6 +99,7 @@ ps_pump(psd_client_t *self, uint64_t until_ms)
         wait_and_receive(self, until_ms);
     }
     ps_membership_look(self);
+    ps_reroute_look(self);
     if (self->session != NULL) {
         ps_session_tick(self->session, self->now_ms, &self->outbox);
     }
@@ -135,7 +137,11 @@ send_message(psd_client_t *self, const ps_effect_t *effect)
         (effect->message.kind == PS_KIND_PUSH ||
          effect->message.kind == PS_KIND_PULL)) {
         rc = ps_link_send_filtered(self, effect->to, &errand->filter,
-                                   &effect->message, effect->payload);
+                                   &effect->message, effect->payload,
+                                   errand->n_sends > 1);
+    } else if (errand != NULL && errand->n_sends > 1) {
+        rc = ps_socket_send_again(socket, &effect->message, effect->payload,
+                                  NULL);
     } else {
         rc = ps_socket_send(socket, 0, &effect->message, effect->payload, NULL);
     }

@@ -7,7 +7,7 @@
 #include "model/init.h"
 #include "model/row_loops.h"
 
-#define BLOCK_SHIFT 12 /* 4096 values: some pages, and a bit for them */
+#define BLOCK_SHIFT PS_ARRAY_BLOCK_SHIFT
 #define BLOCK_VALUES (UINT64_C(1) << BLOCK_SHIFT)
 #define STRIDE_VALUES 16 /* keeps every state array on a cache line */
 #define LINE 64
@@ -150,6 +150,27 @@ ps_array_rows_at(ps_array_rows_t *self, uint64_t row, uint32_t col, uint64_t n)
         .state = self->state.data == NULL ? NULL : self->state.data + offset,
         .state_stride = self->state_stride,
     };
+}
+
+bool
+ps_array_rows_is_filled(const ps_array_rows_t *self, uint64_t block)
+{
+    return (self->filled.data[block / 8] >> (block % 8) & 1) != 0;
+}
+
+void
+ps_array_rows_fill_around(ps_array_rows_t *self, uint64_t first, uint64_t n)
+{
+    uint64_t block = first >> BLOCK_SHIFT;
+    uint64_t from = block << BLOCK_SHIFT;
+    uint64_t all = self->n_rows * self->shape.width - from;
+
+    all = all < BLOCK_VALUES ? all : BLOCK_VALUES;
+    if (n < all) {
+        touch(self, first, n);
+    } else {
+        self->filled.data[block / 8] |= (uint8_t)(1U << (block % 8));
+    }
 }
 
 void

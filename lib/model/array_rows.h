@@ -14,6 +14,8 @@
 #include "model/pages.h"
 #include "model/row_shape.h"
 
+#define PS_ARRAY_BLOCK_SHIFT 12 /* 4096 values: some pages, a bit for them */
+
 typedef struct ps_array_rows {
     ps_row_shape_t shape;
     uint64_t first_row;
@@ -45,6 +47,13 @@ size_t ps_array_rows_find(ps_array_rows_t *self,
                           uint64_t i,
                           uint8_t **ret_rows,
                           size_t most);
+/* Whether the block has got its first values. Only where `filled` is not empty,
+ * as the next one. */
+bool ps_array_rows_is_filled(const ps_array_rows_t *self, uint64_t block);
+/* n values from `first` on, all in one block, are about to be set with their
+ * states: those around them get their first values if they have none yet. */
+void
+ps_array_rows_fill_around(ps_array_rows_t *self, uint64_t first, uint64_t n);
 /* The n rows from `row` on have changed. */
 void ps_array_rows_stamp(ps_array_rows_t *self, uint64_t row, uint64_t n);
 /* Version of the row; 0: it has not changed, or the table has none. */

@@ -57,6 +57,15 @@ typedef void ps_loop_t(const void *numbers,
                        const uint8_t *deltas,
                        size_t n);
 
+/* The same for n rows of `width` values each, whose deltas lie one row behind
+ * the other and may be written by another process meanwhile: each delta is read
+ * once, and one that is not finite then leaves its value as it is. */
+typedef void ps_guarded_loop_t(const void *numbers,
+                               uint8_t *const *rows,
+                               size_t n,
+                               size_t width,
+                               const uint8_t *deltas);
+
 #define PS_LOOP_KINDS (PS_UPDATER_DCASGD + 1)
 #define PS_LOOP_TYPES (PS_TYPE_F64 + 1)
 
@@ -65,6 +74,9 @@ typedef struct ps_loops {
     /* NULL where the rule does not take the type; dcasgd's state is the backup
      * of the one worker */
     ps_loop_t *of[PS_LOOP_KINDS][PS_LOOP_TYPES];
+    /* Of the commonest rules that keep no state, for floats; else NULL. SGD's
+     * is the one without a penalty. */
+    ps_guarded_loop_t *guarded[PS_LOOP_KINDS][PS_LOOP_TYPES];
     bool (*finite_f32)(const uint8_t *values, size_t n);
     bool (*finite_f64)(const uint8_t *values, size_t n);
     /* Copies n rows of `size` bytes (a multiple of 64), which lie apart, one

@@ -12,6 +12,22 @@
 #include "base/cursor.h"
 #include "model/loops_sets.h"
 
+/* A vector of the set, and a statement that names it and does nothing: what it
+ * may have changed cannot be read anew from where it was. */
+#if defined __AVX512F__
+#define UNIT 64
+#define KEEP(unit) __asm__ volatile("" : "+v"(unit))
+#elif defined __AVX2__
+#define UNIT 32
+#define KEEP(unit) __asm__ volatile("" : "+x"(unit))
+#elif defined __SSE2__
+#define UNIT 16
+#define KEEP(unit) __asm__ volatile("" : "+x"(unit))
+#else
+#define UNIT 16
+#define KEEP(unit) __asm__ volatile("" : "+m"(unit))
+#endif
+
 #define BLOCK 256 /* values whose corrections fit into the first cache */
 
 #define REAL float
@@ -25,6 +41,7 @@
 #define FABS(x) fabsf(x)
 #define COPYSIGN(x, y) copysignf(x, y)
 #include "model/loops_float.h"
+#include "model/loops_guard.h"
 #undef REAL
 #undef BITS
 #undef NAME
@@ -47,6 +64,7 @@
 #define FABS(x) fabs(x)
 #define COPYSIGN(x, y) copysign(x, y)
 #include "model/loops_float.h"
+#include "model/loops_guard.h"
 
 /* A loop over integers of one type. They are added as unsigned ones: signed
  * overflow is undefined in C, and the bits are the same. */
@@ -187,6 +205,12 @@ const ps_loops_t PS_LOOPS_SET = {
             [PS_UPDATER_MIN] = NUMBERS(min),
             [PS_UPDATER_MAX] = NUMBERS(max),
             [PS_UPDATER_DCASGD] = FLOATS(dcasgd),
+        },
+    .guarded =
+        {
+            [PS_UPDATER_ADD] = FLOATS(guarded_add),
+            [PS_UPDATER_ASSIGN] = FLOATS(guarded_assign),
+            [PS_UPDATER_SGD] = FLOATS(guarded_sgd),
         },
     .finite_f32 = finite_f32,
     .finite_f64 = finite_f64,

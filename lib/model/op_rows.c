@@ -35,6 +35,7 @@ ps_op_rows_of(const ps_store_t *self,
         .extent = is_range ? &self->extent : NULL,
         .stored =
             is_range && skips_absent(self, change) ? &from->indexed : NULL,
+        .partial = self->is_partial ? self : NULL,
     };
 }
 
@@ -56,8 +57,8 @@ next_stored(ps_op_rows_t *self, uint64_t *ret_key)
     return false;
 }
 
-bool
-ps_op_rows_next(ps_op_rows_t *self, uint64_t *ret_key)
+static bool
+next_of_all(ps_op_rows_t *self, uint64_t *ret_key)
 {
     if (self->stored != NULL) {
         return next_stored(self, ret_key);
@@ -67,6 +68,18 @@ ps_op_rows_next(ps_op_rows_t *self, uint64_t *ret_key)
 
         if (self->extent == NULL || ps_extent_has_row(self->extent, key)) {
             *ret_key = key;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+ps_op_rows_next(ps_op_rows_t *self, uint64_t *ret_key)
+{
+    while (next_of_all(self, ret_key)) {
+        if (self->partial == NULL ||
+            ps_store_takes_row(self->partial, *ret_key)) {
             return true;
         }
     }
@@ -97,7 +110,7 @@ ps_op_rows_new(const ps_op_rows_t *self, const ps_store_t *store)
     uint64_t n_new = 0;
     uint64_t key = 0;
 
-    if (self->stored == &store->indexed) {
+    if (self->stored == &store->indexed || self->partial == store) {
         return 0;
     }
     if (self->slice->rows == PS_ROWS_LIST && self->i == 0) {

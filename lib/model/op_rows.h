@@ -11,8 +11,9 @@ typedef struct ps_op_rows {
     const ps_payload_t *payload;
     const ps_extent_t *extent; /* only its rows; NULL: all are */
     const ps_indexed_rows_t
-        *stored; /* only the rows present there; NULL: all */
-    uint64_t i;  /* next row of slice, or of `stored` */
+        *stored;               /* only the rows present there; NULL: all */
+    const ps_store_t *partial; /* only the rows that it has; NULL: all */
+    uint64_t i;                /* next row of slice, or of `stored` */
 } ps_op_rows_t;
 
 /* Rows of a checked change: of a list each; of a range those that it means. A

@@ -28,6 +28,7 @@ ps_push_begin(ps_push_t *self,
     self->is_guarded =
         payload->shared && !shape->spec->allow_nonfinite &&
         (shape->type == PS_TYPE_F32 || shape->type == PS_TYPE_F64);
+    self->is_fused = self->is_guarded && ps_updater_is_guarded(shape->updater);
 }
 
 /* Deltas that stay as they are; NULL when they have turned bad. n_bytes is at
@@ -75,6 +76,13 @@ update_run(ps_push_t *self,
 {
     size_t most = self->is_guarded ? PS_PUSH_BLOCK : n_bytes;
 
+    if (self->is_fused) {
+        uint8_t *at = row + offset;
+
+        ps_updater_apply_guarded(self->shape->updater, &at, 1,
+                                 n_bytes / self->shape->value_size, deltas);
+        return;
+    }
     while (n_bytes > 0) {
         size_t size = n_bytes < most ? n_bytes : most;
         const uint8_t *safe = guard(self, deltas, size);
@@ -131,6 +139,10 @@ update_rows(ps_push_t *self,
 {
     const ps_row_shape_t *shape = self->shape;
 
+    if (self->is_fused && shape->width >= WIDE) {
+        ps_updater_apply_guarded(shape->updater, rows, n, shape->width, deltas);
+        return;
+    }
     deltas = guard(self, deltas, n * self->row_bytes);
     if (deltas == NULL) {
         return;

@@ -5,9 +5,11 @@
  * What     Takes the payload's values from the front, whatever spans they lie
  *          in, and runs the updater over the rows that it is given.
  *          Where the payload is shared and the table refuses what is not
- *          finite, deltas are copied in blocks that fit the processor's first
- *          cache and looked at once more there: bytes that were changed since
- *          they were checked never reach a row, their block is left out.
+ *          finite, deltas are looked at once more: bytes that were changed
+ *          since they were checked never reach a row. A guarded rule reads each
+ *          delta once and leaves out the bad ones; for the others, and for
+ *          narrow rows, deltas are copied in blocks that fit the processor's
+ *          first cache and looked at there, and a bad block is left out.
  * Owner    Borrows all that it is given.
  */
 #ifndef PS_MODEL_PUSH_H
@@ -27,7 +29,8 @@ typedef struct ps_push {
     size_t row_bytes;    /* of a whole row's values */
     size_t span;         /* where the next value lies … */
     size_t at;           /* … and how many bytes into that span */
-    bool is_guarded;     /* blocks are copied and looked at again */
+    bool is_guarded;     /* deltas are looked at again, copied in blocks … */
+    bool is_fused;       /* … unless the rule itself is guarded */
     _Alignas(64) uint8_t block[PS_PUSH_BLOCK];
 } ps_push_t;
 

@@ -78,6 +78,16 @@ ps_slab_add(ps_slab_t *self, uint32_t *ret_number)
     return true;
 }
 
+const uint8_t *
+ps_slab_run(const ps_slab_t *self, uint32_t number, uint64_t *ret_n)
+{
+    uint64_t place = (uint64_t)number + (UINT64_C(1) << self->shift);
+    uint32_t top = 63U - (uint32_t)__builtin_clzll(place);
+
+    *ret_n = (UINT64_C(2) << top) - place;
+    return ps_slab_at(self, number);
+}
+
 /* Nothing of chunk k is left to name, so that the next one's turn has come:
  * early also where a chunk is too small for huge pages and the next is not. */
 static bool

@@ -42,6 +42,11 @@ bool ps_slab_soon(ps_slab_t *self, ps_soon_t *ret_soon);
 /* Bytes that the items in use cost. */
 uint64_t ps_slab_bytes(const ps_slab_t *self);
 
+/* The items from `number` on that lie one behind the other: their address, and
+ * how many there are of them in the chunk; number < n. */
+const uint8_t *
+ps_slab_run(const ps_slab_t *self, uint32_t number, uint64_t *ret_n);
+
 /* number < n */
 static inline uint8_t *
 ps_slab_at(const ps_slab_t *self, uint32_t number)

@@ -403,3 +403,50 @@ ps_sparse_row_entries(const ps_sparse_row_t *self,
     }
     return n;
 }
+
+size_t
+ps_sparse_row_packed(const ps_row_shape_t *shape, uint32_t n)
+{
+    return ps_sparse_row_bytes(shape, n) - sizeof(ps_sparse_row_t);
+}
+
+uint8_t *
+ps_sparse_row_pack(const ps_sparse_row_t *self,
+                   const ps_row_shape_t *shape,
+                   uint8_t *to)
+{
+    size_t size = (size_t)self->n * shape->value_size;
+
+    for (uint32_t k = 0; k <= shape->n_states; k++) {
+        memcpy(to, self->data + offset_of(self, shape, k), size);
+        to += size;
+    }
+    size = (size_t)self->n * sizeof(uint32_t);
+    memcpy(to, columns_of(self, shape), size);
+    return to + size;
+}
+
+bool
+ps_sparse_row_unpack(ps_sparse_row_t *self,
+                     const ps_row_shape_t *shape,
+                     const uint8_t *from,
+                     uint32_t n)
+{
+    size_t size = (size_t)n * shape->value_size;
+    uint32_t *columns = own_columns(self, shape);
+
+    assert(n <= self->capacity);
+    for (uint32_t k = 0; k <= shape->n_states; k++) {
+        memcpy(self->data + offset_of(self, shape, k), from, size);
+        from += size;
+    }
+    memcpy(columns, from, (size_t)n * sizeof *columns);
+    for (uint32_t i = 0; i < n; i++) {
+        if (columns[i] - shape->first_col >= shape->width ||
+            (i > 0 && columns[i] <= columns[i - 1])) {
+            return false;
+        }
+    }
+    self->n = n;
+    return count_zeros(self, shape, 0, n) == 0;
+}

@@ -79,6 +79,19 @@ void ps_sparse_row_read(const ps_sparse_row_t *self,
 void ps_sparse_row_spread(const ps_sparse_row_t *self,
                           const ps_row_shape_t *shape,
                           const ps_dense_row_t *row);
+/* Bytes of n entries as they travel: n values, n of each state, n columns. */
+size_t ps_sparse_row_packed(const ps_row_shape_t *shape, uint32_t n);
+/* Writes all entries so, ps_sparse_row_packed bytes; gives what is behind. */
+uint8_t *ps_sparse_row_pack(const ps_sparse_row_t *self,
+                            const ps_row_shape_t *shape,
+                            uint8_t *to);
+/* Reads n of them, from so many bytes, into an empty row that has room for
+ * them. false: columns do not ascend, or are not the partition's, or an entry
+ * is all zero; the row is then to be freed. */
+PSD_MUST_CHECK bool ps_sparse_row_unpack(ps_sparse_row_t *self,
+                                         const ps_row_shape_t *shape,
+                                         const uint8_t *from,
+                                         uint32_t n);
 /* Entries whose value is not zero: their number; columns and values are written
  * when ret_columns is not NULL. */
 uint32_t ps_sparse_row_entries(const ps_sparse_row_t *self,

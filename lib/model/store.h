@@ -65,8 +65,8 @@ PSD_MUST_CHECK psd_status_t ps_store_check_worker(const ps_store_t *self,
  * row runs the updater on every column of the slice; a sparse delta only on the
  * columns that it names.
  * Values of a shared payload may have changed since they were checked: what is
- * not finite any more, where it may not be so, is left out with the values
- * around it, and never reaches a row.
+ * not finite any more, where it may not be so, is left out, perhaps with the
+ * values around it, and never reaches a row.
  * Errors: PSD_NOMEM; no value has changed then, and no row is present that was
  * not before.
  */

@@ -16,6 +16,8 @@ struct ps_store {
     uint32_t worker;           /* whose deltas are applied */
     uint64_t version;          /* that changed rows carry from now on */
     ps_row_shape_t shape;      /* points at spec, updater and worker */
+    bool is_partial;           /* only rows that were taken in change */
+    uint64_t n_taken;          /* of an array, the first so many were */
     bool is_array;             /* which of the two layouts is in use */
     ps_array_rows_t array;     /* RANGE keys, DENSE rows, no hash */
     ps_indexed_rows_t indexed; /* everything else */
@@ -29,6 +31,24 @@ ps_store_is_scattered(const ps_store_t *self)
 {
     return self->spec.keys == PS_KEYS_HASH || self->extent.n_slices > 1;
 }
+
+/* A change of that row is for this store: it is whole, or has taken it in. */
+static inline bool
+ps_store_takes_row(const ps_store_t *self, uint64_t row)
+{
+    if (!self->is_partial) {
+        return true;
+    }
+    return self->is_array
+               ? row - self->array.first_row < self->n_taken
+               : ps_row_index_find(&self->indexed.index, row) != PS_ROW_NONE;
+}
+
+/* As ps_store_push, into a partial store (store_part.c). */
+PSD_MUST_CHECK psd_status_t ps_store_push_part(ps_store_t *self,
+                                               const ps_slice_t *slice,
+                                               const ps_payload_t *payload,
+                                               psd_error_t *err);
 
 /* Rows of a slice in their order; for an array there is nothing to find. */
 typedef struct ps_store_walk {

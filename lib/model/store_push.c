@@ -128,6 +128,9 @@ ps_store_push(ps_store_t *self,
     if (slice->n_rows == 0) {
         return PSD_OK;
     }
+    if (self->is_partial) {
+        return ps_store_push_part(self, slice, payload, err);
+    }
     if (self->is_array) {
         push_array(self, slice, payload);
     } else if (payload->shared && ps_rows_are_mixed(&self->indexed)) {

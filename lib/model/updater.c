@@ -17,9 +17,10 @@ struct ps_updater {
     ps_updater_kind_t kind;
     ps_type_t type;
     uint32_t n_states;
-    ps_loop_t *loop;      /* of the rule; NULL for a plug-in */
-    ps_loop_t *plain_sgd; /* for who has no backup; DCASGD only */
-    const void *numbers;  /* the one of the two that is of the type */
+    ps_loop_t *loop;            /* of the rule; NULL for a plug-in */
+    ps_loop_t *plain_sgd;       /* for who has no backup; DCASGD only */
+    ps_guarded_loop_t *guarded; /* NULL: there is none */
+    const void *numbers;        /* the one of the two that is of the type */
     ps_numbers_f32_t f32;
     ps_numbers_f64_t f64;
     ps_bias_t *bias;                /* owned; ADAM and ADAMW only */
@@ -112,6 +113,9 @@ make_rule(ps_updater_t *self, const ps_updater_spec_t *spec, psd_error_t *err)
     self->loop = loops->of[spec->kind][self->type];
     self->plain_sgd = loops->of[PS_UPDATER_SGD][self->type];
     assert(self->loop != NULL);
+    if (spec->kind != PS_UPDATER_SGD || (spec->l1 == 0 && spec->l2 == 0)) {
+        self->guarded = loops->guarded[spec->kind][self->type];
+    }
     FILL_NUMBERS(float, &self->f32, spec, keep);
     FILL_NUMBERS(double, &self->f64, spec, keep);
     self->numbers = self->type == PS_TYPE_F32 ? (const void *)&self->f32
@@ -283,4 +287,20 @@ ps_updater_apply(const ps_updater_t *self,
         }
     }
     loop(self->numbers, values, state, state_stride, deltas, n);
+}
+
+bool
+ps_updater_is_guarded(const ps_updater_t *self)
+{
+    return self->guarded != NULL;
+}
+
+void
+ps_updater_apply_guarded(const ps_updater_t *self,
+                         uint8_t *const *rows,
+                         size_t n,
+                         size_t width,
+                         const uint8_t *deltas)
+{
+    self->guarded(self->numbers, rows, n, width, deltas);
 }

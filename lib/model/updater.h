@@ -95,4 +95,15 @@ void ps_updater_apply(const ps_updater_t *self,
                       size_t state_stride,
                       const uint8_t *deltas,
                       size_t n);
+
+/* True for a rule that reads every delta once and leaves out those that are not
+ * finite, so that another process may write them meanwhile. */
+bool ps_updater_is_guarded(const ps_updater_t *self);
+/* Applies deltas to n rows of `width` values each, to which a guarded rule has
+ * no state; those of a row lie behind those of the row before. */
+void ps_updater_apply_guarded(const ps_updater_t *self,
+                              uint8_t *const *rows,
+                              size_t n,
+                              size_t width,
+                              const uint8_t *deltas);
 #endif

@@ -1,35 +1,80 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_copies - who holds a partition, by the registry's decision
+ * ps_copies - who holds a partition: its copies, as the registry has them
  *
- * What     The primary answers clients; in-sync copies have every record that
- *          was acknowledged at `replica`; one that catches up does not yet.
- *          Each change has an epoch of its own.
+ * What     One line of the map with everything that nodes need. Clients are
+ *          told the primary only, as a ps_route_t.
+ * Shape    The primary first, then copies in sync, then those that catch up;
+ *          all on different nodes. A fenced partition has no primary: its
+ *          copies in sync, of which one will be promoted, come first, the
+ *          former primary before all.
+ *          JSON: {"epoch":4,"fenced":true,"copies":[{"incarnation":7,
+ *          "shard":0,"state":"in_sync","leaving":true,"tcp":"tcp://…"},…]};
+ *          fenced and leaving are there when they are true
  */
 #ifndef PS_PROTOCOL_COPIES_H
 #define PS_PROTOCOL_COPIES_H
 
+#include "wire/doc.h"
 #include "wire/route.h"
 
-#define PS_COPIES_MAX 8
+#define PS_COPIES_MAX 8   /* of one partition, those included that come or go */
+#define PS_REPLICAS_MAX 5 /* copies that a table may want */
 
 typedef enum ps_copy_state {
-    PS_COPY_PRIMARY = 1,
-    PS_COPY_IN_SYNC = 2,
-    PS_COPY_CATCHING_UP = 3
+    PS_COPY_PRIMARY = 1,    /* serves */
+    PS_COPY_IN_SYNC = 2,    /* has all that was acknowledged at `replica` */
+    PS_COPY_CATCHING_UP = 3 /* gets rows and records; may lack anything */
 } ps_copy_state_t;
 
 typedef struct ps_copy {
     uint64_t incarnation; /* of the node */
     uint32_t shard;       /* number within the node */
     ps_copy_state_t state;
-    char tcp[PS_ENDPOINT_MAX + 1]; /* "tcp://host:port" */
+    bool leaving; /* goes when as many as are wanted are in sync elsewhere */
+    char tcp[PS_ENDPOINT_MAX + 1]; /* of its shard */
 } ps_copy_t;
 
 typedef struct ps_copies {
-    uint64_t epoch;
-    bool fenced; /* there is no primary now: one of those in sync becomes it */
-    uint32_t n;
-    ps_copy_t at[PS_COPIES_MAX]; /* the primary first */
+    uint64_t epoch; /* of the map at the last change of these copies */
+    bool fenced;    /* no primary yet: no record of an older epoch is taken */
+    uint32_t n;     /* 1 .. PS_COPIES_MAX */
+    ps_copy_t at[PS_COPIES_MAX];
 } ps_copies_t;
+
+/* "primary", "in_sync", "catching_up"; "?" for no state. */
+const char *ps_copy_state_name(ps_copy_state_t state);
+/* 0, which is no state, for a word that names none. */
+ps_copy_state_t ps_copy_state_parse(const char *word);
+
+/* Has all that was acknowledged at `replica`: the primary, or in sync. */
+bool ps_copy_is_whole(const ps_copy_t *self);
+/* The copy on a node; NULL when there is none. */
+const ps_copy_t *ps_copies_on(const ps_copies_t *self, uint64_t incarnation);
+/* NULL when fenced. */
+const ps_copy_t *ps_copies_primary(const ps_copies_t *self);
+/* Copies that are whole. */
+uint32_t ps_copies_n_whole(const ps_copies_t *self);
+
+/* Changes of a value, before it becomes the map. Each keeps the order. */
+void ps_copies_remove(ps_copies_t *self, uint32_t at);
+/* Not when there are PS_COPIES_MAX; state is not PRIMARY. */
+void ps_copies_add(ps_copies_t *self, const ps_copy_t *copy);
+/* IN_SYNC or CATCHING_UP; at is not the primary. */
+void ps_copies_set_state(ps_copies_t *self, uint32_t at, ps_copy_state_t state);
+/* Ends the fence: `at`, which is whole, is the primary. */
+void ps_copies_promote(ps_copies_t *self, uint32_t at);
+/* Begins a fence: there is no primary any more. */
+void ps_copies_fence(ps_copies_t *self);
+
+/* Is it as the shape above says? Errors: PSD_INVALID. */
+PSD_MUST_CHECK psd_status_t ps_copies_check(const ps_copies_t *self,
+                                            psd_error_t *err);
+
+/* Sets the keys in doc. false: no memory; some may be set then. */
+PSD_MUST_CHECK bool ps_copies_to_doc(const ps_copies_t *self, ps_doc_t *doc);
+/* Errors: PSD_PROTO, PSD_INVALID; *ret_copies is then unchanged. */
+PSD_MUST_CHECK psd_status_t ps_copies_from_doc(const ps_doc_t *doc,
+                                               ps_copies_t *ret_copies,
+                                               psd_error_t *err);
 #endif

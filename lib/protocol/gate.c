@@ -304,6 +304,45 @@ ps_gate_finished(const ps_gate_t *self, size_t i, uint32_t *ret_worker)
     return finished;
 }
 
+psd_status_t
+ps_gate_job_now(const ps_gate_t *self, ps_job_t *ret_job, psd_error_t *err)
+{
+    ps_job_t job = {.id = self->job,
+                    .max_delay = self->max_delay,
+                    .stopped = self->stopped,
+                    .n_workers = self->n_workers};
+
+    job.workers = ps_alloc(self->n_workers, sizeof *job.workers);
+    if (job.workers == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a job's workers");
+    }
+    for (size_t i = 0; i < self->n_workers; i++) {
+        job.workers[i] = self->workers[i].is;
+    }
+    *ret_job = job;
+    return PSD_OK;
+}
+
+const uint64_t *
+ps_gate_marks(const ps_gate_t *self, size_t i, uint32_t *ret_n)
+{
+    *ret_n = self->workers[i].is.n_members;
+    return self->workers[i].marks;
+}
+
+void
+ps_gate_restore(ps_gate_t *self, uint64_t closed, const uint64_t *marks)
+{
+    for (size_t i = 0; i < self->n_workers; i++) {
+        const gate_worker_t *worker = &self->workers[i];
+
+        memcpy(worker->marks, marks, worker->is.n_members * sizeof *marks);
+        marks += worker->is.n_members;
+    }
+    self->closed = closed;
+    settle_closed(self);
+}
+
 /* The i-th worker keeps one that has finished `clock` clocks waiting. */
 static bool
 holds(const ps_gate_t *self, size_t i, uint64_t clock)

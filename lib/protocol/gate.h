@@ -62,6 +62,17 @@ bool ps_gate_is_deserted(const ps_gate_t *self);
 size_t ps_gate_n_workers(const ps_gate_t *self);
 uint64_t
 ps_gate_finished(const ps_gate_t *self, size_t i, uint32_t *ret_worker);
+/* For a copy of the gate: the job as the gate has it, without its name and
+ * version, for the caller to end with ps_job_done. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_gate_job_now(const ps_gate_t *self,
+                                            ps_job_t *ret_job,
+                                            psd_error_t *err);
+/* Marks of the i-th worker's members, borrowed until the gate changes. */
+const uint64_t *ps_gate_marks(const ps_gate_t *self, size_t i, uint32_t *ret_n);
+/* Sets the marks of all workers, which stand one behind the other, and how many
+ * clocks are closed, which those that are left need not show any more. More are
+ * when the marks say so. */
+void ps_gate_restore(ps_gate_t *self, uint64_t closed, const uint64_t *marks);
 /* The slowest live worker below what `clock` needs; false when there is none.
  */
 bool ps_gate_slowest(const ps_gate_t *self,

@@ -49,27 +49,35 @@ job_place_done(ps_job_place_t *place)
 }
 
 void
-ps_partition_destroy(ps_partition_t **self_p)
+ps_partition_clear(ps_partition_t *self)
 {
-    ps_partition_t *self = self_p == NULL ? NULL : *self_p;
     size_t at = 0;
     uint64_t session = 0;
     void *window = NULL;
 
-    if (self == NULL) {
-        return;
-    }
-    ps_held_clear(&self->held);
     for (size_t i = 0; i < self->n_jobs; i++) {
         job_place_done(&self->jobs[i]);
     }
-    ps_free(self->jobs);
+    self->n_jobs = 0;
     while (ps_map_next(&self->windows, &at, &session, &window)) {
         ps_window_t *each = window;
 
         ps_window_destroy(&each);
     }
     ps_map_done(&self->windows);
+}
+
+void
+ps_partition_destroy(ps_partition_t **self_p)
+{
+    ps_partition_t *self = self_p == NULL ? NULL : *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    ps_held_clear(&self->held);
+    ps_partition_clear(self);
+    ps_free(self->jobs);
     ps_replicas_destroy(&self->replicas);
     ps_store_destroy(&self->store);
     ps_free(self);

@@ -10,6 +10,11 @@
 #include "model/store_ops.h"
 #include "protocol/shard_state.h"
 
+/* What comes after these rows finds its pages there, if somebody has the time.
+ * Nothing depends on it. */
+void ps_partition_ask_to_fill(ps_shard_t *shard, ps_partition_t *self);
+/* Forgets every window and every job. */
+void ps_partition_clear(ps_partition_t *self);
 /* The client's window, made when it is new; NULL after the request was refused
  * (forgotten session, no memory). */
 ps_window_t *ps_partition_window(ps_shard_t *shard,

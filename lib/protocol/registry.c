@@ -19,7 +19,9 @@ void
 ps_table_done(ps_table_t *self)
 {
     ps_table_spec_done(&self->spec);
+    ps_free(self->copies);
     ps_free(self->routes);
+    ps_free(self->watches);
     *self = (ps_table_t){0};
 }
 
@@ -60,7 +62,25 @@ ps_command_done(ps_command_t *self)
     ps_node_done(&self->node);
     ps_table_done(&self->table);
     ps_job_done(&self->job);
+    ps_free(self->changes);
     *self = (ps_command_t){0};
+}
+
+static ps_registry_args_t
+with_defaults(const ps_registry_args_t *args)
+{
+    ps_registry_args_t full = *args;
+
+    full.copies_max = full.copies_max == 0 ? 1 : full.copies_max;
+    full.suspect_after_ms =
+        full.suspect_after_ms == 0 ? 400 : full.suspect_after_ms;
+    full.ask_again_ms = full.ask_again_ms == 0 ? 100 : full.ask_again_ms;
+    full.repair_after_ms =
+        full.repair_after_ms == 0 ? 30000 : full.repair_after_ms;
+    full.catching_up_max = full.catching_up_max == 0 ? 1 : full.catching_up_max;
+    full.moves_max = full.moves_max == 0 ? 4 : full.moves_max;
+    full.uneven_max = full.uneven_max == 0 ? 1 : full.uneven_max;
+    return full;
 }
 
 psd_status_t
@@ -76,12 +96,18 @@ ps_registry_new(const ps_registry_args_t *args,
         return psd_error_set(err, PSD_INVALID,
                              "a limit of the registry is 0; allowed: 1 ..");
     }
+    if (args->copies_max > PS_REPLICAS_MAX) {
+        return psd_error_set(err, PSD_INVALID,
+                             "copies_max is %u; allowed: 0..%d",
+                             args->copies_max, PS_REPLICAS_MAX);
+    }
     self = ps_alloc(1, sizeof *self);
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the registry");
     }
-    self->args = *args;
+    self->args = with_defaults(args);
     self->next_session = 1;
+    self->restless = true;
     *ret_registry = self;
     return PSD_OK;
 }
@@ -148,6 +174,12 @@ apply_checked(ps_registry_t *self,
         return ps_registry_apply_job(self, command, now_ms, err);
     case PS_COMMAND_JOB_TABLE:
         return ps_registry_apply_job_table(self, command, err);
+    case PS_COMMAND_COPIES:
+        ps_registry_apply_changes(self, command);
+        return PSD_OK;
+    case PS_COMMAND_NODE_STATE:
+        ps_registry_apply_node_state(self, command);
+        return PSD_OK;
     default:
         return psd_error_set(err, PSD_DAMAGED, "command kind is %d",
                              (int)command->kind);
@@ -167,8 +199,16 @@ ps_registry_apply(ps_registry_t *self,
     }
     if (rc == PSD_OK) {
         self->epoch = command->epoch;
+        self->restless = true;
     }
     return rc;
+}
+
+uint64_t
+ps_registry_next_epoch(const ps_registry_t *self)
+{
+    return 1 +
+           (self->epoch < self->seen_epoch ? self->seen_epoch : self->epoch);
 }
 
 uint64_t

@@ -15,8 +15,8 @@
 #ifndef PS_PROTOCOL_REGISTRY_H
 #define PS_PROTOCOL_REGISTRY_H
 
+#include "protocol/copies.h"
 #include "protocol/job.h"
-#include "wire/route.h"
 
 #define PS_NODE_SHARDS_MAX 1024
 #define PS_JOBS_ENDED_MAX 256 /* ended jobs that are remembered */
@@ -27,35 +27,65 @@ typedef struct ps_node {
     char name[PS_NAME_MAX + 1];
     uint64_t incarnation; /* random, made at every start */
     uint32_t n_shards;
+    uint32_t weight; /* its share of the copies, beside the others'; 0: as many
+                        as it has shards; up to PS_NODE_SHARDS_MAX */
     char control[PS_ENDPOINT_MAX + 1];
-    ps_route_t *shards;    /* owned; n_shards: tcp and ipc of each shard */
-    bool up;               /* it has started since the registry was loaded; only
-                              such nodes are given partitions */
+    ps_route_t *shards; /* owned; n_shards: tcp and ipc of each shard */
+    bool draining;      /* it gets no copies, and those that it has move away */
+    bool kept;          /* a start only: its logs were read, and tables that
+                           have one are there again as far as it was flushed */
+    /* Not stored. */
+    bool up;      /* it has started or was heard since the registry was loaded,
+                     and is not suspect; only such nodes are given partitions */
+    bool suspect; /* silent for too long (registry_decide.h) */
     uint64_t last_seen_ms; /* now_ms of its last sign of life */
 } ps_node_t;
+
+typedef enum ps_node_state {
+    PS_NODE_UP = 1,
+    PS_NODE_DRAINING = 2,
+    PS_NODE_REMOVED = 3
+} ps_node_state_t;
 
 typedef struct ps_table {
     uint32_t id; /* > 0, never used twice */
     uint64_t created_unix_ms;
-    bool rows_lost;       /* a node of it was restarted: what was pushed before
-                             is gone; stays true until the table is dropped */
+    bool rows_lost;       /* the last whole copy of a partition was restarted:
+                             what was pushed before is gone; stays true until
+                             the table is dropped */
     ps_table_spec_t spec; /* settled and checked */
-    ps_route_t *routes;   /* owned; spec.n_partitions, in order */
+    ps_copies_t *copies;  /* owned; spec.n_partitions, in order */
+    ps_route_t *routes;   /* owned; beside copies: to the first copy of each,
+                             which clients are told. In a command: NULL */
+    struct ps_watch *watches; /* owned; beside copies, for the registry only; in
+                                 a command: NULL */
 } ps_table_t;
+
+/* What becomes of the copies of one partition. */
+typedef struct ps_change {
+    uint32_t table;
+    uint32_t partition;
+    bool rows_lost;     /* its rows are gone */
+    uint64_t prefer;    /* incarnation of the copy that shall be promoted of
+                           equal ones; 0: any. Not stored */
+    ps_copies_t copies; /* tcp of each is filled in */
+} ps_change_t;
 
 /* What changes the stored state. One row of the event history each. */
 typedef enum ps_command_kind {
-    PS_COMMAND_CLUSTER = 1,  /* name, uuid: once, at the first start; on load
-                                with all that has been given out since */
-    PS_COMMAND_NODE = 2,     /* a node started: new incarnation and endpoints;
-                                partitions of the node of that name move to it,
-                                epoch + 1, and their tables have lost rows */
-    PS_COMMAND_SESSIONS = 3, /* sessions up to `number` may be given out */
-    PS_COMMAND_TABLE = 4,    /* table created */
-    PS_COMMAND_DROP = 5,     /* table dropped */
-    PS_COMMAND_JOB = 6,      /* job as it is now (created, joined, left, lost,
-                                stopped); `text` says what happened */
-    PS_COMMAND_JOB_TABLE = 7 /* a job has opened a table; its version grows */
+    PS_COMMAND_CLUSTER = 1,   /* name, uuid: once, at the first start; on load
+                                 with all that has been given out since */
+    PS_COMMAND_NODE = 2,      /* a node started: new incarnation and endpoints;
+                                 changes say what becomes of the copies that the
+                                 node of that name had */
+    PS_COMMAND_SESSIONS = 3,  /* sessions up to `number` may be given out */
+    PS_COMMAND_TABLE = 4,     /* table created */
+    PS_COMMAND_DROP = 5,      /* table dropped */
+    PS_COMMAND_JOB = 6,       /* job as it is now (created, joined, left, lost,
+                                 stopped); `text` says what happened */
+    PS_COMMAND_JOB_TABLE = 7, /* a job has opened a table; its version grows */
+    PS_COMMAND_COPIES = 8,    /* copies of partitions change, in a new epoch */
+    PS_COMMAND_NODE_STATE = 9 /* a node drains, stays, or is removed */
 } ps_command_kind_t;
 
 typedef struct ps_command {
@@ -63,13 +93,17 @@ typedef struct ps_command {
     uint64_t unix_ms;
     uint64_t epoch;             /* the map's epoch behind this command */
     char text[256];             /* for people: "worker 2 of job lr was lost" */
-    char name[PS_NAME_MAX + 1]; /* CLUSTER, DROP */
+    char name[PS_NAME_MAX + 1]; /* CLUSTER, DROP, NODE_STATE */
     ps_id_t uuid;               /* CLUSTER */
     uint64_t number;            /* CLUSTER, SESSIONS: sessions stored so far;
-                                   DROP and JOB_TABLE: table id */
+                                   DROP and JOB_TABLE: table id; NODE_STATE:
+                                   ps_node_state_t */
     uint32_t last_table;        /* CLUSTER: highest ids given so far */
     uint32_t last_job;
-    ps_node_t node;           /* NODE; owned */
+    ps_node_t node;       /* NODE; owned */
+    ps_change_t *changes; /* NODE, COPIES, NODE_STATE; owned; ascending by
+                             table and partition */
+    size_t n_changes;
     ps_table_t table;         /* TABLE; owned */
     ps_job_t job;             /* JOB; owned. JOB_TABLE: id, name, version */
     uint32_t n_expected;      /* JOB: workers counted on at its start */
@@ -86,6 +120,18 @@ typedef struct ps_registry_args {
     uint32_t tables_max;         /* limits stop new ones, not a load */
     uint32_t jobs_max;           /* jobs that have not ended */
     uint32_t nodes_max;
+    uint32_t copies_max; /* replicas that a table may want, up to
+                            PS_REPLICAS_MAX; 0 is 1 */
+    /* For registry_decide.h; 0 is the default beside it. */
+    uint64_t suspect_after_ms; /* 400: silence after which a node is suspect */
+    uint64_t ask_again_ms;     /* 100: between questions about a fence */
+    uint64_t repair_after_ms;  /* 30000: silence after which a node's copies are
+                                  made anew elsewhere */
+    uint32_t catching_up_max; /* 1: copies that are begun on a node at a time */
+    uint32_t moves_max;       /* 4: moves at a time, of copies and of
+                                 primaries, to even the nodes out */
+    uint32_t uneven_max;      /* 1: copies that a node may have above its share
+                                 before one moves away */
 } ps_registry_args_t;
 
 /* Errors: PSD_INVALID an argument is 0; PSD_NOMEM. */
@@ -115,10 +161,11 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_cluster(const ps_registry_t *self,
                                                      uint64_t unix_ms,
                                                      ps_command_t *ret_command,
                                                      psd_error_t *err);
-/* Settles and checks the spec, gives the table its id and spreads its
- * partitions over the shards of all nodes that are up. Errors:
- * PSD_TABLE_EXISTS; PSD_NO_NODE none is up; PSD_UNSUPPORTED more than one
- * replica, or an ack level that one copy in memory cannot reach. */
+/* Settles and checks the spec, gives the table its id and spreads copies of its
+ * partitions over the shards of all nodes that are up and not draining; all are
+ * in sync, being empty. Errors: PSD_TABLE_EXISTS; PSD_NO_NODE fewer than
+ * replicas; PSD_UNSUPPORTED more replicas than args.copies_max, or a level that
+ * copies in memory cannot reach; PSD_INVALID the level wants more replicas. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_table(const ps_registry_t *self,
                                                    const ps_table_spec_t *spec,
                                                    uint64_t unix_ms,
@@ -130,13 +177,28 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_drop(const ps_registry_t *self,
                                                   uint64_t unix_ms,
                                                   ps_command_t *ret_command,
                                                   psd_error_t *err);
-/* A node of the same name is the same node, started again. Of its shards tcp
- * and ipc are read. */
+/* A node of the same name is the same node, started again: what its copies had
+ * is gone, unless it was kept. A copy of it catches up where another one is
+ * whole; its primaries are fenced there, for one of those to be promoted. Where
+ * none is, it stays (or becomes) the primary, and rows are lost. Of its shards
+ * tcp and ipc are read. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_node(const ps_registry_t *self,
                                                   const ps_node_t *node,
                                                   uint64_t unix_ms,
                                                   ps_command_t *ret_command,
                                                   psd_error_t *err);
+/* Drains a node, or lets it stay; or removes it, which takes what it has with
+ * it. Kind 0 when it is so already. Errors: PSD_NO_NODE; REMOVED: PSD_BUSY it
+ * has copies and is up or force is false, or one of them is the last whole one
+ * of its partition. */
+PSD_MUST_CHECK psd_status_t
+ps_registry_plan_node_state(const ps_registry_t *self,
+                            const char *name,
+                            ps_node_state_t state,
+                            bool force,
+                            uint64_t unix_ms,
+                            ps_command_t *ret_command,
+                            psd_error_t *err);
 /* At a restart, when rows are gone: the first job with live workers, all of
  * them lost, in one command. To be planned, stored and applied until kind is 0;
  * best behind PS_COMMAND_NODE, so that the history tells the reason first. */
@@ -234,6 +296,13 @@ bool ps_registry_overdue(const ps_registry_t *self,
                          uint32_t *ret_worker);
 /* When ps_registry_overdue may next be true; UINT64_MAX for never. */
 uint64_t ps_registry_deadline(const ps_registry_t *self);
+
+/* Whether a node is heard; only such nodes are given partitions. Not stored. A
+ * node that is not known is nothing. */
+void ps_registry_set_node_up(ps_registry_t *self,
+                             uint64_t incarnation,
+                             bool up,
+                             uint64_t seen_ms);
 
 /* The next session number; 0 when plan_sessions must come first. */
 uint64_t ps_registry_take_session(ps_registry_t *self);

@@ -6,42 +6,6 @@
 
 #include "base/alloc.h"
 
-static void
-set_route(ps_route_t *route,
-          const ps_node_t *node,
-          uint32_t shard,
-          uint64_t epoch)
-{
-    route->shard = shard;
-    route->epoch = epoch;
-    route->incarnation = node->incarnation;
-    memcpy(route->tcp, node->shards[shard].tcp, sizeof route->tcp);
-    memcpy(route->ipc, node->shards[shard].ipc, sizeof route->ipc);
-}
-
-/* The partitions of a node follow it into its new life. They stay on their
- * shards unless their number changed; then they are dealt anew (what they held
- * in memory is gone anyway). The registry's database does the same in SQL. */
-static void
-move_table(ps_table_t *table,
-           const ps_node_t *old,
-           const ps_node_t *node,
-           uint64_t epoch)
-{
-    for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
-        ps_route_t *route = &table->routes[i];
-
-        if (route->incarnation == old->incarnation) {
-            uint32_t shard = (table->id - 1 + i) % node->n_shards;
-
-            set_route(route, node,
-                      node->n_shards == old->n_shards ? route->shard : shard,
-                      epoch);
-            table->rows_lost = true;
-        }
-    }
-}
-
 psd_status_t
 ps_registry_apply_node(ps_registry_t *self,
                        const ps_command_t *command,
@@ -62,18 +26,32 @@ ps_registry_apply_node(ps_registry_t *self,
         return rc;
     }
     node.last_seen_ms = now_ms;
+    node.suspect = false;
     if (known == NULL) {
         self->nodes[self->n_nodes++] = node;
         return PSD_OK;
-    }
-    for (size_t i = 0; i < self->n_tables; i++) {
-        move_table(&self->tables[i], known, &node, command->epoch);
     }
     self->old_sessions = self->sessions;
     self->next_session = self->sessions + 1;
     ps_node_done(known);
     *known = node; /* ownership moves to the state */
+    ps_registry_apply_changes(self, command);
     return PSD_OK;
+}
+
+void
+ps_registry_apply_node_state(ps_registry_t *self, const ps_command_t *command)
+{
+    ps_node_t *node = ps_registry_find_node(self, command->name);
+    size_t at = (size_t)(node - self->nodes);
+
+    node->draining = command->number == PS_NODE_DRAINING;
+    ps_registry_apply_changes(self, command);
+    if (command->number == PS_NODE_REMOVED) {
+        ps_node_done(node);
+        self->n_nodes--;
+        memmove(node, node + 1, (self->n_nodes - at) * sizeof *node);
+    }
 }
 
 static psd_status_t
@@ -82,28 +60,17 @@ copy_table(const ps_registry_t *self,
            ps_table_t *ret_table,
            psd_error_t *err)
 {
-    uint32_t n = from->spec.n_partitions;
     ps_table_t table = {.id = from->id,
                         .created_unix_ms = from->created_unix_ms,
                         .rows_lost = from->rows_lost};
     psd_status_t rc = ps_table_spec_copy(&from->spec, &table.spec, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_registry_settle_copies(self, from, &table, err);
+    }
     if (rc != PSD_OK) {
-        return rc;
-    }
-    table.routes = ps_alloc(n, sizeof *table.routes);
-    if (table.routes == NULL) {
         ps_table_done(&table);
-        return psd_error_set(err, PSD_NOMEM,
-                             "no memory for the routes of %u partitions", n);
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const ps_route_t *route = &from->routes[i];
-
-        table.routes[i].partition = i;
-        set_route(&table.routes[i],
-                  ps_registry_node_by_incarnation(self, route->incarnation),
-                  route->shard, route->epoch);
+        return rc;
     }
     *ret_table = table;
     return PSD_OK;

@@ -60,6 +60,11 @@ ps_node_check(const ps_node_t *node, psd_error_t *err)
                              "control endpoint of node %s is too long",
                              node->name);
     }
+    if (node->weight > PS_NODE_SHARDS_MAX) {
+        return psd_error_set(err, PSD_INVALID,
+                             "weight of node %s is %u; allowed: 0..%d",
+                             node->name, node->weight, PS_NODE_SHARDS_MAX);
+    }
     if (node->n_shards < 1 || node->n_shards > PS_NODE_SHARDS_MAX ||
         node->shards == NULL) {
         return psd_error_set(err, PSD_INVALID,
@@ -114,34 +119,37 @@ check_node(const ps_registry_t *self,
                              "nodes %s and %s have one incarnation", node->name,
                              other->name);
     }
-    return PSD_OK;
+    return ps_registry_check_changes(self, command, err);
 }
 
 static psd_status_t
-check_route(const ps_registry_t *self,
-            const ps_command_t *command,
-            uint32_t i,
-            psd_error_t *err)
+check_copies(const ps_registry_t *self,
+             const ps_command_t *command,
+             psd_error_t *err)
 {
-    const ps_route_t *route = &command->table.routes[i];
-    const ps_node_t *node =
-        ps_registry_node_by_incarnation(self, route->incarnation);
+    if (command->n_changes == 0 || command->epoch <= self->epoch) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "%zu changes of copies in epoch %llu, behind %llu",
+                             command->n_changes,
+                             (unsigned long long)command->epoch,
+                             (unsigned long long)self->epoch);
+    }
+    return ps_registry_check_changes(self, command, err);
+}
 
-    if (route->partition != i || route->epoch < 1 ||
-        route->epoch > command->epoch) {
+static psd_status_t
+check_node_state(const ps_registry_t *self,
+                 const ps_command_t *command,
+                 psd_error_t *err)
+{
+    if (!is_name(command->name) ||
+        ps_registry_find_node(self, command->name) == NULL ||
+        command->number < PS_NODE_UP || command->number > PS_NODE_REMOVED) {
         return psd_error_set(err, PSD_DAMAGED,
-                             "partition %u of table %s is number %u of epoch "
-                             "%llu",
-                             i, command->table.spec.name, route->partition,
-                             (unsigned long long)route->epoch);
+                             "a node that does not exist is in state %llu",
+                             (unsigned long long)command->number);
     }
-    if (node == NULL || route->shard >= node->n_shards) {
-        return psd_error_set(err, PSD_DAMAGED,
-                             "partition %u of table %s is on a shard that does "
-                             "not exist",
-                             i, command->table.spec.name);
-    }
-    return PSD_OK;
+    return ps_registry_check_changes(self, command, err);
 }
 
 static psd_status_t
@@ -165,14 +173,11 @@ check_table(const ps_registry_t *self,
     if (rc != PSD_OK) {
         return psd_error_wrap(err, rc, "table %s", table->spec.name);
     }
-    if (table->routes == NULL) {
+    if (table->copies == NULL) {
         return psd_error_set(err, PSD_DAMAGED, "table %s has no partitions",
                              table->spec.name);
     }
-    for (uint32_t i = 0; i < table->spec.n_partitions && rc == PSD_OK; i++) {
-        rc = check_route(self, command, i, err);
-    }
-    return rc;
+    return ps_registry_check_copies(self, command, err);
 }
 
 static psd_status_t
@@ -306,6 +311,10 @@ check_kind(const ps_registry_t *self,
         return check_job(self, command, err);
     case PS_COMMAND_JOB_TABLE:
         return check_job_table(self, command, err);
+    case PS_COMMAND_COPIES:
+        return check_copies(self, command, err);
+    case PS_COMMAND_NODE_STATE:
+        return check_node_state(self, command, err);
     default:
         return psd_error_set(err, PSD_DAMAGED, "command kind is %d",
                              (int)command->kind);

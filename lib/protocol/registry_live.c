@@ -113,3 +113,19 @@ ps_registry_last_seen(const ps_registry_t *self,
     *ret_clock = seen->clock;
     return true;
 }
+
+void
+ps_registry_set_node_up(ps_registry_t *self,
+                        uint64_t incarnation,
+                        bool up,
+                        uint64_t seen_ms)
+{
+    for (size_t i = 0; i < self->n_nodes; i++) {
+        ps_node_t *node = &self->nodes[i];
+
+        if (node->incarnation == incarnation) {
+            node->up = up;
+            node->last_seen_ms = seen_ms;
+        }
+    }
+}

@@ -8,6 +8,8 @@
 #ifndef PS_PROTOCOL_REGISTRY_STATE_H
 #define PS_PROTOCOL_REGISTRY_STATE_H
 
+#include <assert.h>
+
 #include "protocol/registry.h"
 
 /* Numbers are stored as SQLite's signed integers. */
@@ -32,19 +34,40 @@ typedef struct ps_job_entry {
     size_t max_tables; /* room in the array */
 } ps_job_entry_t;
 
+/* What is known of a partition's copies in their epoch, and not stored; each
+ * change of the copies begins it anew. Copies are counted as they lie. */
+typedef struct ps_watch {
+    uint64_t prefer;             /* of equal copies, the one to promote: its
+                                    incarnation; 0: any */
+    uint64_t lsn[PS_COPIES_MAX]; /* of those that have answered a fence */
+    uint64_t asked_ms;           /* when the fence was last told */
+    uint8_t asked;               /* bit i: copy i was told at asked_ms */
+    uint8_t answered;            /* bit i: lsn[i] is known */
+    uint8_t caught_up;           /* bit i: the primary says that it has all */
+    uint8_t out;                 /* bit i: the primary says that it lags, or
+                                    has other records */
+} ps_watch_t;
+static_assert(PS_COPIES_MAX <= 8, "a bit for each copy");
+
 struct ps_registry {
     ps_registry_args_t args;
     bool has_cluster; /* PS_COMMAND_CLUSTER was applied */
     char cluster[PS_NAME_MAX + 1];
     ps_id_t uuid;
     uint64_t epoch;
-    uint64_t sessions;     /* stored: may be given out */
-    uint64_t next_session; /* to be given next; sessions + 1: none is left */
-    uint64_t old_sessions; /* may have been given by earlier starts */
-    uint32_t last_table;   /* highest id ever given */
-    uint32_t last_job;     /* highest id ever given */
-    uint64_t n_ended;      /* jobs that ended since the load */
-    ps_node_t *nodes;      /* owned */
+    uint64_t seen_epoch; /* the greatest that a node has named; the next is
+                            above it */
+    bool restless;       /* something has changed since decide found nothing */
+    uint64_t rest_until_ms; /* when time alone may make something to decide */
+    uint64_t looked_ms;     /* the last decide */
+    uint64_t hand_after_ms; /* no primary is moved before */
+    uint64_t sessions;      /* stored: may be given out */
+    uint64_t next_session;  /* to be given next; sessions + 1: none is left */
+    uint64_t old_sessions;  /* may have been given by earlier starts */
+    uint32_t last_table;    /* highest id ever given */
+    uint32_t last_job;      /* highest id ever given */
+    uint64_t n_ended;       /* jobs that ended since the load */
+    ps_node_t *nodes;       /* owned */
     size_t n_nodes;
     size_t max_nodes;
     ps_table_t *tables; /* owned */
@@ -77,6 +100,29 @@ ps_job_entry_t *ps_registry_find_job_named(const ps_registry_t *self,
 PSD_MUST_CHECK psd_status_t ps_registry_check(const ps_registry_t *self,
                                               const ps_command_t *command,
                                               psd_error_t *err);
+/* registry.c: above everything that was told so far. */
+uint64_t ps_registry_next_epoch(const ps_registry_t *self);
+/* registry_plan.c: an empty command of the present epoch. */
+ps_command_t ps_registry_command(const ps_registry_t *self,
+                                 ps_command_kind_t kind,
+                                 uint64_t unix_ms);
+
+/* registry_copies.c: copies in commands. Errors: PSD_DAMAGED. */
+PSD_MUST_CHECK psd_status_t ps_registry_check_copies(
+    const ps_registry_t *self, const ps_command_t *command, psd_error_t *err);
+/* Changes of COPIES, NODE or NODE_STATE, and that those of the latter two are
+ * all that must change. */
+PSD_MUST_CHECK psd_status_t ps_registry_check_changes(
+    const ps_registry_t *self, const ps_command_t *command, psd_error_t *err);
+/* A table's copies as they are in a command become its own: endpoints, routes.
+ */
+PSD_MUST_CHECK psd_status_t ps_registry_settle_copies(const ps_registry_t *self,
+                                                      const ps_table_t *from,
+                                                      ps_table_t *table,
+                                                      psd_error_t *err);
+void ps_registry_apply_changes(ps_registry_t *self,
+                               const ps_command_t *command);
+
 /* What a node must be. Errors: PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_node_check(const ps_node_t *node,
                                           psd_error_t *err);
@@ -87,6 +133,8 @@ PSD_MUST_CHECK psd_status_t ps_registry_apply_node(ps_registry_t *self,
                                                    const ps_command_t *command,
                                                    uint64_t now_ms,
                                                    psd_error_t *err);
+void ps_registry_apply_node_state(ps_registry_t *self,
+                                  const ps_command_t *command);
 PSD_MUST_CHECK psd_status_t ps_registry_apply_table(ps_registry_t *self,
                                                     const ps_command_t *command,
                                                     psd_error_t *err);

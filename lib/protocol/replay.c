@@ -25,10 +25,8 @@ ps_partition_find_place(const ps_partition_t *self, uint32_t job)
 
 /* ---- rows ---- */
 
-/* What comes after this push finds its pages there, if somebody has the time.
- * Nothing depends on it. */
-static void
-ask_to_fill(ps_shard_t *shard, ps_partition_t *self)
+void
+ps_partition_ask_to_fill(ps_shard_t *shard, ps_partition_t *self)
 {
     ps_soon_t soon;
     ps_effect_t *effect = NULL;
@@ -50,10 +48,11 @@ apply(ps_shard_t *shard,
       const ps_slice_t *slice,
       const ps_payload_t *payload)
 {
+    bool has_versions = ps_store_has_versions(self->store);
     psd_status_t rc = PSD_OK;
 
-    if (ps_store_has_versions(self->store)) {
-        ps_store_stamp(self->store, ++self->version);
+    if (has_versions) {
+        ps_store_stamp(self->store, self->version + 1);
     }
     if (op->op != PS_CHANGE_UPDATE) {
         rc = ps_partition_change(shard, self, slice, payload, op);
@@ -61,7 +60,10 @@ apply(ps_shard_t *shard,
         ps_store_set_worker(self->store, worker);
         rc = ps_store_push(self->store, slice, payload, NULL);
     }
-    ask_to_fill(shard, self);
+    if (has_versions && rc == PSD_OK) { /* else a copy would count otherwise */
+        self->version++;
+    }
+    ps_partition_ask_to_fill(shard, self);
     if (shard->args.memory_bytes > 0 || shard->args.table_bytes > 0) {
         ps_shard_count_rows(shard, self, false);
     }

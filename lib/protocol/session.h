@@ -114,6 +114,10 @@ void ps_session_relinked(ps_session_t *self,
                          uint64_t now_ms,
                          uint64_t link,
                          ps_outbox_t *outbox);
+/* Since when a shard owes a sign of life, and a table with something under way
+ * there: its routes may be old. The caller asks the registry after a while, and
+ * tells the answer by ps_session_routes. UINT64_MAX: none does. */
+uint64_t ps_session_doubt(const ps_session_t *self, uint32_t *ret_table);
 /* When it next wants a tick; UINT64_MAX for never. */
 uint64_t ps_session_deadline(const ps_session_t *self);
 

@@ -446,6 +446,7 @@ ps_session_received(ps_session_t *self,
         return;
     }
     arrival.link = self->links[link];
+    arrival.link->doubted_ms = 0;
     arrival.by_bulk = ps_link_bulk_is(arrival.link, link);
     dispatch(self, &arrival);
     ps_link_flush(self, now_ms, arrival.link, outbox);

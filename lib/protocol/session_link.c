@@ -74,6 +74,9 @@ ps_link_say_hello(ps_session_t *self,
     *due_ms = hello_again_ms(
         self, now_ms, bulk ? &link->bulk.hello_tries : &link->hello_tries);
     ps_session_wake(self, *due_ms);
+    if (link->doubted_ms == 0 && !bulk) {
+        link->doubted_ms = now_ms;
+    }
     if (effect == NULL) {
         return; /* as if it were lost */
     }

@@ -121,6 +121,8 @@ struct ps_link {
     uint32_t hello_tries;
     uint64_t hello_due_ms;   /* GREETING: when to say HELLO again */
     uint64_t greeted_ms;     /* GREETING: since when */
+    uint64_t doubted_ms;     /* since when it owes a sign of life; 0: it does
+                                not */
     uint32_t n_credited;     /* operations that count against the credits */
     uint64_t credited_bytes; /* of their bodies */
     uint32_t credit_requests;
@@ -172,6 +174,13 @@ ps_link_bulk_is(const ps_link_t *self, uint64_t number)
     return self->bulk.state != PS_LINK_UNUSED && self->bulk.number == number;
 }
 
+/* session_doubt.c */
+/* An operation is asked after. A shard that lives answers a PROBE at once; for
+ * a PULL, which it may hold, it is told HELLO too. */
+void ps_link_doubt(ps_session_t *self,
+                   uint64_t now_ms,
+                   const ps_op_t *op,
+                   ps_outbox_t *outbox);
 /* session_bulk.c */
 /* Decides by which connection an operation goes that is sent now. False: it
  * has to wait for others of its partition. */

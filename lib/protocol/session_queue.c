@@ -383,6 +383,7 @@ ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
     ps_effect_t *effect = NULL;
 
     op->tries++;
+    ps_link_doubt(self, now_ms, op, outbox);
     ps_bulk_ask(self, now_ms, op, outbox);
     if (op->ask.kind == PS_KIND_PULL) {
         send_request(self, now_ms, op, outbox);

@@ -16,6 +16,9 @@
 #include "base/alloc.h"
 
 #define VECTORS_MAX 256 /* spans of one call of the system; it allows 1024 */
+/* Of a large write, the disk gets each so many bytes at once: it is at work
+ * while the rest is copied, and a flush finds less to do. */
+#define EARLY_BYTES ((size_t)512 << 10)
 
 struct ps_disk_file {
     int fd;
@@ -125,6 +128,40 @@ write_vectors(ps_disk_file_t *file,
     return PSD_OK;
 }
 
+/* The next spans as vectors: not more than VECTORS_MAX of them and EARLY_BYTES
+ * in all. *i_p and *at_p, the bytes of that span that are done, move on. */
+static size_t
+take_spans(const ps_bytes_t *spans,
+           size_t n_spans,
+           size_t *i_p,
+           size_t *at_p,
+           struct iovec vectors[VECTORS_MAX],
+           size_t *ret_size)
+{
+    size_t size = 0;
+    size_t n = 0;
+
+    while (*i_p < n_spans && n < VECTORS_MAX && size < EARLY_BYTES) {
+        const uint8_t *from = spans[*i_p].data;
+        size_t left = spans[*i_p].size - *at_p;
+        size_t part = left < EARLY_BYTES - size ? left : EARLY_BYTES - size;
+
+        if (part > 0) {
+            from += *at_p;
+            memcpy(&vectors[n].iov_base, &from, sizeof from);
+            vectors[n++].iov_len = part;
+            size += part;
+            *at_p += part;
+        }
+        if (part == left) {
+            (*i_p)++;
+            *at_p = 0;
+        }
+    }
+    *ret_size = size;
+    return n;
+}
+
 static psd_status_t
 real_write(ps_disk_t *disk,
            ps_disk_file_t *file,
@@ -136,18 +173,19 @@ real_write(ps_disk_t *disk,
     struct iovec vectors[VECTORS_MAX];
     psd_status_t rc = PSD_OK;
     size_t i = 0;
+    size_t at = 0;
 
     (void)disk;
     while (i < n_spans && rc == PSD_OK) {
-        size_t n = 0;
+        uint64_t begin = offset;
+        size_t size = 0;
+        size_t n = take_spans(spans, n_spans, &i, &at, vectors, &size);
 
-        for (; i < n_spans && n < VECTORS_MAX; i++) {
-            if (spans[i].size > 0) {
-                memcpy(&vectors[n].iov_base, &spans[i].data, sizeof(void *));
-                vectors[n++].iov_len = spans[i].size;
-            }
-        }
         rc = write_vectors(file, &offset, vectors, n, err);
+        if (rc == PSD_OK && size == EARLY_BYTES) {
+            (void)sync_file_range(file->fd, (off_t)begin, (off_t)size,
+                                  SYNC_FILE_RANGE_WRITE);
+        }
     }
     return rc;
 }

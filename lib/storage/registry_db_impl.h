@@ -25,33 +25,36 @@
       "UPDATE cluster SET epoch = ?, sessions = max(sessions, ?), "           \
       "last_table = max(last_table, ?), last_job = max(last_job, ?)")         \
     X(NODE_PUT, "nodes",                                                      \
-      "INSERT INTO nodes(name, incarnation, control, started_unix_ms) "       \
-      "VALUES(?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET "                   \
+      "INSERT INTO nodes(name, incarnation, control, started_unix_ms, "       \
+      "weight) VALUES(?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET "        \
       "incarnation = excluded.incarnation, control = excluded.control, "      \
-      "started_unix_ms = excluded.started_unix_ms RETURNING id")              \
-    X(SHARD_COUNT, "shards", "SELECT count(*) FROM shards WHERE node_id = ?") \
+      "started_unix_ms = excluded.started_unix_ms, "                          \
+      "weight = excluded.weight RETURNING id")                                \
+    X(NODE_STATE, "nodes", "UPDATE nodes SET state = ? WHERE name = ?")       \
+    X(NODE_REMOVE, "nodes", "DELETE FROM nodes WHERE name = ?")               \
     X(SHARD_PUT, "shards",                                                    \
       "INSERT INTO shards(node_id, shard, tcp, ipc) VALUES(?, ?, ?, ?) "      \
       "ON CONFLICT(node_id, shard) DO UPDATE SET tcp = excluded.tcp, "        \
       "ipc = excluded.ipc")                                                   \
     X(SHARD_CUT, "shards",                                                    \
       "DELETE FROM shards WHERE node_id = ? AND shard >= ?")                  \
-    X(PARTITIONS_MOVE, "partitions",                                          \
-      "UPDATE partitions SET epoch = ?2, shard = CASE WHEN ?3 = ?4 "          \
-      "THEN shard ELSE (table_id - 1 + partition) % ?3 END "                  \
-      "WHERE node_id = ?1")                                                   \
-    X(TABLES_LOST, "tables",                                                  \
-      "UPDATE tables SET rows_lost = 1 WHERE id IN "                          \
-      "(SELECT table_id FROM partitions WHERE node_id = ?)")                  \
+    X(TABLE_LOST, "tables", "UPDATE tables SET rows_lost = 1 WHERE id = ?")   \
     X(TABLE_ADD, "tables",                                                    \
       "INSERT INTO tables(id, name, created_unix_ms, rows_lost, n_rows, "     \
       "n_cols, type, row_format, keys, updater, init, seed, n_partitions, "   \
       "n_col_slices, partition_by, replicas, ack, allow_nonfinite, filter, "  \
       "versions) "                                                            \
       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")   \
-    X(PARTITION_ADD, "partitions",                                            \
-      "INSERT INTO partitions(table_id, partition, node_id, shard, epoch) "   \
-      "VALUES(?, ?, (SELECT id FROM nodes WHERE incarnation = ?), ?, ?)")     \
+    X(PARTITION_PUT, "partitions",                                            \
+      "INSERT INTO partitions(table_id, partition, epoch, fenced) "           \
+      "VALUES(?, ?, ?, ?) ON CONFLICT(table_id, partition) DO UPDATE SET "    \
+      "epoch = excluded.epoch, fenced = excluded.fenced")                     \
+    X(COPIES_CUT, "copies",                                                   \
+      "DELETE FROM copies WHERE table_id = ? AND partition = ?")              \
+    X(COPY_ADD, "copies",                                                     \
+      "INSERT INTO copies(table_id, partition, place, node_id, shard, "       \
+      "state, leaving) VALUES(?, ?, ?, "                                      \
+      "(SELECT id FROM nodes WHERE incarnation = ?), ?, ?, ?)")               \
     X(TABLE_CLOSE, "jobs",                                                    \
       "UPDATE jobs SET version = version + 1 WHERE id IN "                    \
       "(SELECT job_id FROM job_tables WHERE table_id = ?)")                   \
@@ -82,7 +85,8 @@
       "SELECT id, name, uuid, epoch, sessions, last_table, last_job, "        \
       "created_unix_ms FROM cluster")                                         \
     X(NODE_ALL, "nodes",                                                      \
-      "SELECT id, name, incarnation, control FROM nodes ORDER BY id")         \
+      "SELECT id, name, incarnation, control, state, weight FROM nodes "      \
+      "ORDER BY id")                                                          \
     X(SHARD_ALL, "shards",                                                    \
       "SELECT node_id, shard, tcp, ipc FROM shards WHERE node_id = ? "        \
       "ORDER BY shard")                                                       \
@@ -92,9 +96,13 @@
       "partition_by, replicas, ack, allow_nonfinite, filter, versions "       \
       "FROM tables ORDER BY id")                                              \
     X(PARTITION_ALL, "partitions",                                            \
-      "SELECT p.table_id, p.partition, n.incarnation, p.shard, p.epoch "      \
-      "FROM partitions p LEFT JOIN nodes n ON n.id = p.node_id "              \
-      "WHERE p.table_id = ? ORDER BY p.partition")                            \
+      "SELECT table_id, partition, epoch, fenced FROM partitions "            \
+      "WHERE table_id = ? ORDER BY partition")                                \
+    X(COPY_ALL, "copies",                                                     \
+      "SELECT c.table_id, c.partition, c.place, n.incarnation, c.shard, "     \
+      "c.state, c.leaving FROM copies c LEFT JOIN nodes n "                   \
+      "ON n.id = c.node_id WHERE c.table_id = ? "                             \
+      "ORDER BY c.partition, c.place")                                        \
     X(JOB_ALL, "jobs",                                                        \
       "SELECT id, name, max_delay, version, stopped, n_expected, "            \
       "created_unix_ms FROM jobs ORDER BY ended = 0, ended, id")              \

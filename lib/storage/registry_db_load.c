@@ -125,6 +125,20 @@ load_shards(const load_t *load, uint64_t id, ps_node_t *node, psd_error_t *err)
 }
 
 static psd_status_t
+read_state(ps_query_t *query, ps_node_t *node, psd_error_t *err)
+{
+    const char *word = ps_query_text(query, WORD_MAX);
+    char place[PS_PLACE_SIZE];
+
+    node->draining = strcmp(word, "draining") == 0;
+    if (node->draining || strcmp(word, "up") == 0) {
+        return PSD_OK;
+    }
+    ps_query_place(query, place);
+    return psd_error_set(err, PSD_DAMAGED, "%s: state is \"%s\"", place, word);
+}
+
+static psd_status_t
 load_nodes(const load_t *load, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_NODE_ALL);
@@ -139,7 +153,11 @@ load_nodes(const load_t *load, psd_error_t *err)
         ps_query_copy_text(&query, node->name, sizeof node->name);
         node->incarnation = ps_query_u64(&query);
         ps_query_copy_text(&query, node->control, sizeof node->control);
-        rc = load_shards(load, id, node, err);
+        rc = read_state(&query, node, err);
+        node->weight = ps_query_u32(&query);
+        if (rc == PSD_OK) {
+            rc = load_shards(load, id, node, err);
+        }
         if (rc == PSD_OK) {
             rc = apply(load, &query, &command, err);
         }
@@ -246,22 +264,21 @@ load_partitions(const load_t *load, ps_table_t *table, psd_error_t *err)
 
     ps_query_put_u64(&query, table->id);
     while (rc == PSD_OK && ps_query_next(&query)) {
-        ps_route_t *route = NULL;
+        ps_copies_t *copies = NULL;
+        uint32_t partition = 0;
 
-        if (!ps_grow(&table->routes, &capacity, n + 1, sizeof *table->routes)) {
-            rc = psd_error_set(err, PSD_NOMEM, "no memory for routes");
+        if (!ps_grow(&table->copies, &capacity, n + 1, sizeof *table->copies)) {
+            rc = psd_error_set(err, PSD_NOMEM, "no memory for partitions");
             break;
         }
-        route = &table->routes[n];
-        *route = (ps_route_t){0};
+        copies = &table->copies[n];
+        *copies = (ps_copies_t){0};
         (void)ps_query_u64(&query);
-        route->partition = ps_query_u32(&query);
-        route->incarnation = ps_query_u64(&query);
-        route->shard = ps_query_u32(&query);
-        route->epoch = ps_query_u64(&query);
+        partition = ps_query_u32(&query);
+        copies->epoch = ps_query_u64(&query);
+        copies->fenced = ps_query_bool(&query);
         rc = ps_query_check(&query, err);
-        if (rc == PSD_OK &&
-            (route->partition != n || n >= table->spec.n_partitions)) {
+        if (rc == PSD_OK && (partition != n || n >= table->spec.n_partitions)) {
             rc = wrong_partition(table, n, err);
         }
         n++;
@@ -271,6 +288,50 @@ load_partitions(const load_t *load, ps_table_t *table, psd_error_t *err)
         rc = wrong_partition(table, n, err);
     }
     return rc;
+}
+
+/* What the load has no place for; that it makes sense is checked later. */
+static psd_status_t
+take_copy(ps_query_t *query, ps_table_t *table, psd_error_t *err)
+{
+    uint32_t partition = 0;
+    uint32_t place = 0;
+    ps_copy_t copy = {0};
+    psd_status_t rc = PSD_OK;
+
+    (void)ps_query_u64(query);
+    partition = ps_query_u32(query);
+    place = ps_query_u32(query);
+    copy.incarnation = ps_query_u64(query);
+    copy.shard = ps_query_u32(query);
+    copy.state = ps_copy_state_parse(ps_query_text(query, WORD_MAX));
+    copy.leaving = ps_query_bool(query);
+    rc = ps_query_check(query, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (partition >= table->spec.n_partitions || place >= PS_COPIES_MAX ||
+        place != table->copies[partition].n) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "table copies, row table_id=%u, partition=%u, "
+                             "place=%u: out of order",
+                             table->id, partition, place);
+    }
+    table->copies[partition].at[table->copies[partition].n++] = copy;
+    return PSD_OK;
+}
+
+static psd_status_t
+load_copies(const load_t *load, ps_table_t *table, psd_error_t *err)
+{
+    ps_query_t query = ps_registry_db_query(load->db, STATEMENT_COPY_ALL);
+    psd_status_t rc = PSD_OK;
+
+    ps_query_put_u64(&query, table->id);
+    while (rc == PSD_OK && ps_query_next(&query)) {
+        rc = take_copy(&query, table, err);
+    }
+    return end_query(&query, rc, err);
 }
 
 static psd_status_t
@@ -286,6 +347,9 @@ load_tables(const load_t *load, psd_error_t *err)
         rc = read_table(&query, &command.table, err);
         if (rc == PSD_OK) {
             rc = load_partitions(load, &command.table, err);
+        }
+        if (rc == PSD_OK) {
+            rc = load_copies(load, &command.table, err);
         }
         if (rc == PSD_OK) {
             rc = apply(load, &query, &command, err);

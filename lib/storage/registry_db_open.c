@@ -110,6 +110,37 @@ static const char *const migrations[] = {
     "PRAGMA user_version = 2",
     "ALTER TABLE tables ADD COLUMN versions INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 3",
+    "ALTER TABLE nodes ADD COLUMN state TEXT NOT NULL DEFAULT 'up';"
+    "ALTER TABLE nodes ADD COLUMN weight INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE partitions RENAME TO partitions_3;"
+    "CREATE TABLE partitions ("
+    "  table_id INTEGER NOT NULL REFERENCES tables(id) ON DELETE CASCADE,"
+    "  partition INTEGER NOT NULL,"
+    "  epoch INTEGER NOT NULL,"
+    "  fenced INTEGER NOT NULL,"
+    "  PRIMARY KEY (table_id, partition)"
+    ") STRICT, WITHOUT ROWID;"
+    "INSERT INTO partitions SELECT table_id, partition, epoch, 0 "
+    "  FROM partitions_3;"
+    "CREATE TABLE copies ("
+    "  table_id INTEGER NOT NULL,"
+    "  partition INTEGER NOT NULL,"
+    "  place INTEGER NOT NULL,"
+    "  node_id INTEGER NOT NULL,"
+    "  shard INTEGER NOT NULL,"
+    "  state TEXT NOT NULL,"
+    "  leaving INTEGER NOT NULL,"
+    "  PRIMARY KEY (table_id, partition, place),"
+    "  FOREIGN KEY (table_id, partition)"
+    "    REFERENCES partitions(table_id, partition) ON DELETE CASCADE,"
+    "  FOREIGN KEY (node_id, shard) REFERENCES shards(node_id, shard)"
+    "    DEFERRABLE INITIALLY DEFERRED"
+    ") STRICT, WITHOUT ROWID;"
+    "INSERT INTO copies SELECT table_id, partition, 0, node_id, shard, "
+    "  'primary', 0 FROM partitions_3;"
+    "DROP TABLE partitions_3;"
+    "CREATE INDEX copies_by_shard ON copies(node_id, shard);"
+    "PRAGMA user_version = 4",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

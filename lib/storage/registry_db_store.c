@@ -24,6 +24,10 @@ kind_name(ps_command_kind_t kind)
         return "job";
     case PS_COMMAND_JOB_TABLE:
         return "job_table";
+    case PS_COMMAND_COPIES:
+        return "copies";
+    case PS_COMMAND_NODE_STATE:
+        return "node_state";
     default:
         return "?";
     }
@@ -88,6 +92,7 @@ put_node(ps_registry_db_t *self,
     ps_query_put_u64(&query, command->node.incarnation);
     ps_query_put_text(&query, command->node.control);
     ps_query_put_u64(&query, command->unix_ms);
+    ps_query_put_u64(&query, command->node.weight);
     if (ps_query_next(&query)) {
         *ret_id = ps_query_u64(&query);
     }
@@ -95,18 +100,64 @@ put_node(ps_registry_db_t *self,
 }
 
 static psd_status_t
-count_shards(ps_registry_db_t *self,
-             uint64_t node_id,
-             uint64_t *ret_n,
-             psd_error_t *err)
+add_copy(ps_registry_db_t *self,
+         uint32_t table,
+         uint32_t partition,
+         uint32_t place,
+         const ps_copy_t *copy,
+         psd_error_t *err)
 {
-    ps_query_t query = ps_registry_db_query(self, STATEMENT_SHARD_COUNT);
+    ps_query_t query = ps_registry_db_query(self, STATEMENT_COPY_ADD);
 
-    ps_query_put_u64(&query, node_id);
-    if (ps_query_next(&query)) {
-        *ret_n = ps_query_u64(&query);
+    ps_query_put_u64(&query, table);
+    ps_query_put_u64(&query, partition);
+    ps_query_put_u64(&query, place);
+    ps_query_put_u64(&query, copy->incarnation);
+    ps_query_put_u64(&query, copy->shard);
+    ps_query_put_text(&query, ps_copy_state_name(copy->state));
+    ps_query_put_u64(&query, copy->leaving ? 1 : 0);
+    return ps_query_run(&query, err);
+}
+
+static psd_status_t
+put_copies(ps_registry_db_t *self,
+           uint32_t table,
+           uint32_t partition,
+           const ps_copies_t *copies,
+           psd_error_t *err)
+{
+    uint64_t values[] = {table, partition, copies->epoch,
+                         copies->fenced ? 1 : 0};
+    psd_status_t rc =
+        run_numbers(self, STATEMENT_PARTITION_PUT, values, 4, err);
+
+    if (rc == PSD_OK) {
+        rc = run_numbers(self, STATEMENT_COPIES_CUT, values, 2, err);
     }
-    return ps_query_end(&query, err);
+    for (uint32_t i = 0; i < copies->n && rc == PSD_OK; i++) {
+        rc = add_copy(self, table, partition, i, &copies->at[i], err);
+    }
+    return rc;
+}
+
+static psd_status_t
+put_changes(ps_registry_db_t *self,
+            const ps_command_t *command,
+            psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; i < command->n_changes && rc == PSD_OK; i++) {
+        const ps_change_t *change = &command->changes[i];
+        uint64_t table = change->table;
+
+        rc = put_copies(self, change->table, change->partition, &change->copies,
+                        err);
+        if (rc == PSD_OK && change->rows_lost) {
+            rc = run_numbers(self, STATEMENT_TABLE_LOST, &table, 1, err);
+        }
+    }
+    return rc;
 }
 
 static psd_status_t
@@ -135,30 +186,43 @@ store_node(ps_registry_db_t *self,
            psd_error_t *err)
 {
     uint64_t id = 0;
-    uint64_t n_old = 0;
-    uint64_t n_shards = command->node.n_shards;
     psd_status_t rc = put_node(self, command, &id, err);
 
-    if (rc == PSD_OK) {
-        rc = count_shards(self, id, &n_old, err);
-    }
     if (rc == PSD_OK) {
         rc = put_shards(self, id, &command->node, err);
     }
     if (rc == PSD_OK) {
-        uint64_t values[] = {id, command->epoch, n_shards, n_old};
-
-        rc = run_numbers(self, STATEMENT_PARTITIONS_MOVE, values, 4, err);
+        rc = put_changes(self, command, err);
     }
     if (rc == PSD_OK) {
-        rc = run_numbers(self, STATEMENT_TABLES_LOST, &id, 1, err);
-    }
-    if (rc == PSD_OK) {
-        uint64_t values[] = {id, n_shards};
+        uint64_t values[] = {id, command->node.n_shards};
 
         rc = run_numbers(self, STATEMENT_SHARD_CUT, values, 2, err);
     }
     return rc;
+}
+
+static psd_status_t
+store_node_state(ps_registry_db_t *self,
+                 const ps_command_t *command,
+                 psd_error_t *err)
+{
+    bool goes = command->number == PS_NODE_REMOVED;
+    psd_status_t rc = put_changes(self, command, err);
+
+    if (rc == PSD_OK) {
+        ps_query_t query = ps_registry_db_query(
+            self, goes ? STATEMENT_NODE_REMOVE : STATEMENT_NODE_STATE);
+
+        if (!goes) {
+            ps_query_put_text(&query, command->number == PS_NODE_DRAINING
+                                          ? "draining"
+                                          : "up");
+        }
+        ps_query_put_text(&query, command->name);
+        rc = ps_query_run(&query, err);
+    }
+    return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
 }
 
 static psd_status_t
@@ -208,11 +272,7 @@ store_table(ps_registry_db_t *self,
     psd_status_t rc = add_table(self, table, err);
 
     for (uint32_t i = 0; i < table->spec.n_partitions && rc == PSD_OK; i++) {
-        const ps_route_t *route = &table->routes[i];
-        uint64_t values[] = {table->id, i, route->incarnation, route->shard,
-                             route->epoch};
-
-        rc = run_numbers(self, STATEMENT_PARTITION_ADD, values, 5, err);
+        rc = put_copies(self, table->id, i, &table->copies[i], err);
     }
     return rc;
 }
@@ -325,6 +385,10 @@ store_kind(ps_registry_db_t *self,
         return store_job(self, command, err);
     case PS_COMMAND_JOB_TABLE:
         return store_job_table(self, command, err);
+    case PS_COMMAND_COPIES:
+        return put_changes(self, command, err);
+    case PS_COMMAND_NODE_STATE:
+        return store_node_state(self, command, err);
     default:
         return psd_error_set(err, PSD_INVALID, "command kind is %d",
                              (int)command->kind);

@@ -78,7 +78,7 @@ ps_segment_read_head(ps_segment_t *self,
  * a loss of power it may be old: it then says less, but nothing wrong. It says
  * it in two slots, which are written in turns: one may be torn.
  */
-#define PS_FLUSHED_SLOT 32
+#define PS_FLUSHED_SLOT ((size_t)32)
 #define PS_FLUSHED_SIZE (2 * PS_FLUSHED_SLOT)
 #define PS_FLUSHED_NAME "log-flushed"
 

@@ -362,7 +362,6 @@ add_entry(ps_shard_log_t *self, ps_log_entry_t *entry)
     if (self->unwritten == NULL) {
         self->unwritten = entry;
     }
-    self->n_unwritten++;
     self->n_unwritten_spans += entry->n_spans;
     self->n_appended++;
     self->waiting_bytes += entry->size;

@@ -46,7 +46,6 @@ struct ps_shard_log {
     ps_log_entry_t *first;     /* not flushed, in order; NULL: none */
     ps_log_entry_t *last;      /* undefined when first is NULL */
     ps_log_entry_t *unwritten; /* the first not in `file`; NULL: none */
-    size_t n_unwritten;
     size_t n_unwritten_spans;
     uint64_t n_appended;
     uint64_t n_flushed;

@@ -226,7 +226,7 @@ read_segment(reader_t *self, psd_error_t *err)
     self->end = 0;
     rc = read_records(self, err);
     disk->close(disk, &self->file);
-    if (rc == PSD_OK && self->segment == ps_shard_log_last(self->log)) {
+    if (rc == PSD_OK && self->segment == ps_shard_log_current(self->log)) {
         rc = settle_last(self, name, err);
     }
     self->found.n_segments++;

@@ -38,10 +38,8 @@ abandon(ps_shard_log_t *self)
     self->disk->close(self->disk, &self->file);
     segment->bytes = self->safe_bytes;
     self->unwritten = self->first;
-    self->n_unwritten = 0;
     self->n_unwritten_spans = 0;
     for (ps_log_entry_t *at = self->first; at != NULL; at = at->next) {
-        self->n_unwritten++;
         self->n_unwritten_spans += at->n_spans;
     }
 }
@@ -140,8 +138,20 @@ note_written(ps_shard_log_t *self)
     }
     segment->bytes = self->file_bytes;
     self->unwritten = NULL;
-    self->n_unwritten = 0;
     self->n_unwritten_spans = 0;
+}
+
+/* Room in the segment for partitions that it has nothing of yet. */
+static psd_status_t
+reserve_ranges(ps_shard_log_t *self, psd_error_t *err)
+{
+    ps_segment_t *segment = ps_shard_log_current(self);
+    size_t n = 0;
+
+    for (ps_log_entry_t *at = self->unwritten; at != NULL; at = at->next) {
+        n += !ps_segment_has(segment, at->table, at->partition, 0);
+    }
+    return ps_segment_reserve(segment, n, err);
 }
 
 psd_status_t
@@ -155,8 +165,7 @@ ps_shard_log_write(ps_shard_log_t *self, psd_error_t *err)
     }
     rc = need_segment(self, err);
     if (rc == PSD_OK) {
-        rc = ps_segment_reserve(ps_shard_log_current(self), self->n_unwritten,
-                                err);
+        rc = reserve_ranges(self, err);
     }
     if (rc != PSD_OK) {
         return rc;

@@ -26,6 +26,7 @@ join_rings(ps_lane_t *self)
     self->out = self->serves ? replies : requests;
     self->in = (ps_ring_in_t){
         .data = in->data, .size = in->size, .tail = in->tail, .head = in->head};
+    self->passed_at = &counters->request_passed;
     self->own_waits =
         self->serves ? &counters->server_waits : &counters->client_waits;
     self->peer_waits =
@@ -142,6 +143,10 @@ put_off(ps_lane_t *self, const ps_lane_item_t *item)
         &self->items[(self->first_item + self->n_items) &
                      (self->items_capacity - 1)];
 
+    if (self->n_items == 0) {
+        self->tried_head = self->out.seen_head;
+        self->tried_passed = self->passed;
+    }
     waiting->item = *item;
     waiting->message = *item->message;
     self->n_items++;
@@ -154,6 +159,7 @@ psd_status_t
 ps_lane_send(ps_lane_t *self,
              const ps_message_t *message,
              ps_payload_t *payload,
+             bool repeated,
              psd_error_t *err)
 {
     ps_lane_item_t item;
@@ -170,7 +176,8 @@ ps_lane_send(ps_lane_t *self,
                    self->n_items, sizeof *self->items)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a message to send");
     }
-    item = (ps_lane_item_t){.message = message, .payload = payload};
+    item = (ps_lane_item_t){
+        .message = message, .payload = payload, .repeated = repeated};
     if (self->n_items == 0) {
         written = ps_lane_write(self, &item);
     }
@@ -183,21 +190,33 @@ ps_lane_send(ps_lane_t *self,
     return PSD_OK;
 }
 
+/* Client: what the server has passed, anew. */
+static void
+look_at_passed(ps_lane_t *self)
+{
+    uint64_t passed =
+        atomic_load_explicit(self->passed_at, memory_order_acquire);
+
+    if (passed - self->passed > self->out.at - self->passed) {
+        self->out.broken = true;
+    } else {
+        self->passed = passed;
+    }
+}
+
 void
 ps_lane_reclaim(ps_lane_t *self)
 {
-    uint64_t head = 0;
-
-    if (self->n_bodies == 0) {
-        return;
+    if (self->serves || (self->n_bodies == 0 && self->n_items == 0)) {
+        return; /* another thread's line costs something to look at */
     }
-    head = ps_ring_done(&self->out);
+    look_at_passed(self);
     while (self->n_bodies > 0) {
         ps_lane_body_t *body =
             &self->bodies[self->first_body & (self->bodies_capacity - 1)];
 
-        if (self->out.at - body->end < self->out.at - head) {
-            return; /* the server has not come to its end */
+        if (self->out.at - body->end < self->out.at - self->passed) {
+            return; /* the server is not done with it */
         }
         if (body->size > 0) {
             ps_arena_give(&self->share->free, body->at, body->size);
@@ -208,25 +227,39 @@ ps_lane_reclaim(ps_lane_t *self)
     }
 }
 
+/* All that was taken was copied, but for bodies in the arena: whoever holds one
+ * of these for long keeps the arena, but not the ring. */
 void
 ps_lane_give(ps_lane_t *self)
 {
     const ps_lane_hold_t *first = TAILQ_FIRST(&self->holds);
-    uint64_t up_to = first == NULL ? self->in.at : first->position;
+    uint64_t passed = first == NULL ? self->in.at : first->position;
 
-    if (up_to != self->in.given) {
-        ps_ring_give(&self->in, up_to);
+    if (self->in.at != self->in.given) {
+        ps_ring_give(&self->in, self->in.at);
+        self->took = true;
+    }
+    if (self->serves && passed != self->passed) {
+        self->passed = passed;
+        atomic_store_explicit(self->passed_at, passed, memory_order_release);
         self->took = true;
     }
 }
 
 bool
+ps_lane_may_go_on(const ps_lane_t *self)
+{
+    return self->n_items > 0 &&
+           (atomic_load(self->out.head) != self->tried_head ||
+            (!self->serves &&
+             atomic_load(self->passed_at) != self->tried_passed));
+}
+
+bool
 ps_lane_is_ready(ps_lane_t *self)
 {
-    if (self->n_items > 0 &&
-        atomic_load_explicit(self->out.head, memory_order_relaxed) !=
-            self->out.seen_head) {
-        ps_lane_flush(self); /* there is room again */
+    if (ps_lane_may_go_on(self)) {
+        ps_lane_flush(self);
     }
     return self->gone || ps_ring_waiting(&self->in) > 0 || self->in.broken;
 }

@@ -33,6 +33,7 @@ typedef struct ps_lane_item {
     ps_payload_t *payload;       /* NULL: no body */
     size_t parts_sent;   /* bytes of keys and index that went in PARTs */
     uint64_t sent;       /* bytes of values that went */
+    bool repeated;       /* it may have been sent before */
     bool asked_room;     /* the room below was thought of */
     bool started;        /* its first record went */
     bool checks;         /* whether the values are finite, for the server is
@@ -50,7 +51,8 @@ typedef struct ps_lane_waiting {
     ps_message_t message; /* the item's */
 } ps_lane_waiting_t;
 
-/* What a request in the ring refers to: free when the server has passed it. */
+/* What a request refers to: free when the server has passed it and all bodies
+ * before it, which is later than its record's end. */
 typedef struct ps_lane_body {
     uint64_t end; /* position behind its last record */
     uint64_t at;  /* block of the arena; size 0: none */
@@ -95,6 +97,9 @@ typedef struct ps_lane {
     uint64_t last; /* server: what came before the end; read up to here */
     ps_ring_out_t out;
     ps_ring_in_t in;
+    _Atomic uint64_t *passed_at; /* of requests: the server's word for … */
+    uint64_t passed; /* … up to where their bodies are done with too; told, or
+                        seen last */
     _Atomic uint64_t *own_waits; /* lane_bell.c */
     _Atomic uint64_t *peer_waits;
     bool wrote; /* since the bell was last thought of */
@@ -104,6 +109,9 @@ typedef struct ps_lane {
     size_t items_capacity;    /* a power of two */
     size_t first_item;        /* counts up; modulo the capacity */
     size_t n_items;
+    uint64_t tried_head;    /* what was seen when the first of them last had no
+                               room: of the ring … */
+    uint64_t tried_passed;  /* … and of the arena */
     ps_lane_body_t *bodies; /* client: the same */
     size_t bodies_capacity;
     size_t first_body;
@@ -127,11 +135,13 @@ PSD_MUST_CHECK psd_status_t ps_lane_new(ps_lane_share_t *share,
 /* What was put off is dropped. Takes NULL, nulls *self_p. */
 void ps_lane_destroy(ps_lane_t **self_p);
 
-/* Sends, or puts off in order. Errors: PSD_BUSY (as many are put off as may be,
+/* Sends, or puts off in order. repeated: it may have been sent before, by any
+ * connection. Errors: PSD_BUSY (as many are put off as may be,
  * or the other end is gone), PSD_NOMEM; nothing was sent then. */
 PSD_MUST_CHECK psd_status_t ps_lane_send(ps_lane_t *self,
                                          const ps_message_t *message,
                                          ps_payload_t *payload,
+                                         bool repeated,
                                          psd_error_t *err);
 /* The next whole message; as ps_socket_receive. Errors: PSD_PROTO, PSD_VERSION,
  * PSD_LIMIT, PSD_NOMEM; a ring that cannot be read any more makes it gone. */
@@ -170,8 +180,10 @@ typedef enum ps_lane_written {
 } ps_lane_written_t;
 PSD_MUST_CHECK ps_lane_written_t ps_lane_write(ps_lane_t *self,
                                                ps_lane_item_t *item);
-/* Frees the bodies that the server has passed. */
+/* Client: frees the bodies that the server has passed. */
 void ps_lane_reclaim(ps_lane_t *self);
+/* There may be room now for what was put off. */
+bool ps_lane_may_go_on(const ps_lane_t *self);
 /* Room to remember one more body, so that it cannot fail when it was sent. */
 PSD_MUST_CHECK bool ps_lane_reserve_body(ps_lane_t *self);
 /* Wakes the other end if it sleeps, without waiting for the batch to end. */
@@ -179,8 +191,8 @@ void ps_lane_nudge(ps_lane_t *self);
 /* Tells the other end what is done with of what it wrote. */
 void ps_lane_give(ps_lane_t *self);
 
-/* Client: room for the answer to the request, when it is large and there is
- * some; what was offered once is not offered again. */
+/* Client: room for the answer to the request, when it is large, there is some,
+ * and this is the first time that it is sent. */
 void ps_lane_offer_room(ps_lane_t *self, ps_lane_item_t *item);
 /* Client: an answer came. The size of the room that it may name at `at`; 0:
  * none. An end frees room that nobody will write to any more (lane_room.c). */

@@ -46,6 +46,9 @@ tell(ps_lane_t *self)
     }
     if (self->took) {
         atomic_store(self->in.head, self->in.given);
+        if (self->serves) {
+            atomic_store(self->passed_at, self->passed);
+        }
         reasons |= WAITS_FOR_ROOM;
     }
     self->wrote = false;
@@ -65,12 +68,18 @@ ps_lane_nudge(ps_lane_t *self)
 static void
 send_on(ps_lane_t *self)
 {
+    if (self->n_items > 0) { /* whatever it is that the first one waits for */
+        (void)ps_ring_done(&self->out);
+        ps_lane_reclaim(self);
+    }
     while (self->n_items > 0 && !self->gone) {
         ps_lane_waiting_t *waiting =
             &self->items[self->first_item & (self->items_capacity - 1)];
 
         waiting->item.message = &waiting->message; /* the ring may have moved */
         if (ps_lane_write(self, &waiting->item) != PS_LANE_WRITTEN) {
+            self->tried_head = self->out.seen_head;
+            self->tried_passed = self->passed;
             return;
         }
         ps_payload_destroy(&waiting->item.payload);
@@ -103,8 +112,7 @@ ps_lane_sleep(ps_lane_t *self)
     if (self->gone || atomic_load(self->in.tail) != self->in.at) {
         return false;
     }
-    return self->n_items == 0 ||
-           atomic_load(self->out.head) == self->out.seen_head;
+    return !ps_lane_may_go_on(self);
 }
 
 uint32_t

@@ -317,7 +317,7 @@ ps_lane_has_record(ps_lane_t *self)
 static void
 give_early(ps_lane_t *self)
 {
-    if (!self->serves && self->in.at - self->in.given > self->in.size / 4) {
+    if (self->in.at - self->in.given > self->in.size / 4) {
         ps_lane_give(self);
     }
 }

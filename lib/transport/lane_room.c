@@ -2,11 +2,13 @@
 /*
  * Room for answers. A request offers a part of the arena, and its answer's
  * values are written there. Only the first of several sends of a request offers
- * it, and a shard answers what waits there once, however often it was asked
- * again; so the first end of the request is the last moment at which somebody
- * writes to the room. But when it was asked again, a refusal may be of the
- * repetition, which could not even be looked at, while the first still waits:
- * the room is then kept until an end comes that is of both.
+ * it, also when the first one had none: whoever sends says which it is, for
+ * when the first one has ended nothing here remembers it. A shard answers what
+ * waits there once, however often it was asked again; so the first end of the
+ * request is the last moment at which somebody writes to the room. But when it
+ * was asked again, a refusal may be of the repetition, which could not even be
+ * looked at, while the first still waits: the room is then kept until an end
+ * comes that is of both.
  */
 #include "base/alloc.h"
 #include "transport/lane.h"
@@ -99,6 +101,9 @@ ps_lane_offer_room(ps_lane_t *self, ps_lane_item_t *item)
     room = ps_map_get(&self->rooms, request);
     if (room != NULL) {
         room->repeated = true;
+        return;
+    }
+    if (item->repeated) {
         return;
     }
     size = answer_size(item->message);

@@ -36,6 +36,7 @@ typedef struct ps_lane_counters {
     _Alignas(PS_LANE_APART) _Atomic uint64_t reply_head;   /* client writes */
     _Alignas(PS_LANE_APART) _Atomic uint64_t server_waits; /* lane_bell.h */
     _Alignas(PS_LANE_APART) _Atomic uint64_t client_waits;
+    _Alignas(PS_LANE_APART) _Atomic uint64_t request_passed; /* server writes */
 } ps_lane_counters_t;
 
 typedef struct ps_lane_sizes {

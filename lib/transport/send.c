@@ -314,7 +314,7 @@ ps_socket_send(ps_socket_t *self,
         ps_lane_t *lane = ps_socket_lane_of(self, conn);
 
         return lane == NULL ? psd_error_set(err, PSD_BUSY, "send: peer is gone")
-                            : ps_lane_send(lane, message, payload, err);
+                            : ps_lane_send(lane, message, payload, false, err);
     }
     if (ps_payload_size(payload) <= PS_INLINE_MAX) {
         return collect(self, conn, message, payload, err);
@@ -334,6 +334,17 @@ ps_socket_send(ps_socket_t *self,
     }
     assert(message->kind == PS_KIND_PUSH || message->kind == PS_KIND_VALUES);
     return send_pieces(self, conn, message, payload, err);
+}
+
+psd_status_t
+ps_socket_send_again(ps_socket_t *self,
+                     const ps_message_t *message,
+                     ps_payload_t *payload,
+                     psd_error_t *err)
+{
+    return self->lane == NULL
+               ? ps_socket_send(self, 0, message, payload, err)
+               : ps_lane_send(self->lane, message, payload, true, err);
 }
 
 psd_status_t

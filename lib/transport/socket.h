@@ -116,6 +116,13 @@ PSD_MUST_CHECK psd_status_t ps_socket_send(ps_socket_t *self,
                                            const ps_message_t *message,
                                            ps_payload_t *payload,
                                            psd_error_t *err);
+/* The same for a request, of a link, that may have been sent before, by this or
+ * any other connection: a lane offers room for the answer with the first send
+ * only, so that nobody can write there behind the end of the request. */
+PSD_MUST_CHECK psd_status_t ps_socket_send_again(ps_socket_t *self,
+                                                 const ps_message_t *message,
+                                                 ps_payload_t *payload,
+                                                 psd_error_t *err);
 /*
  * Takes the next whole data message, without waiting.
  * ret_got      out  false: none is there now (pieces may have been taken in)

@@ -3,17 +3,22 @@
 #include "transport/spin.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #define NS_OF_US UINT64_C(1000)
 #define NS_OF_MS UINT64_C(1000000)
 #define ROUNDS_A_CLOCK 16 /* looks between two readings of the clock */
-#define LEAST_US 4        /* shorter ones are not worth their start */
-#define TAKEN_AWAY_NS (30 * NS_OF_US) /* between two looks: it was not ours */
+#define MOST_VAIN 4       /* in a row; then there are none for a while */
+#define LEARNS 4          /* a gap counts for a 4th of what is known */
+#define TAKEN_AWAY_NS (30 * NS_OF_US) /* between two looks */
+#define LOST_AGAIN_NS NS_OF_MS
+#define YIELD_EVERY_NS (5 * NS_OF_US)
+#define SHORT_YIELD_NS (3 * NS_OF_US) /* nobody else wanted to run */
 #define ASK_EVERY_NS (5 * NS_OF_US)
 #define PAUSE_MS 2
 #define PAUSE_MAX_MS 64
-#define TRY_AGAIN_NS (5 * NS_OF_MS) /* a budget that is used up */
+#define TRY_AGAIN_NS (5 * NS_OF_MS)
 
 static uint64_t
 now_ns(void)
@@ -39,11 +44,52 @@ ps_spin_init(ps_spin_t *self, uint32_t most_us)
 {
     cpu_set_t set;
 
-    *self = (ps_spin_t){.most_us = most_us, .budget_us = most_us};
+    *self = (ps_spin_t){.most_us = most_us};
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) == 0 && CPU_COUNT(&set) < 2) {
         self->most_us = 0;
     }
+}
+
+/* The longest spin for what comes regularly. */
+static uint32_t
+longest_us(const ps_spin_t *self)
+{
+    return PS_SPIN_LONGER * self->most_us;
+}
+
+/* Things come so often that looking for longer is likely to find them. */
+static bool
+is_regular(const ps_spin_t *self)
+{
+    return self->gap_us > 0 && self->gap_us <= longest_us(self);
+}
+
+/* A single long gap shall not hide that they are short: it counts for little.
+ */
+static void
+learn(ps_spin_t *self, uint64_t gap_ns)
+{
+    uint64_t most_us = 2 * (uint64_t)longest_us(self);
+    uint64_t gap_us = gap_ns / NS_OF_US;
+
+    gap_us = gap_us < most_us ? gap_us : most_us;
+    self->gap_us =
+        (uint32_t)((self->gap_us * (LEARNS - UINT64_C(1)) + gap_us) / LEARNS);
+    if (is_regular(self)) {
+        self->vain_until_ns = 0;
+    }
+}
+
+static uint32_t
+twice_the_gap(const ps_spin_t *self)
+{
+    uint32_t us = 2 * self->gap_us;
+
+    if (!is_regular(self) || us < self->most_us) {
+        return self->most_us;
+    }
+    return us < longest_us(self) ? us : longest_us(self);
 }
 
 bool
@@ -53,48 +99,99 @@ ps_spin_begin(ps_spin_t *self, uint32_t work_us)
         return false;
     }
     self->begun_ns = now_ns();
-    if (self->begun_ns < self->off_until_ns) {
+    if (self->begun_ns < self->vain_until_ns ||
+        self->begun_ns < self->taken_until_ns) {
         return false;
     }
-    if (self->budget_us < LEAST_US) {
-        self->budget_us = LEAST_US < self->most_us ? LEAST_US : self->most_us;
-    }
-    self->limit_us =
-        self->budget_us +
-        (uint32_t)((uint64_t)work_us * self->budget_us / self->most_us);
+    self->limit_us = twice_the_gap(self) + (work_us >> self->n_vain);
     self->looked_ns = self->begun_ns;
     self->asked_ns = self->begun_ns;
+    self->yielded_ns = self->begun_ns;
     self->rounds = 0;
     return true;
+}
+
+/* The next one in vain, at the end of the pause, begins another. */
+static void
+end_in_vain(ps_spin_t *self)
+{
+    if (self->n_vain < MOST_VAIN) {
+        self->n_vain++;
+    }
+    if (self->n_vain == MOST_VAIN) {
+        self->vain_until_ns = self->looked_ns + TRY_AGAIN_NS;
+    }
+}
+
+/* Whether somebody else ran in our place. A virtual machine may stand still for
+ * as long as that without anybody here needing the processor. */
+static bool
+lost_processor(ps_spin_t *self)
+{
+    struct rusage usage;
+    bool lost = true;
+
+    if (getrusage(RUSAGE_THREAD, &usage) == 0) {
+        lost = usage.ru_nivcsw != self->n_lost;
+        self->n_lost = usage.ru_nivcsw;
+    }
+    return lost;
+}
+
+/* Something short that ran in our place once needs no processor of its own.
+ * False: the spin is over. */
+static bool
+pause_if_lost_again(ps_spin_t *self)
+{
+    uint64_t last_ns = self->lost_ns;
+
+    self->lost_ns = self->looked_ns;
+    if (self->lost_ns - last_ns > LOST_AGAIN_NS) {
+        return true;
+    }
+    self->pause_ms = self->pause_ms == 0 ? PAUSE_MS : 2 * self->pause_ms;
+    if (self->pause_ms > PAUSE_MAX_MS) {
+        self->pause_ms = PAUSE_MAX_MS;
+    }
+    self->taken_until_ns = self->looked_ns + self->pause_ms * NS_OF_MS;
+    return false;
+}
+
+/* Who waits for a processor gets ours, and does not have to wait until it is
+ * taken from us. */
+static bool
+yield(ps_spin_t *self)
+{
+    uint64_t before_ns = self->looked_ns;
+
+    if (before_ns - self->yielded_ns < YIELD_EVERY_NS) {
+        return true;
+    }
+    (void)sched_yield();
+    self->looked_ns = now_ns();
+    self->yielded_ns = self->looked_ns;
+    return self->looked_ns - before_ns <= SHORT_YIELD_NS ||
+           !lost_processor(self);
 }
 
 bool
 ps_spin_go_on(ps_spin_t *self)
 {
-    uint64_t now = 0;
+    uint64_t last_ns = self->looked_ns;
 
     relax();
     if (++self->rounds % ROUNDS_A_CLOCK != 0) {
         return true;
     }
-    now = now_ns();
-    if (now - self->looked_ns > TAKEN_AWAY_NS) {
-        self->pause_ms = self->pause_ms == 0 ? PAUSE_MS : 2 * self->pause_ms;
-        if (self->pause_ms > PAUSE_MAX_MS) {
-            self->pause_ms = PAUSE_MAX_MS;
-        }
-        self->off_until_ns = now + self->pause_ms * NS_OF_MS;
-        return false;
+    self->looked_ns = now_ns();
+    if ((self->looked_ns - last_ns > TAKEN_AWAY_NS && lost_processor(self)) ||
+        !yield(self)) {
+        return pause_if_lost_again(self);
     }
-    self->looked_ns = now;
-    if (now - self->begun_ns < self->limit_us * NS_OF_US) {
+    if (self->looked_ns - self->begun_ns < self->limit_us * NS_OF_US) {
         return true;
     }
-    self->budget_us /= 2;
-    if (self->budget_us < LEAST_US) {
-        self->off_until_ns = now + TRY_AGAIN_NS;
-        self->budget_us = self->most_us;
-    }
+    end_in_vain(self);
     return false;
 }
 
@@ -111,6 +208,15 @@ ps_spin_asks(ps_spin_t *self)
 void
 ps_spin_paid(ps_spin_t *self)
 {
-    self->budget_us = self->most_us;
+    learn(self, self->looked_ns - self->begun_ns);
+    self->n_vain = 0;
     self->pause_ms = 0;
+}
+
+void
+ps_spin_woken(ps_spin_t *self)
+{
+    if (self->most_us > 0) {
+        learn(self, now_ns() - self->begun_ns);
+    }
 }

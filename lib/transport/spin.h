@@ -4,12 +4,13 @@
  *
  * What     Waking a sleeping thread takes 50 to 100 microseconds, and most
  *          answers come sooner. So a waiter looks again and again, but only as
- *          long as it pays: a spin in vain halves the next one, one that found
- *          something gives all of it back. Who knows that the other side has
- *          much to do looks for longer: that work, and then the wake-up, would
- *          cost more. A spin that was interrupted for longer than any look
- *          takes had its processor taken away: others need it, and there is no
- *          spinning for a while.
+ *          long as it pays: it learns how long things let it wait of late and,
+ *          where that is not much longer than it may spin, looks for twice as
+ *          long; after a few spins in vain there are none for a while. Who
+ *          knows that the other side has much to do looks for longer: that
+ *          work, and then the wake-up, would cost more. A spin that was
+ *          interrupted for longer than any look takes had its processor taken
+ *          away: others need it, and there is no spinning for a while.
  * Units    microseconds, where the name says nothing else
  * Owner    The caller; embedded.
  * Threads  Confined to one thread.
@@ -21,25 +22,32 @@
 #include <stdint.h>
 
 #define PS_SPIN_MAX_US 10000
+/* Things that come as regularly as this are spun for so much longer. */
+#define PS_SPIN_LONGER 4
 
 typedef struct ps_spin {
-    uint32_t most_us;      /* 0: never */
-    uint32_t budget_us;    /* of the next one */
-    uint32_t limit_us;     /* of the one under way */
-    uint32_t pause_ms;     /* how long none is tried after an interruption */
-    uint64_t off_until_ns; /* none is tried before that */
-    uint64_t begun_ns;     /* the one under way */
+    uint32_t most_us;        /* 0: never */
+    uint32_t gap_us;         /* how long things let us wait of late */
+    uint32_t limit_us;       /* of the one under way */
+    uint32_t n_vain;         /* in a row */
+    uint32_t pause_ms;       /* how long none is tried after an interruption */
+    uint32_t rounds;         /* of the one under way */
+    uint64_t vain_until_ns;  /* none is tried before that: they were in vain */
+    uint64_t taken_until_ns; /* … and that: others need the processor */
+    uint64_t begun_ns;       /* the wait under way */
     uint64_t looked_ns;
     uint64_t asked_ns;
-    uint32_t rounds;
+    uint64_t yielded_ns;
+    uint64_t lost_ns; /* the processor was last lost */
+    long n_lost;      /* how often the thread has lost its processor */
 } ps_spin_t;
 
-/* Spins for at most most_us, and the other side's work; on a machine with one
- * processor never. */
+/* Spins for at most most_us, or PS_SPIN_LONGER times that where it is known to
+ * pay, and the other side's work; on a machine with one processor never. */
 void ps_spin_init(ps_spin_t *self, uint32_t most_us);
-/* work_us: how long the other side may be busy with what it was asked; the spin
- * is so much longer, or the same part of it as there is of the budget. False:
- * sleep at once. */
+/* A wait begins. work_us: how long the other side may be busy with what it was
+ * asked; the spin is so much longer, and half of that after each in vain.
+ * False: sleep at once. */
 bool ps_spin_begin(ps_spin_t *self, uint32_t work_us);
 /* A short pause. False: the time is over, sleep. */
 bool ps_spin_go_on(ps_spin_t *self);
@@ -47,4 +55,6 @@ bool ps_spin_go_on(ps_spin_t *self);
 bool ps_spin_asks(ps_spin_t *self);
 /* Something was found. */
 void ps_spin_paid(ps_spin_t *self);
+/* The wait slept, and then something came. */
+void ps_spin_woken(ps_spin_t *self);
 #endif

@@ -251,6 +251,9 @@ sleep_on(waiter_t *self, long timeout_ms, psd_error_t *err)
     }
     rc = ask(self, lie_down(self) ? timeout_ms : 0, err);
     get_up(self);
+    if (look_at_lanes(self)) {
+        ps_spin_woken(&self->first->spin);
+    }
     flush_all(self); /* what was put off has room now */
     return rc;
 }

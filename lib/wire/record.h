@@ -126,7 +126,10 @@ size_t ps_record_claims(ps_bytes_t bytes);
  *
  * Checks size, magic, checksum, every enum number, that parts are exactly as
  * long as the fields call for, that sparse counts add up, that fields which the
- * kind does not use and the bytes between the parts are zero.
+ * kind does not use and the bytes between the parts are zero. What REFUSAL and
+ * JOB carry may be any bytes: a text was made by us and is cut and mended where
+ * it is sent, and a job is checked by its own decoder. So every record that
+ * ps_record_write is rightly given can be read.
  * Errors: PSD_DAMAGED, naming the byte within the record, the value and what is
  * allowed.
  */

@@ -13,7 +13,6 @@
 #include "wire/message_body.h"
 #include "wire/message_check.h"
 #include "wire/record_fields.h"
-#include "wire/utf8.h"
 
 static const uint8_t ZEROS[PS_RECORD_ALIGN];
 
@@ -251,28 +250,6 @@ cut_body(const ps_record_fields_t *fields,
 }
 
 static psd_status_t
-check_body(const ps_record_fields_t *fields,
-           const ps_message_t *message,
-           const ps_body_t *body,
-           psd_error_t *err)
-{
-    if (fields->kind == PS_RECORD_PUSH) {
-        return ps_message_check_index(message, body->index, err);
-    }
-    if (fields->kind == PS_RECORD_REFUSAL &&
-        (body->values.size > PS_TEXT_MAX ||
-         (body->values.size > 0 &&
-          (memchr(body->values.data, '\0', body->values.size) != NULL ||
-           !ps_utf8_is_text(body->values.data, body->values.size))))) {
-        return psd_error_set(err, PSD_DAMAGED,
-                             "byte %d: the text is not UTF-8 of %d bytes at "
-                             "most",
-                             PS_RECORD_HEAD, PS_TEXT_MAX);
-    }
-    return PSD_OK;
-}
-
-static psd_status_t
 read_body(const ps_record_fields_t *fields,
           ps_bytes_t rest,
           ps_body_t *ret,
@@ -287,8 +264,8 @@ read_body(const ps_record_fields_t *fields,
     if (rc == PSD_OK) {
         rc = cut_body(fields, &sizes, rest, ret, err);
     }
-    if (rc == PSD_OK) {
-        rc = check_body(fields, &message, ret, err);
+    if (rc == PSD_OK && fields->kind == PS_RECORD_PUSH) {
+        rc = ps_message_check_index(&message, ret->index, err);
     }
     return rc;
 }

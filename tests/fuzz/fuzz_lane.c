@@ -172,6 +172,7 @@ write_counter(world_t *self)
         atomic_store(&counters->request_head, value);
     } else {
         atomic_store(&counters->client_waits, value);
+        atomic_store(&counters->request_passed, value);
     }
 }
 
@@ -237,7 +238,7 @@ answer(world_t *self, const ps_message_t *asked, ps_room_t room)
         ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
                        (ps_bytes_t){room.data, (size_t)(4 * n)}, NULL, NULL);
     check(payload != NULL);
-    rc = ps_lane_send(self->server, &message, payload, NULL);
+    rc = ps_lane_send(self->server, &message, payload, false, NULL);
     check(rc == PSD_OK || rc == PSD_BUSY);
     ps_payload_destroy(&payload);
 }

@@ -105,9 +105,7 @@ words_that_are_wrong(void)
               "--shards", "0");
     CHECK_RUN(2, "psd: E5002 no/such.yaml: cannot be opened", "--config",
               "no/such.yaml");
-    CHECK_RUN(2, "psd: E1006 joining a cluster is not in this version",
-              "--join", "tcp://127.0.0.1:7171");
-    CHECK_RUN(2, "psd: E5002 --join: \"somewhere\" is no address", "--join",
+    CHECK_RUN(2, "psd: E5002 --join: cluster.join is \"somewhere\"", "--join",
               "somewhere");
     CHECK_RUN(2, "security.allow_plaintext: true", "--listen",
               "tcp://0.0.0.0:0");

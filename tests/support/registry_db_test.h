@@ -56,6 +56,7 @@ load_db(ps_registry_db_t *db)
     ps_registry_t *registry = NULL;
     ps_registry_args_t args = fixture_args();
 
+    args.copies_max = FIXTURE_COPIES_MAX;
     psd_error_clear(err);
     cr_assert_eq(ps_registry_new(&args, &registry, err), PSD_OK);
     cr_assert_eq(ps_registry_db_load(db, registry, 1, err), PSD_OK, "%s",

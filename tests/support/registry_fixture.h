@@ -21,6 +21,7 @@
 #define FIXTURE_TABLES_MAX 64
 #define FIXTURE_JOBS_MAX 4
 #define FIXTURE_NODES_MAX 3
+#define FIXTURE_COPIES_MAX 2
 #define FIXTURE_SHARDS_MAX 8
 
 static inline ps_registry_args_t
@@ -100,6 +101,23 @@ fixture_do(ps_registry_t *registry,
 }
 
 static inline bool
+fixture_dump_copies(const ps_copies_t *copies, ps_buffer_t *text)
+{
+    bool ok = ps_buffer_print(text, "    epoch %" PRIu64 "%s:", copies->epoch,
+                              copies->fenced ? " fenced" : "");
+
+    for (uint32_t i = 0; i < copies->n; i++) {
+        const ps_copy_t *copy = &copies->at[i];
+
+        ok = ok &&
+             ps_buffer_print(text, " %" PRIu64 "/%u %s%s %s", copy->incarnation,
+                             copy->shard, ps_copy_state_name(copy->state),
+                             copy->leaving ? " leaving" : "", copy->tcp);
+    }
+    return ok && ps_buffer_append(text, "\n", 1);
+}
+
+static inline bool
 fixture_dump_table(const ps_table_t *table, ps_buffer_t *text)
 {
     const ps_table_spec_t *spec = &table->spec;
@@ -130,7 +148,8 @@ fixture_dump_table(const ps_table_t *table, ps_buffer_t *text)
                              "  %u: epoch %" PRIu64 " incarnation %" PRIu64
                              " shard %u %s %s\n",
                              route->partition, route->epoch, route->incarnation,
-                             route->shard, route->tcp, route->ipc);
+                             route->shard, route->tcp, route->ipc) &&
+             fixture_dump_copies(&table->copies[i], text);
     }
     return ok;
 }
@@ -184,9 +203,11 @@ fixture_dump(const ps_registry_t *self)
     for (size_t i = 0; i < ps_registry_n_nodes(self); i++) {
         const ps_node_t *node = ps_registry_node_at(self, i);
 
-        ok =
-            ok && ps_buffer_print(&text, "node %s incarnation %" PRIu64 " %s\n",
-                                  node->name, node->incarnation, node->control);
+        ok = ok &&
+             ps_buffer_print(&text,
+                             "node %s incarnation %" PRIu64 " %s weight %u%s\n",
+                             node->name, node->incarnation, node->control,
+                             node->weight, node->draining ? " draining" : "");
         for (uint32_t j = 0; j < node->n_shards; j++) {
             ok = ok &&
                  ps_buffer_print(&text, "  %u: %s %s\n", node->shards[j].shard,

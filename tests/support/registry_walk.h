@@ -4,7 +4,8 @@
  *
  * What     Each step plans one thing that could be asked next: tables made and
  *          dropped, workers that join, start, finish, are lost, jobs stopped,
- *          nodes started again. Refusals are part of the life.
+ *          nodes started again, drained and removed. Refusals are part of the
+ * life.
  */
 #ifndef PS_TESTS_REGISTRY_WALK_H
 #define PS_TESTS_REGISTRY_WALK_H
@@ -40,6 +41,7 @@ walk_table(walk_t *self,
     }
     spec = fixture_spec(name);
     spec.seed = ps_rng_u64(&self->rng);
+    spec.replicas = ps_rng_below(&self->rng, 4) == 0 ? 2 : 1;
     if (kind == 1) {
         rc = ps_partition_by_parse("list:3,50,99", &spec, err);
     } else if (kind == 2) {
@@ -125,11 +127,21 @@ walk_node(walk_t *self,
           ps_command_t *command,
           psd_error_t *err)
 {
+    static const char *const names[] = {"n0", "n1", "n2"};
+    static const ps_node_state_t states[] = {PS_NODE_UP, PS_NODE_UP,
+                                             PS_NODE_DRAINING, PS_NODE_REMOVED};
+    const char *name = names[ps_rng_below(&self->rng, 3)];
     ps_route_t shards[FIXTURE_SHARDS_MAX];
-    ps_node_t node = fixture_node(
-        ps_rng_below(&self->rng, 2) == 0 ? "n0" : "n1", ++self->incarnations,
-        1 + (uint32_t)ps_rng_below(&self->rng, 4), shards);
+    ps_node_t node =
+        fixture_node(name, ++self->incarnations,
+                     1 + (uint32_t)ps_rng_below(&self->rng, 4), shards);
 
+    if (ps_rng_below(&self->rng, 2) == 0) {
+        return ps_registry_plan_node_state(
+            registry, name, states[ps_rng_below(&self->rng, 4)],
+            ps_rng_below(&self->rng, 2) == 0, self->unix_ms, command, err);
+    }
+    node.weight = (uint32_t)ps_rng_below(&self->rng, 3);
     return ps_registry_plan_node(registry, &node, self->unix_ms, command, err);
 }
 
@@ -150,20 +162,20 @@ walk_plan(walk_t *self,
         return ps_registry_plan_cluster(registry, "psd", &uuid, self->unix_ms,
                                         command, err);
     }
-    if (ps_registry_n_nodes(registry) == 0 || dice < 3) {
+    if (ps_registry_n_nodes(registry) == 0 || dice < 6) {
         return walk_node(self, registry, command, err);
     }
-    if (dice < 5) {
+    if (dice < 8) {
         return ps_registry_plan_sessions(registry, 10, self->unix_ms, command,
                                          err);
     }
-    if (dice < 7) {
+    if (dice < 10) {
         (void)snprintf(name, sizeof name, "j%u",
                        (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
         return ps_registry_plan_stop(registry, name, self->unix_ms, command,
                                      err);
     }
-    if (dice == 7) {
+    if (dice == 10) {
         return ps_registry_plan_restart(registry, self->unix_ms, command, err);
     }
     if (dice < 30) {

@@ -119,6 +119,82 @@ Test(loops, every_instruction_set_gives_the_same_bits)
     cr_assert_not_null(ps_loops_best());
 }
 
+/* What a guarded loop must make of n values: the plain loop's value where the
+ * delta is finite, the old one elsewhere. */
+static void
+guard_plainly(ps_updater_kind_t kind,
+              ps_type_t type,
+              const void *numbers,
+              uint8_t *values,
+              const uint8_t *deltas,
+              size_t n)
+{
+    size_t size = ps_type_size(type);
+
+    for (size_t i = 0; i < n; i++) {
+        double d = type == PS_TYPE_F32 ? (double)ps_load_f32(deltas + i * size)
+                                       : ps_load_f64(deltas + i * size);
+
+        if (isfinite(d)) {
+            ps_loops_at(0)->of[kind][type](numbers, values + i * size, NULL, 0,
+                                           deltas + i * size, 1);
+        }
+    }
+}
+
+#define N_GUARDED 3 /* rows, the last one first */
+
+static void
+compare_guarded(ps_updater_kind_t kind, ps_type_t type, size_t set, size_t n)
+{
+    ps_numbers_f32_t f32 = {.alpha = 0.1F};
+    ps_numbers_f64_t f64 = {.alpha = 0.1};
+    const void *numbers =
+        type == PS_TYPE_F32 ? (const void *)&f32 : (const void *)&f64;
+    size_t size = ps_type_size(type);
+    uint8_t deltas[N_GUARDED * N_RAGGED * 8 + 1];
+    uint8_t *rows[N_GUARDED];
+    room_t made = {{0}};
+    room_t expected = {{0}};
+    ps_rng_t rng = {kind * 1000 + n};
+
+    fill_rugged(type, deltas + 1, N_GUARDED * N_RAGGED, &rng);
+    fill_rugged(type, made.bytes, 4 * (size_t)N_RAGGED, &rng);
+    expected = made;
+    for (size_t i = 0; i < N_GUARDED; i++) {
+        size_t at = (N_GUARDED - 1 - i) * (N_RAGGED + 1) * size;
+
+        rows[i] = made.bytes + at;
+        guard_plainly(kind, type, numbers, expected.bytes + at,
+                      deltas + 1 + i * n * size, n);
+    }
+    ps_loops_at(set)->guarded[kind][type](numbers, rows, N_GUARDED, n,
+                                          deltas + 1);
+    cr_assert(same(type, &made, &expected), "%s %s %zu: %s",
+              ps_updater_name(kind), ps_type_name(type), n,
+              ps_loops_at(set)->name);
+}
+
+/* Rows of any width; what lies between them stays as it is. */
+Test(loops, guarded_loops_leave_out_what_is_not_finite)
+{
+    static const ps_updater_kind_t kinds[] = {PS_UPDATER_ADD, PS_UPDATER_ASSIGN,
+                                              PS_UPDATER_SGD};
+
+    for (size_t set = 0; ps_loops_at(set) != NULL; set++) {
+        for (size_t k = 0; k < 3; k++) {
+            for (size_t n = 0; n <= N_RAGGED; n++) {
+                compare_guarded(kinds[k], PS_TYPE_F32, set, n);
+                compare_guarded(kinds[k], PS_TYPE_F64, set, n);
+            }
+            cr_assert_null(ps_loops_at(set)->guarded[kinds[k]][PS_TYPE_I32]);
+            cr_assert_null(ps_loops_at(set)->guarded[kinds[k]][PS_TYPE_I64]);
+        }
+        cr_assert_null(
+            ps_loops_at(set)->guarded[PS_UPDATER_MOMENTUM][PS_TYPE_F32]);
+    }
+}
+
 Test(loops, loops_are_there_for_what_a_rule_takes)
 {
     for (size_t i = 0; ps_updater_rule_at(i) != NULL; i++) {

@@ -81,16 +81,22 @@ count_ones(ps_store_t *store, ps_type_t type, const kit_push_t *push)
     return n;
 }
 
+/* Of layout with a rule that makes 1 of 0 and a delta of 1. */
 static void
-check_turned(const layout_t *layout, ps_type_t type, bool one_column)
+check_turned(const layout_t *layout,
+             ps_updater_kind_t kind,
+             ps_type_t type,
+             bool one_column)
 {
     ps_table_spec_t spec =
         kit_spec(layout->keys, layout->format, type,
                  layout->keys == PS_KEYS_RANGE ? N_ROWS : 0, N_COLS);
-    ps_store_t *store = kit_store(&spec, 0);
+    ps_store_t *store = NULL;
     kit_push_t push = push_of(layout, type, one_column);
     size_t last = push.slice.n_values - 1;
 
+    spec.updater.kind = kind;
+    store = kit_store(&spec, 0);
     push.payload->shared = true;
     cr_assert_eq(ps_store_check_push(store, &push.slice, push.payload, NULL),
                  PSD_OK);
@@ -111,11 +117,16 @@ check_turned(const layout_t *layout, ps_type_t type, bool one_column)
 Test(store_push, a_value_that_turned_bad_never_reaches_a_row)
 {
     for (size_t i = 0; i < N_LAYOUTS; i++) {
-        check_turned(&LAYOUTS[i], PS_TYPE_F32, false);
-        check_turned(&LAYOUTS[i], PS_TYPE_F64, false);
+        check_turned(&LAYOUTS[i], PS_UPDATER_ADD, PS_TYPE_F32, false);
+        check_turned(&LAYOUTS[i], PS_UPDATER_ADD, PS_TYPE_F64, false);
     }
-    check_turned(&LAYOUTS[0], PS_TYPE_F64, true);
-    check_turned(&LAYOUTS[2], PS_TYPE_F32, true);
+    check_turned(&LAYOUTS[0], PS_UPDATER_ADD, PS_TYPE_F64, true);
+    check_turned(&LAYOUTS[2], PS_UPDATER_ADD, PS_TYPE_F32, true);
+    for (size_t i = 0; i < 3; i++) { /* dense ones; max has no guarded loop */
+        check_turned(&LAYOUTS[i], PS_UPDATER_ASSIGN, PS_TYPE_F32, false);
+        check_turned(&LAYOUTS[i], PS_UPDATER_MAX, PS_TYPE_F32, false);
+        check_turned(&LAYOUTS[i], PS_UPDATER_MAX, PS_TYPE_F64, true);
+    }
 }
 
 /* Rows wider than a block are guarded piece by piece. */
@@ -139,6 +150,40 @@ Test(store_push, a_wide_row_keeps_its_good_blocks)
     cr_assert_eq(kit_value(store, PS_TYPE_F32, 7, WIDE / 2), 0);
     cr_assert_eq(kit_value(store, PS_TYPE_F32, 7, WIDE - 1), 1);
     kit_push_done(&push);
+    ps_store_destroy(&store);
+}
+
+/* So many wide rows that some share a bucket and the byte of their hash: each
+ * gets its own deltas, when it is made and when it is found. */
+Test(store_push, many_wide_rows_get_their_own_deltas)
+{
+    enum { MANY = 3000, WIDE = 40 };
+    ps_table_spec_t spec =
+        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, WIDE);
+    ps_store_t *store = kit_store(&spec, 0);
+
+    for (int step = 0; step < 2; step++) {
+        kit_push_t push = {.slice = {.type = PS_TYPE_F32, .n_cols = WIDE}};
+
+        for (uint64_t key = 0; key < MANY; key++) {
+            kit_push_key(&push, key * 7);
+            for (uint32_t i = 0; i < WIDE; i++) {
+                kit_push_value(&push, (double)(key + i));
+            }
+        }
+        kit_push_close(&push, NULL);
+        push.payload->shared = step == 1;
+        cr_assert_eq(ps_store_push(store, &push.slice, push.payload, NULL),
+                     PSD_OK);
+        kit_push_done(&push);
+    }
+    cr_assert_eq(ps_store_bytes(store).rows_present, MANY);
+    for (uint64_t key = 0; key < MANY; key++) {
+        uint32_t col = (uint32_t)(key % WIDE);
+
+        cr_assert_eq(kit_value(store, PS_TYPE_F32, key * 7, col),
+                     2 * (double)(key + col));
+    }
     ps_store_destroy(&store);
 }
 

@@ -6,7 +6,7 @@
 TestSuite(registry_damage, .init = make_registry, .fini = drop_registry);
 
 static ps_command_t
-table_command(ps_route_t *route)
+table_command(ps_copies_t *copies)
 {
     ps_command_t made = {.kind = PS_COMMAND_TABLE, .epoch = 5};
 
@@ -14,8 +14,11 @@ table_command(ps_route_t *route)
     made.table.spec = fixture_spec("w");
     made.table.spec.n_partitions = 1;
     made.table.spec.n_col_slices = 1;
-    *route = (ps_route_t){.epoch = 5, .incarnation = 7};
-    made.table.routes = route;
+    *copies =
+        (ps_copies_t){.epoch = 5,
+                      .n = 1,
+                      .at = {{.incarnation = 7, .state = PS_COPY_PRIMARY}}};
+    made.table.copies = copies;
     return made;
 }
 
@@ -93,39 +96,42 @@ Test(registry_damage, commands_that_do_not_fit_are_damage)
     bad.node = fixture_node("n1", 8, 1, shards);
     bad.node.shards = NULL;
     assert_damaged(&bad, "shards");
+    bad.node = fixture_node("n1", 8, 1, shards);
+    bad.node.weight = 1025;
+    assert_damaged(&bad, "weight of node n1 is 1025; allowed: 0..1024");
 }
 
 Test(registry_damage, tables_that_do_not_fit_are_damage)
 {
-    ps_route_t route;
-    ps_command_t bad = table_command(&route);
+    ps_copies_t copies;
+    ps_command_t bad = table_command(&copies);
 
     make_cluster();
     start_node("n0", 7, 2);
-    route.shard = 2;
+    copies.at[0].shard = 2;
     assert_damaged(&bad, "partition 0 of table w is on a shard that does not");
-    bad = table_command(&route);
-    route.incarnation = 8;
+    bad = table_command(&copies);
+    copies.at[0].incarnation = 8;
     assert_damaged(&bad, "on a shard that does not exist");
-    bad = table_command(&route);
-    route.partition = 1;
-    assert_damaged(&bad, "partition 0 of table w is number 1");
-    bad = table_command(&route);
-    route.epoch = 6;
+    bad = table_command(&copies);
+    copies.n = 0;
+    assert_damaged(&bad, "partition 0 of table w: there are 0 copies");
+    bad = table_command(&copies);
+    copies.epoch = 6;
     assert_damaged(&bad, "of epoch 6");
-    bad = table_command(&route);
-    bad.table.routes = NULL;
+    bad = table_command(&copies);
+    bad.table.copies = NULL;
     assert_damaged(&bad, "table w has no partitions");
-    bad = table_command(&route);
+    bad = table_command(&copies);
     bad.table.spec.n_cols = 0;
     assert_damaged(&bad, "table w: ");
-    bad = table_command(&route);
+    bad = table_command(&copies);
     memset(bad.table.spec.name, 'x', sizeof bad.table.spec.name);
     assert_damaged(&bad, "name of the table");
-    bad = table_command(&route);
+    bad = table_command(&copies);
     bad.table.id = 0;
     assert_damaged(&bad, "is there already");
-    bad = table_command(&route);
+    bad = table_command(&copies);
     assert_applies(&bad);
     assert_damaged(&bad, "table w with id 9 is there already");
     bad.table.id = 10;
@@ -173,9 +179,9 @@ Test(registry_damage, jobs_that_do_not_fit_are_damage)
 Test(registry_damage, job_tables_that_do_not_fit_are_damage)
 {
     ps_worker_t workers[2];
-    ps_route_t route;
+    ps_copies_t copies;
     ps_command_t job = job_command(workers);
-    ps_command_t table = table_command(&route);
+    ps_command_t table = table_command(&copies);
     ps_command_t bad = {.kind = PS_COMMAND_JOB_TABLE, .epoch = 5, .number = 9};
 
     make_cluster();
@@ -191,4 +197,62 @@ Test(registry_damage, job_tables_that_do_not_fit_are_damage)
     bad.job.version = 9;
     assert_applies(&bad);
     assert_damaged(&bad, "job j has table 9 open already");
+}
+
+Test(registry_damage, changes_of_copies_that_do_not_fit_are_damage)
+{
+    ps_change_t changes[2] = {{.table = 1}, {.table = 1, .partition = 1}};
+    ps_command_t bad = {.kind = PS_COMMAND_COPIES, .epoch = 3};
+
+    make_cluster();
+    start_node("n0", 7, 2);
+    changes[0].copies = make_table("w", 2)->copies[0];
+    changes[1].copies = changes[0].copies;
+    assert_damaged(&bad, "0 changes of copies in epoch 3, behind 2");
+    bad.changes = changes;
+    bad.n_changes = 2;
+    assert_damaged(&bad, "partition 0 of table w changes in epoch 3, not 2");
+    bad.epoch = 2;
+    assert_damaged(&bad, "2 changes of copies in epoch 2, behind 2");
+    bad.epoch = 3;
+    changes[0].copies.epoch = 3;
+    changes[1].copies.epoch = 3;
+    changes[1].partition = 0;
+    assert_damaged(&bad, "change 1 is of partition 0 of table 1, which does");
+    changes[1].partition = 2;
+    assert_damaged(&bad, "change 1 is of partition 2 of table 1, which does");
+    changes[1].table = 4;
+    assert_damaged(&bad, "of table 4, which does not exist");
+    changes[1].table = 1;
+    changes[1].partition = 1;
+    changes[1].copies.at[0].incarnation = 8;
+    assert_damaged(&bad, "partition 1 of table w is on a shard that does not");
+    changes[1].copies.at[0].incarnation = 7;
+    changes[1].copies.at[0].state = PS_COPY_IN_SYNC;
+    assert_damaged(&bad, "partition 1 of table w: copy 0 of 1 is in_sync");
+    changes[1].copies.fenced = true;
+    assert_applies(&bad);
+    cr_assert(ps_registry_table(registry, "w")->copies[1].fenced);
+    cr_assert_eq(ps_registry_table(registry, "w")->routes[1].epoch, 3);
+}
+
+Test(registry_damage, nothing_may_stay_on_a_node_that_ends)
+{
+    ps_route_t shards[FIXTURE_SHARDS_MAX];
+    ps_command_t bad = {.kind = PS_COMMAND_NODE, .epoch = 3};
+
+    make_cluster();
+    start_node("n0", 7, 2);
+    (void)make_table("w", 2);
+    bad.node = fixture_node("n0", 8, 2, shards);
+    assert_damaged(&bad, "partition 0 of table w is left on a node that has");
+    bad = (ps_command_t){.kind = PS_COMMAND_NODE_STATE, .epoch = 3};
+    (void)snprintf(bad.name, sizeof bad.name, "n0");
+    bad.number = PS_NODE_REMOVED;
+    assert_damaged(&bad, "partition 0 of table w is left on a node that has");
+    bad.number = PS_NODE_REMOVED + 1;
+    assert_damaged(&bad, "a node that does not exist is in state 4");
+    bad.number = PS_NODE_UP;
+    bad.name[1] = '1';
+    assert_damaged(&bad, "a node that does not exist is in state 1");
 }

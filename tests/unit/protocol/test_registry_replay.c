@@ -16,9 +16,10 @@ Test(registry_replay, same_commands_give_the_same_state)
         walk_t walk = {.rng = {seed}};
         int n_done = 0;
 
+        args.copies_max = FIXTURE_COPIES_MAX;
         cr_assert_eq(ps_registry_new(&args, &first, err), PSD_OK);
         cr_assert_eq(ps_registry_new(&args, &second, err), PSD_OK);
-        for (int i = 0; i < 400; i++) {
+        for (int i = 0; i < 600; i++) {
             PSD_AUTO(ps_command_done) ps_command_t step = {0};
 
             if (walk_plan(&walk, first, &step, NULL) != PSD_OK ||
@@ -70,7 +71,10 @@ live_a_life(void *fixture)
     PSD_AUTO(ps_registry_destroy) ps_registry_t *self = NULL;
     ps_registry_args_t args = fixture_args();
     walk_t walk = {.rng = {*(uint64_t *)fixture}};
-    psd_status_t rc = ps_registry_new(&args, &self, NULL);
+    psd_status_t rc = PSD_OK;
+
+    args.copies_max = FIXTURE_COPIES_MAX;
+    rc = ps_registry_new(&args, &self, NULL);
 
     for (int i = 0; i < 60 && rc == PSD_OK; i++) {
         PSD_AUTO(ps_command_done) ps_command_t step = {0};

@@ -103,12 +103,44 @@ Test(session_link, pull_ends_here_when_the_server_is_silent)
     (void)pull(f, 0, 2 * RESEND_MS);
     EXPECT(f, "0 < PULL 2 p0 after 1 e5\n");
     tick_at(f, f->now_ms + 3 * RESEND_MS - 1);
-    EXPECT(f, "0 < PULL 2 p0 after 1 e5\n");
+    EXPECT(f, "0 < HELLO\n0 < PULL 2 p0 after 1 e5\n");
     tick_at(f, f->now_ms + 1);
     EXPECT(f, "end 2 DEADLINE: no answer from tcp://node:7000 for 0 s\n");
     values(f, 0, 2, 0, 0); /* too late */
     EXPECT(f, "");
     cr_assert_eq(ps_session_pending(f->session, true), 0);
+}
+
+Test(session_link, silent_shard_is_in_doubt_until_it_says_anything)
+{
+    FIXTURE(f);
+    uint32_t table = 0;
+
+    get_ready(f);
+    cr_assert_eq(ps_session_doubt(f->session, &table), UINT64_MAX);
+    (void)push(f, 0);
+    cr_assert_eq(ps_session_doubt(f->session, &table), UINT64_MAX);
+    tick_at(f, f->now_ms + RESEND_MS);
+    cr_assert_eq(ps_session_doubt(f->session, &table), f->now_ms);
+    cr_assert_eq(table, 1);
+    parked(f, 0, 2, 0);
+    cr_assert_eq(ps_session_doubt(f->session, &table), UINT64_MAX);
+}
+
+Test(session_link, held_pull_asks_for_a_sign_of_life_that_costs_nothing)
+{
+    FIXTURE(f);
+    uint32_t table = 0;
+
+    get_ready(f);
+    (void)pull(f, 0, 0);
+    EXPECT(f, "0 < PULL 2 p0 after 1 e5\n");
+    tick_at(f, f->now_ms + RESEND_MS);
+    EXPECT(f, "0 < HELLO\n0 < PULL 2 p0 after 1 e5\n");
+    cr_assert_eq(ps_session_doubt(f->session, &table), f->now_ms);
+    welcome(f, 0);
+    EXPECT(f, "");
+    cr_assert_eq(ps_session_doubt(f->session, &table), UINT64_MAX);
 }
 
 Test(session_link, pull_that_was_never_sent_ends_too)

@@ -5,6 +5,7 @@
 
 #include <criterion/criterion.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -225,6 +226,38 @@ Test(disk, more_spans_than_the_system_takes_at_once)
                  PSD_OK);
     cr_assert_eq(size, 3000);
     fixture.disk->close(fixture.disk, &file);
+    end(&fixture);
+}
+
+/* What is handed to the system in parts lies one behind the other. */
+Test(disk, a_large_write_is_whole)
+{
+    enum { SIZE = 3000001 };
+    fixture_t fixture;
+    uint8_t *bytes = malloc(SIZE);
+    uint8_t *got = malloc(SIZE);
+    ps_bytes_t spans[] = {
+        {bytes, 7}, {bytes + 7, 2000000}, {bytes + 2000007, SIZE - 2000007}};
+    ps_disk_file_t *file = NULL;
+    size_t size = 0;
+
+    cr_assert(bytes != NULL && got != NULL);
+    for (size_t i = 0; i < SIZE; i++) {
+        bytes[i] = (uint8_t)(i * 31 + i / 4099);
+    }
+    begin(&fixture, false);
+    file = open_file(&fixture, "f", PS_DISK_NEW);
+    cr_assert_eq(
+        fixture.disk->write(fixture.disk, file, 0, spans, 3, fixture.err),
+        PSD_OK);
+    cr_assert_eq(fixture.disk->read(fixture.disk, file, 0, got, SIZE, &size,
+                                    fixture.err),
+                 PSD_OK);
+    cr_assert_eq(size, SIZE);
+    cr_assert_eq(memcmp(got, bytes, SIZE), 0);
+    fixture.disk->close(fixture.disk, &file);
+    free(bytes);
+    free(got);
     end(&fixture);
 }
 

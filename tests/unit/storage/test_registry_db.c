@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include "protocol/registry_decide.h"
 #include "support/fail_alloc.h"
 #include "support/registry_walk.h"
 #include "support/registry_db_test.h"
@@ -73,7 +74,7 @@ Test(registry_db, has_the_settings_that_its_promises_need)
         const char *pragma;
         int value;
     } cases[] = {{"PRAGMA application_id", 0x70735247},
-                 {"PRAGMA user_version", 3}};
+                 {"PRAGMA user_version", 4}};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
 
@@ -117,6 +118,43 @@ Test(registry_db, what_was_stored_is_loaded)
                      ps_registry_node(registry, "n0")->shards[1].tcp);
 }
 
+/* What version 3 had: where a partition is, without copies. */
+static const char to_version_3[] =
+    "CREATE TABLE old (table_id INTEGER NOT NULL REFERENCES tables(id) "
+    "ON DELETE CASCADE, partition INTEGER NOT NULL, node_id INTEGER NOT NULL, "
+    "shard INTEGER NOT NULL, epoch INTEGER NOT NULL, "
+    "PRIMARY KEY (table_id, partition), FOREIGN KEY (node_id, shard) "
+    "REFERENCES shards(node_id, shard) DEFERRABLE INITIALLY DEFERRED) "
+    "STRICT, WITHOUT ROWID;"
+    "INSERT INTO old SELECT p.table_id, p.partition, c.node_id, c.shard, "
+    "p.epoch FROM partitions p JOIN copies c USING (table_id, partition);"
+    "DROP TABLE copies; DROP TABLE partitions;"
+    "ALTER TABLE old RENAME TO partitions;"
+    "CREATE INDEX partitions_by_shard ON partitions(node_id, shard);"
+    "ALTER TABLE nodes DROP COLUMN state; ALTER TABLE nodes DROP COLUMN weight;"
+    "PRAGMA user_version = 3";
+
+Test(registry_db, a_partition_of_version_3_is_a_copy)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;
+    PSD_AUTO(ps_free_at) char *before = NULL;
+    PSD_AUTO(ps_free_at) char *after = NULL;
+
+    make_data();
+    db = open_db();
+    registry = load_db(db);
+    before = fixture_dump(registry);
+    ps_registry_destroy(&registry);
+    ps_registry_db_close(&db);
+    run_sql(to_version_3);
+    db = open_db();
+    registry = load_db(db);
+    after = fixture_dump(registry);
+    cr_assert_str_eq(before, after);
+    cr_assert_eq(ps_registry_table(registry, "w")->copies[1].n, 1);
+}
+
 /* Store then load gives what plan then apply gave, at every point of many
  * random lives. */
 Test(registry_db, a_load_is_the_state_at_any_time)
@@ -148,6 +186,60 @@ Test(registry_db, a_load_is_the_state_at_any_time)
                 cr_assert_str_eq(a, b);
             }
         }
+    }
+}
+
+/* Each decision about copies is there after a load, a fence too. */
+Test(registry_db, decisions_about_copies_are_stored)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+    ps_route_t shards[FIXTURE_SHARDS_MAX];
+    ps_node_t node = fixture_node("n1", 8, 2, shards);
+    ps_table_spec_t spec = fixture_spec("w");
+    ps_command_t command = {0};
+    psd_status_t rc = PSD_OK;
+    uint32_t n_commits = 0;
+
+    make_cluster(db, registry, NULL);
+    rc = ps_registry_plan_node(registry, &node, 2, &command, err);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
+                 PSD_OK);
+    spec.replicas = 2;
+    rc = ps_registry_plan_table(registry, &spec, 3, &command, err);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
+                 PSD_OK);
+    cr_assert(ps_registry_node_ends(registry, "n1", 8, 1));
+    for (int i = 0; i < 20; i++) {
+        PSD_AUTO(ps_registry_destroy) ps_registry_t *loaded = NULL;
+        PSD_AUTO(ps_free_at) char *a = NULL;
+        PSD_AUTO(ps_free_at) char *b = NULL;
+        ps_decision_t decision;
+
+        cr_assert_eq(ps_registry_decide(registry, 1, 4, &decision, err),
+                     PSD_OK);
+        for (uint32_t j = 0; j < decision.n; j++) {
+            cr_assert(ps_registry_fenced(registry, decision.to[j],
+                                         decision.table, decision.partition,
+                                         decision.epoch, 5));
+        }
+        n_commits += decision.kind == PS_DECIDE_COMMIT ? 1 : 0;
+        cr_assert_eq(fixture_do(registry, PSD_OK, &decision.command, 1,
+                                store_in, db, err),
+                     PSD_OK, "%s", psd_error_text(err));
+        ps_decision_done(&decision);
+        loaded = load_db(db);
+        a = fixture_dump(registry);
+        b = fixture_dump(loaded);
+        cr_assert_str_eq(a, b);
+    }
+    cr_assert_eq(n_commits, 3, "fenced, promoted, out of sync");
+    for (uint32_t i = 0; i < 4; i++) {
+        const ps_copies_t *copies =
+            &ps_registry_table(registry, "w")->copies[i];
+
+        cr_assert_eq(copies->at[0].incarnation, 7);
+        cr_assert_eq(ps_copies_n_whole(copies), 1);
     }
 }
 

@@ -23,9 +23,9 @@ write_file(const char *text, size_t at)
 Test(registry_db_damage, a_newer_schema_is_refused_by_both_versions)
 {
     make_data();
-    run_sql("PRAGMA user_version = 4");
+    run_sql("PRAGMA user_version = 5");
     assert_open_fails(PSD_FOREIGN,
-                      "its schema is version 4; psd 0.1.0 knows up to 3");
+                      "its schema is version 5; psd 0.1.0 knows up to 4");
 }
 
 Test(registry_db_damage, somebody_elses_database_is_refused_and_not_touched)
@@ -80,7 +80,7 @@ Test(registry_db_damage, a_row_that_refers_to_nothing_is_damage)
 {
     make_data();
     run_sql("DELETE FROM shards WHERE shard = 1");
-    assert_open_fails(PSD_DAMAGED, "foreign_key_check says \"partitions\"");
+    assert_open_fails(PSD_DAMAGED, "foreign_key_check says \"copies\"");
 }
 
 Test(registry_db_damage, our_file_without_a_schema_is_damage)
@@ -106,8 +106,8 @@ static const char *const damaged_rows[][2] = {
     {"UPDATE nodes SET name = ''", "name of the node"},
     {"UPDATE nodes SET incarnation = 0", "incarnation of node n0 is 0"},
     {"UPDATE nodes SET control = printf('%0300d', 1)", "control is not"},
-    {"DELETE FROM partitions; DELETE FROM shards", "0 shards"},
-    {"DELETE FROM partitions; DELETE FROM shards WHERE shard = 0",
+    {"DELETE FROM copies; DELETE FROM shards", "0 shards"},
+    {"DELETE FROM copies; DELETE FROM shards WHERE shard = 0",
      "table shards: number 0 of node n0 is 1"},
     {"UPDATE shards SET tcp = ''", "shard 0 of node n0 has no endpoint"},
     {"UPDATE shards SET ipc = printf('%0300d', 1)", "ipc is not of"},
@@ -134,13 +134,29 @@ static const char *const damaged_rows[][2] = {
     {"UPDATE tables SET allow_nonfinite = 7", "allow_nonfinite is not"},
     {"UPDATE tables SET versions = 7", "versions is not"},
     {"UPDATE tables SET filter = 'f17'", "filter is \"f17\""},
-    {"DELETE FROM partitions WHERE partition = 2",
+    {"DELETE FROM copies WHERE partition = 2; "
+     "DELETE FROM partitions WHERE partition = 2",
      "row table_id=1, partition=2: missing"},
-    {"UPDATE partitions SET partition = 9 WHERE partition = 2",
+    {"UPDATE copies SET partition = 9 WHERE partition = 2; "
+     "UPDATE partitions SET partition = 9 WHERE partition = 2",
      "row table_id=1, partition=2: missing"},
-    {"DELETE FROM partitions", "partition=0: missing"},
+    {"DELETE FROM copies; DELETE FROM partitions", "partition=0: missing"},
     {"UPDATE partitions SET epoch = 99", "of epoch 99"},
     {"UPDATE partitions SET epoch = 0", "of epoch 0"},
+    {"UPDATE partitions SET fenced = 2", "fenced is not of"},
+    {"UPDATE partitions SET fenced = 1", "copy 0 of 1, fenced, is primary"},
+    {"DELETE FROM copies WHERE partition = 2",
+     "partition 2 of table w: there are 0 copies"},
+    {"UPDATE copies SET place = 1 WHERE partition = 2",
+     "row table_id=1, partition=2, place=1: out of order"},
+    {"UPDATE copies SET place = -1", "place is not of"},
+    {"UPDATE copies SET state = 'in_sync'", "copy 0 of 1 is in_sync"},
+    {"UPDATE copies SET state = 'dead'", "copy 0 of 1 is ?"},
+    {"UPDATE copies SET leaving = 2", "leaving is not of"},
+    {"INSERT INTO copies VALUES(1, 0, 1, 1, 1, 'in_sync', 0)",
+     "copies 0 and 1 are on one node"},
+    {"UPDATE nodes SET state = 'gone'", "state is \"gone\""},
+    {"UPDATE nodes SET weight = 1025", "weight of node n0 is 1025"},
     {"INSERT INTO jobs VALUES(1, 'j', 0, 1, 0, 1, 1, 0)", "0 workers"},
     {"INSERT INTO jobs VALUES(-1, 'j', 0, 1, 0, 1, 1, 0)", "id is not of"},
     {"INSERT INTO jobs VALUES(1, 'j', 3000000000, 1, 0, 1, 1, 0)",

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a lane, and one lane whose two ends are one thread's. */
+/* One lane whose two ends are one thread's. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,67 +11,12 @@
 #include "support/fail_alloc.h"
 #include "transport/lane.h"
 #include "transport/lane_record.h"
-#include "transport/spin.h"
 
 static const ps_lane_sizes_t SIZES = {.request_bytes = PS_LANE_RING_MIN,
                                       .reply_bytes = PS_LANE_RING_MIN,
                                       .arena_bytes = 1 << 18};
 static const ps_lane_args_t ARGS = {.high_water = 16,
                                     .assembly_bytes = 1 << 20};
-
-/* ---- share -------------------------------------------------------------- */
-
-Test(lane_share, rings_go_on_at_their_beginning)
-{
-    ps_lane_share_t *share = NULL;
-    ps_lane_share_t *other = NULL;
-    int fd = -1;
-
-    cr_assert_eq(ps_lane_share_new(&SIZES, &share, &fd, NULL), PSD_OK);
-    cr_assert_eq(ps_lane_share_adopt(fd, &SIZES, &other, NULL), PSD_OK);
-    share->requests[5] = 42;
-    share->replies[SIZES.reply_bytes + 6] = 43;
-    share->arena[SIZES.arena_bytes - 1] = 44;
-    cr_assert_eq(other->requests[SIZES.request_bytes + 5], 42);
-    cr_assert_eq(other->replies[6], 43);
-    cr_assert_eq(other->arena[SIZES.arena_bytes - 1], 44);
-    /* Nobody can pull the memory away from under the other one. */
-    cr_assert_neq(ftruncate(fd, 4096), 0);
-    cr_assert_eq(close(fd), 0);
-    ps_lane_share_drop(&share);
-    ps_lane_share_drop(&other);
-    ps_lane_share_drop(&other);
-}
-
-Test(lane_share, takes_no_memory_that_may_shrink_or_is_of_another_size)
-{
-    psd_error_t *err = psd_error_new();
-    ps_lane_share_t *share = NULL;
-    ps_lane_sizes_t sizes = SIZES;
-    int fd = memfd_create("test", MFD_ALLOW_SEALING);
-
-    cr_assert_eq(ftruncate(fd, 4096 + (2 << 16) + (1 << 18)), 0);
-    cr_assert_eq(ps_lane_share_adopt(fd, &sizes, &share, err), PSD_PROTO);
-    cr_assert_neq(strstr(psd_error_text(err), "allowed: 397312, sealed"), NULL,
-                  "%s", psd_error_text(err));
-    psd_error_clear(err);
-    cr_assert_eq(close(fd), 0);
-
-    cr_assert_eq(ps_lane_share_new(&SIZES, &share, &fd, NULL), PSD_OK);
-    ps_lane_share_drop(&share);
-    sizes.arena_bytes *= 2;
-    cr_assert_eq(ps_lane_share_adopt(fd, &sizes, &share, NULL), PSD_PROTO);
-    sizes = SIZES;
-    sizes.request_bytes += 4096;
-    cr_assert_eq(ps_lane_share_adopt(fd, &sizes, &share, err), PSD_PROTO);
-    cr_assert_neq(strstr(psd_error_text(err), "powers of two"), NULL);
-    sizes = SIZES;
-    sizes.reply_bytes = UINT64_C(1) << 63;
-    cr_assert_eq(ps_lane_share_adopt(fd, &sizes, &share, NULL), PSD_PROTO);
-    cr_assert_eq(close(fd), 0);
-    cr_assert_null(share);
-    psd_error_destroy(&err);
-}
 
 /* ---- a lane ------------------------------------------------------------- */
 
@@ -154,7 +98,7 @@ send_push(ps_lane_t *lane, uint64_t request, uint64_t n)
         (ps_bytes_t){(const uint8_t *)values, 4 * n}, NULL, NULL);
     psd_status_t rc = payload == NULL
                           ? PSD_NOMEM
-                          : ps_lane_send(lane, &message, payload, NULL);
+                          : ps_lane_send(lane, &message, payload, false, NULL);
 
     ps_payload_destroy(&payload);
     return rc;
@@ -217,7 +161,7 @@ Test(lane, asks_without_room_when_memory_is_short)
 
         cr_assert_eq(open_ends(&ends), PSD_OK);
         fail_alloc_at(at);
-        rc = ps_lane_send(ends.client, &pull, NULL, NULL);
+        rc = ps_lane_send(ends.client, &pull, NULL, false, NULL);
         fail_alloc_off();
         if (rc == PSD_OK) {
             cr_assert_eq(ps_lane_receive(ends.server, &got, &pull, &payload,
@@ -251,7 +195,8 @@ Test(lane, ends_amid_a_message)
     cr_assert(ends.server->gone);
     cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
     cr_assert_not(got);
-    cr_assert_eq(ps_lane_send(ends.server, &message, NULL, NULL), PSD_BUSY);
+    cr_assert_eq(ps_lane_send(ends.server, &message, NULL, false, NULL),
+                 PSD_BUSY);
     close_ends(&ends);
 }
 
@@ -298,6 +243,92 @@ Test(lane, body_is_free_when_the_server_has_passed_it)
     close_ends(&ends);
 }
 
+/* A push that the server keeps holds its place in the arena; what comes behind
+ * it goes on through the ring, many times around. */
+Test(lane, held_body_keeps_no_ring)
+{
+    ends_t ends = {.server = NULL};
+    ps_message_t message;
+    ps_payload_t *held = NULL;
+    ps_payload_t *payload = NULL;
+    bool got = false;
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    cr_assert_eq(send_push(ends.client, 1, 20000), PSD_OK);
+    cr_assert_eq(take(ends.server, &message, &held, &got), PSD_OK);
+    cr_assert(got && held->shared);
+    for (uint64_t i = 0; i < 3000; i++) {
+        const ps_message_t pull = pull_of(i + 2, 1);
+
+        cr_assert_eq(ps_lane_send(ends.client, &pull, NULL, false, NULL),
+                     PSD_OK);
+        cr_assert_eq(ends.client->n_items, 0);
+        cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
+        cr_assert(got && message.pull.request == i + 2);
+        ps_lane_flush(ends.server);
+    }
+    ps_lane_reclaim(ends.client);
+    cr_assert_eq(ends.client->n_bodies, 1);
+    ps_payload_destroy(&held);
+    ps_lane_flush(ends.server);
+    ps_lane_reclaim(ends.client);
+    cr_assert_eq(ends.client->n_bodies, 0);
+    close_ends(&ends);
+}
+
+/* More pieces than the ring has room for, each of which is kept until the last
+ * one has come. */
+Test(lane, pieces_of_one_push_may_fill_the_ring_many_times)
+{
+    enum { N_PIECES = 2000, PIECE = 64 };
+    ends_t ends = {.server = NULL};
+    ps_message_t message = push_of(1, (uint64_t)N_PIECES * PIECE / 4);
+    ps_bytes_t *spans = ps_alloc(N_PIECES, sizeof *spans);
+    ps_payload_t *payload = NULL;
+    uint64_t at = 0;
+    bool got = false;
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    cr_assert(ps_arena_take(&ends.client->share->free,
+                            (uint64_t)N_PIECES * PIECE, &at));
+    payload = ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                             (ps_bytes_t){NULL, 0}, NULL, NULL);
+    for (size_t i = 0; i < N_PIECES; i++) {
+        spans[i] =
+            (ps_bytes_t){ends.client->share->arena + at + i * PIECE, PIECE};
+    }
+    payload->spans = spans;
+    payload->n_spans = N_PIECES;
+    cr_assert_eq(ps_lane_send(ends.client, &message, payload, false, NULL),
+                 PSD_OK);
+    ps_payload_destroy(&payload);
+    for (int i = 0; i < 100 && !got; i++) {
+        cr_assert_eq(take(ends.server, &message, &payload, &got), PSD_OK);
+        ps_lane_flush(ends.server);
+        ps_lane_flush(ends.client);
+    }
+    cr_assert(got);
+    cr_assert_eq(ps_payload_size(payload), (uint64_t)N_PIECES * PIECE);
+    ps_payload_destroy(&payload);
+    close_ends(&ends);
+}
+
+/* Nobody can pass what was not sent. */
+Test(lane, passing_too_much_ends_it)
+{
+    ends_t ends = {.server = NULL};
+
+    cr_assert_eq(open_ends(&ends), PSD_OK);
+    cr_assert_eq(send_push(ends.client, 1, 20000), PSD_OK);
+    atomic_store(&ends.client->share->counters->request_passed,
+                 ends.client->out.at + 8);
+    ps_lane_reclaim(ends.client);
+    cr_assert_eq(ends.client->n_bodies, 1);
+    ps_lane_flush(ends.client);
+    cr_assert(ends.client->gone);
+    close_ends(&ends);
+}
+
 /* The server looks at the first push while it comes; at those behind it, which
  * have to wait, the client looks. Both see the same. */
 Test(lane, finite_is_seen_at_either_end)
@@ -320,8 +351,9 @@ Test(lane, finite_is_seen_at_either_end)
             if (bad != SIZE_MAX) {
                 values[bad] = INFINITY;
             }
-            cr_assert_eq(ps_lane_send(ends.client, &message, payload, NULL),
-                         PSD_OK);
+            cr_assert_eq(
+                ps_lane_send(ends.client, &message, payload, false, NULL),
+                PSD_OK);
             ps_payload_destroy(&payload);
             if (bad != SIZE_MAX) {
                 values[bad] = 0;
@@ -516,48 +548,10 @@ Test(lane, is_closed_at_a_head_that_cannot_be)
     cr_assert_eq(open_ends(&ends), PSD_OK);
     atomic_store(&ends.client->share->counters->reply_head, UINT64_MAX / 2);
     for (int i = 0; rc == PSD_OK && i < 100000; i++) {
-        rc = ps_lane_send(ends.server, &bye, NULL, NULL);
+        rc = ps_lane_send(ends.server, &bye, NULL, false, NULL);
         ps_lane_flush(ends.server);
     }
     cr_assert_eq(rc, PSD_BUSY);
     cr_assert(ends.server->gone);
     close_ends(&ends);
-}
-
-/* ---- spin --------------------------------------------------------------- */
-
-Test(spin, ends_and_is_shorter_when_it_was_in_vain)
-{
-    ps_spin_t spin;
-    int n = 0;
-
-    ps_spin_init(&spin, 0);
-    cr_assert_not(ps_spin_begin(&spin, 0));
-    ps_spin_init(&spin, PS_SPIN_MAX_US);
-    if (spin.most_us == 0) {
-        return; /* one processor: never */
-    }
-    cr_assert(ps_spin_begin(&spin, 0));
-    while (ps_spin_go_on(&spin)) {
-        n++;
-    }
-    cr_assert_gt(n, 0);
-    cr_assert(spin.budget_us < PS_SPIN_MAX_US || !ps_spin_begin(&spin, 0));
-    ps_spin_paid(&spin);
-    cr_assert_eq(spin.budget_us, PS_SPIN_MAX_US);
-}
-
-Test(spin, is_longer_by_the_same_part_of_the_work_as_of_the_budget)
-{
-    ps_spin_t spin;
-
-    ps_spin_init(&spin, 100);
-    if (spin.most_us == 0) {
-        return;
-    }
-    cr_assert(ps_spin_begin(&spin, 1000));
-    cr_assert_eq(spin.limit_us, 1100);
-    spin.budget_us = 50;
-    cr_assert(ps_spin_begin(&spin, 1000));
-    cr_assert_eq(spin.limit_us, 550);
 }

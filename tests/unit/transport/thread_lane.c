@@ -9,6 +9,7 @@
 #include <sys/un.h>
 
 #include "lane_kit.h"
+#include "transport/socket_inner.h"
 
 /* There and back, with keys; the answer goes through the ring. */
 static bool
@@ -153,6 +154,26 @@ room_is_offered_once(lane_kit_t *kit)
     CHECK(pull_room(kit, 2002, &other));
     CHECK(other.room.data == first.room.data);
     return refuse(kit, first.conn, 2002, PSD_SHAPE);
+}
+
+/* The first send found no room, for there was none then; the second could have
+ * some, but its answer would come behind the end of the request. */
+static bool
+room_is_not_offered_late(lane_kit_t *kit)
+{
+    ps_message_t pull = lane_kit_pull(2003, 20000);
+    uint64_t *lent = &kit->link->lane->share->room_bytes;
+    uint64_t lent_before = *lent;
+    arrived_t got;
+
+    *lent = kit->link->lane->share->sizes.arena_bytes / 2;
+    CHECK(pull_room(kit, 2003, &got) && got.room.size == 0);
+    *lent = lent_before;
+    CHECK_OK(ps_socket_send_again(kit->link, &pull, NULL, kit->err), kit->err);
+    CHECK_OK(lane_kit_receive(kit->port, kit->link, &got, kit->err), kit->err);
+    CHECK(got.message.pull.request == 2003 && got.room.size == 0);
+    CHECK(pull_room(kit, 2004, &got) && got.room.size > 0);
+    return refuse(kit, got.conn, 2004, PSD_SHAPE);
 }
 
 /* What the caller wrote into the arena is read there. */
@@ -464,9 +485,10 @@ run(uint32_t spin_us)
     }
     ok = ok && bodies_of_every_size_arrive(&kit) &&
          answer_lies_in_its_room(&kit) && room_is_offered_once(&kit) &&
-         block_is_not_copied(&kit) && not_finite_is_seen(&kit) &&
-         full_queue_is_busy(&kit) && full_answers_are_busy(&kit) &&
-         end_of_a_link_is_told(&kit) && more_than_most_are_turned_away(&kit) &&
+         room_is_not_offered_late(&kit) && block_is_not_copied(&kit) &&
+         not_finite_is_seen(&kit) && full_queue_is_busy(&kit) &&
+         full_answers_are_busy(&kit) && end_of_a_link_is_told(&kit) &&
+         more_than_most_are_turned_away(&kit) &&
          without_files_all_are_hung_up_on(&kit) &&
          endpoints_are_checked(&kit) && end_of_the_port_is_noticed(&kit) &&
          bodies_of_every_size_arrive(&kit);

@@ -102,7 +102,7 @@ answer(ps_lane_t *lane, const ps_message_t *pull, ps_room_t room)
                              (ps_bytes_t){bytes, n * 4}, bytes,
                              room.size > 0 ? NULL : ps_free);
     CHECK(payload != NULL);
-    CHECK(ps_lane_send(lane, &message, payload, NULL) == PSD_OK);
+    CHECK(ps_lane_send(lane, &message, payload, false, NULL) == PSD_OK);
     ps_payload_destroy(&payload);
     return true;
 }
@@ -113,7 +113,7 @@ acknowledge(ps_lane_t *lane, uint64_t request)
     ps_message_t message = {.kind = PS_KIND_ACK};
 
     message.ack = (ps_msg_ack_t){.request = request, .seq = 1, .level = 1};
-    CHECK(ps_lane_send(lane, &message, NULL, NULL) == PSD_OK);
+    CHECK(ps_lane_send(lane, &message, NULL, false, NULL) == PSD_OK);
     return true;
 }
 
@@ -171,7 +171,7 @@ ask(ps_lane_t *lane, uint64_t request, uint64_t n, bool is_push)
                                   (ps_bytes_t){(uint8_t *)values, n * 4});
         CHECK(payload != NULL);
     }
-    CHECK(ps_lane_send(lane, &message, payload, NULL) == PSD_OK);
+    CHECK(ps_lane_send(lane, &message, payload, false, NULL) == PSD_OK);
     ps_payload_destroy(&payload);
     return true;
 }

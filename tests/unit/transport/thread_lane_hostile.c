@@ -72,6 +72,7 @@ spoil(void *arg)
             break;
         case 6:
             atomic_store(&counters->reply_head, ps_rng_u64(&rng));
+            atomic_store(&counters->request_passed, ps_rng_u64(&rng));
             break;
         default:
             atomic_store(&counters->server_waits, ps_rng_u64(&rng));

@@ -285,10 +285,30 @@ Test(record, parts_are_checked)
     assert_refused(0, 196, 1, 1,
                    "byte 16: byte 136: the parts are not 24, 24 and 12 bytes "
                    "with zeros between");
-    assert_refused(1, 136, 0xFF, 1,
-                   "byte 136: the text is not UTF-8 of 400 bytes at most");
-    assert_refused(1, 138, 0, 1,
-                   "byte 136: the text is not UTF-8 of 400 bytes at most");
+}
+
+/* A reason may be longer than a message's text, and cut within a character:
+ * the log that holds it is read nevertheless. */
+Test(record, a_refusals_text_may_be_any_bytes)
+{
+    static const char text[1023] = {(char)0xC3, 0, (char)0xFF};
+    const ps_bytes_t none = {NULL, 0};
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *payload = ps_payload_copy(
+        none, none, (ps_bytes_t){(const uint8_t *)text, sizeof text});
+    ps_record_t record = {
+        .kind = PS_RECORD_REFUSAL, .lsn = 1, .status = PSD_RANGE};
+    uint8_t bytes[PS_RECORD_HEAD + 1024];
+    ps_body_t body = {0};
+    size_t size = 0;
+
+    cr_assert_eq(ps_record_size(&record, payload), sizeof bytes);
+    ps_record_write(&record, payload, bytes);
+    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size,
+                                &record, &body, NULL),
+                 PSD_OK);
+    cr_assert_eq(body.values.size, sizeof text);
+    cr_assert_arr_eq(body.values.data, text, sizeof text);
 }
 
 /* Only REFUSAL has a status; what a MARK's slice says is not written. */

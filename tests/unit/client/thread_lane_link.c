@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the caller's in a push whose list is named, put off by its lane:
- * when the caller takes it back, nobody looks at it any more. */
+/* Requests of a client whose only link is a lane. A push over memory of the
+ * caller's, whose list is named, is put off: when the caller takes it back,
+ * nobody looks at it any more. And a pull that is sent again offers no room. */
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "client/ticket.h"
@@ -9,6 +10,7 @@
 #include "wire/keys_cache.h"
 
 #define N_KEYS 10000
+#define RESEND_MS 100000
 #define KEYS_SIZE (N_KEYS * sizeof(uint64_t))
 #define VALUES_SIZE (N_KEYS * sizeof(float))
 
@@ -26,7 +28,7 @@ static bool
 make_client(fixture_t *f)
 {
     const ps_session_args_t args = {
-        .session = 1, .resend_ms = 100000, .filters = PS_FILTER_BIT_CACHE};
+        .session = 1, .resend_ms = RESEND_MS, .filters = PS_FILTER_BIT_CACHE};
     const ps_message_t welcome = {.kind = PS_KIND_WELCOME,
                                   .welcome = {.version = PS_VERSION,
                                               .incarnation = 1,
@@ -124,6 +126,38 @@ nobody_looks_any_more(fixture_t *f)
     return true;
 }
 
+/* ---- a pull that is sent again ---- */
+
+/* The first send finds no room, the second would. */
+static bool
+no_room_is_offered_late(fixture_t *f)
+{
+    ps_client_link_t *link = &f->client.links[0];
+    const ps_message_t like = lane_kit_pull(1, N_KEYS);
+    ps_lane_t *lane = f->kit.link->lane;
+    ps_cut_t cut = {.borrows = false};
+    uint64_t written = 0;
+
+    ps_socket_drop(&link->socket);
+    link->socket = f->kit.link;
+    f->kit.link = NULL;
+    ps_message_slice(&like, &cut.slice);
+    f->errand = ps_errand_new(&f->client, PS_ERRAND_PULL, &cut);
+    f->errand->queue = &f->table->queues[0];
+    lane->share->room_bytes = lane->share->sizes.arena_bytes / 2;
+    ps_errand_send(&f->client, f->errand);
+    ps_perform(&f->client);
+    CHECK(f->errand->n_sends == 1 && lane->rooms.count == 0);
+    lane->share->room_bytes = 0;
+    written = lane->out.at;
+    f->client.now_ms += 10 * RESEND_MS;
+    ps_session_tick(f->client.session, f->client.now_ms, &f->client.outbox);
+    ps_perform(&f->client);
+    CHECK(f->errand->n_sends == 2 && lane->out.at > written);
+    CHECK(lane->rooms.count == 0 && lane->share->room_bytes == 0);
+    return true;
+}
+
 static void
 done(fixture_t *f)
 {
@@ -150,8 +184,14 @@ done(fixture_t *f)
     free(f->values);
 }
 
-int
-main(void)
+static bool
+loan_is_called_in(fixture_t *f)
+{
+    return fill_lane(f) && send_named(f) && nobody_looks_any_more(f);
+}
+
+static bool
+run(bool (*test)(fixture_t *f))
 {
     ps_socket_args_t args = lane_kit_args(0);
     fixture_t f = {.table = NULL};
@@ -161,7 +201,13 @@ main(void)
     f.values = calloc(1, VALUES_SIZE);
     ok = f.keys != NULL && f.values != NULL && lane_kit_open(&f.kit, &args) &&
          lane_kit_connect(&f.kit, &f.kit.link) == PSD_OK && make_client(&f) &&
-         fill_lane(&f) && send_named(&f) && nobody_looks_any_more(&f);
+         test(&f);
     done(&f);
-    return ok ? 0 : 1;
+    return ok;
+}
+
+int
+main(void)
+{
+    return run(loan_is_called_in) && run(no_room_is_offered_late) ? 0 : 1;
 }

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes that are not the registry's: they ask to join, announce themselves, say
+ * that they live, and answer. */
+#include "daemon/control_inner.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "daemon/commit.h"
+#include "daemon/endpoint.h"
+
+static psd_status_t
+read_name(const ps_doc_t *doc, const char **ret_name, psd_error_t *err)
+{
+    psd_status_t rc = ps_doc_get_text(doc, "name", PS_NAME_MAX, ret_name, err);
+
+    if (rc == PSD_OK && !ps_text_is_name(*ret_name)) {
+        rc = psd_error_set(err, PSD_INVALID,
+                           "name of the node; allowed: 1..%d of letters, "
+                           "digits, \"_\", \".\", \"-\"",
+                           PS_NAME_MAX);
+    }
+    return rc;
+}
+
+static psd_status_t
+read_incarnation(const ps_doc_t *doc, uint64_t *ret, psd_error_t *err)
+{
+    return ps_doc_get_u64(doc, "incarnation", 1, INT64_MAX, ret, err);
+}
+
+/* Two that answer to one name would take each other's partitions. */
+static psd_status_t
+check_name(const ps_control_t *self,
+           const char *name,
+           uint64_t incarnation,
+           psd_error_t *err)
+{
+    const ps_node_t *node = ps_registry_node(self->is.registry, name);
+
+    if (node == NULL || node->incarnation == incarnation ||
+        ps_fleet_look(self->fleet, node).state != PS_FLEET_UP) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_DENIED,
+                         "a node \"%s\" is alive at %s; give this one another "
+                         "node.name",
+                         name, node->control);
+}
+
+static psd_status_t
+read_who(const ps_control_t *self,
+         const ps_doc_t *doc,
+         const char **ret_name,
+         uint64_t *ret_incarnation,
+         psd_error_t *err)
+{
+    psd_status_t rc = ps_control_check_versions(doc, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_control_check_cluster(self, doc, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_name(doc, ret_name, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_incarnation(doc, ret_incarnation, err);
+    }
+    return rc == PSD_OK ? check_name(self, *ret_name, *ret_incarnation, err)
+                        : rc;
+}
+
+/* What the node must know before it starts its shards. Nothing is changed. */
+psd_status_t
+ps_control_node_join(ps_control_t *self,
+                     ps_control_request_t *request,
+                     psd_error_t *err)
+{
+    const char *name = NULL;
+    uint64_t incarnation = 0;
+    ps_doc_t *cluster = NULL;
+    ps_id_t uuid;
+    const char *cluster_name = ps_registry_cluster(self->is.registry, &uuid);
+    uint64_t old = ps_registry_old_sessions(self->is.registry);
+    psd_status_t rc = read_who(self, request->doc, &name, &incarnation, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    cluster = ps_doc_add_object(request->reply, "cluster");
+    if (cluster == NULL || !ps_doc_set_text(cluster, "name", cluster_name) ||
+        !ps_doc_set_id(cluster, "uuid", &uuid) ||
+        !ps_doc_set_text(request->reply, "node", self->is.node) ||
+        !ps_doc_set_u64(request->reply, "epoch",
+                        ps_registry_epoch(self->is.registry)) ||
+        !ps_doc_set_u64(request->reply, "session",
+                        self->last_session > old ? self->last_session : old)) {
+        return ps_control_no_memory(err);
+    }
+    return PSD_OK;
+}
+
+/* ---- announce ---- */
+
+static psd_status_t
+read_endpoint(const ps_doc_t *doc,
+              const char *key,
+              bool may_lack,
+              char ret[PS_ENDPOINT_MAX + 1],
+              psd_error_t *err)
+{
+    const char *text = NULL;
+    psd_status_t rc = ps_doc_get_text(doc, key, PS_ENDPOINT_MAX, &text, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (!ps_endpoint_is_valid(text) && !(may_lack && text[0] == '\0')) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s is no address; allowed: tcp://HOST:PORT, "
+                             "ipc://PATH",
+                             key);
+    }
+    memcpy(ret, text, strlen(text) + 1);
+    return PSD_OK;
+}
+
+static psd_status_t
+read_shards(const ps_doc_t *doc, ps_node_t *node, psd_error_t *err)
+{
+    const ps_doc_t *array = NULL;
+    psd_status_t rc =
+        ps_doc_get_array(doc, "shards", PS_NODE_SHARDS_MAX, &array, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    node->n_shards = (uint32_t)ps_doc_count(array);
+    node->shards = ps_alloc(node->n_shards, sizeof *node->shards);
+    if (node->shards == NULL) {
+        return ps_control_no_memory(err);
+    }
+    for (uint32_t i = 0; rc == PSD_OK && i < node->n_shards; i++) {
+        const ps_doc_t *shard = NULL;
+
+        rc = ps_doc_at_object(array, i, &shard, err);
+        if (rc == PSD_OK) {
+            rc = read_endpoint(shard, "tcp", false, node->shards[i].tcp, err);
+        }
+        if (rc == PSD_OK) {
+            rc = read_endpoint(shard, "ipc", true, node->shards[i].ipc, err);
+        }
+    }
+    return rc;
+}
+
+/* Stored, and the tables whose partitions came along are told to everybody. */
+static psd_status_t
+take_node(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const ps_registry_t *registry = self->is.registry;
+    bool known = ps_registry_node(registry, node->name) != NULL;
+    psd_status_t rc =
+        ps_registry_plan_node(registry, node, ps_unix_ms(), &command, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+    }
+    for (size_t i = 0;
+         rc == PSD_OK && known && i < ps_registry_n_tables(registry); i++) {
+        rc = ps_fleet_tell_table(self->fleet, ps_registry_table_at(registry, i),
+                                 err);
+    }
+    return rc;
+}
+
+psd_status_t
+ps_control_node_announce(ps_control_t *self,
+                         ps_control_request_t *request,
+                         psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t owner = {0};
+    ps_node_t *node = &owner.node;
+    const char *name = NULL;
+    psd_status_t rc =
+        read_who(self, request->doc, &name, &node->incarnation, err);
+
+    if (rc == PSD_OK) {
+        memcpy(node->name, name, strlen(name) + 1);
+        rc = read_endpoint(request->doc, "control", false, node->control, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_shards(request->doc, node, err);
+    }
+    /* One that the registry has already comes back to a registry that was
+     * restarted. */
+    if (rc == PSD_OK && ps_registry_node_by_incarnation(
+                            self->is.registry, node->incarnation) == NULL) {
+        rc = take_node(self, node, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_fleet_add(self->fleet, node, request->conn, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return ps_doc_set_u64(request->reply, "epoch",
+                          ps_registry_epoch(self->is.registry))
+               ? PSD_OK
+               : ps_control_no_memory(err);
+}
+
+/* ---- live ---- */
+
+psd_status_t
+ps_control_node_beat(ps_control_t *self,
+                     ps_control_request_t *request,
+                     psd_error_t *err)
+{
+    uint64_t incarnation = 0;
+    psd_status_t rc = ps_control_check_cluster(self, request->doc, err);
+
+    if (rc == PSD_OK) {
+        rc = read_incarnation(request->doc, &incarnation, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_fleet_hear(self->fleet, incarnation, request->conn, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return ps_doc_set_u64(request->reply, "epoch",
+                          ps_registry_epoch(self->is.registry))
+               ? PSD_OK
+               : ps_control_no_memory(err);
+}
+
+psd_status_t
+ps_control_node_answer(ps_control_t *self,
+                       ps_control_request_t *request,
+                       psd_error_t *err)
+{
+    uint64_t incarnation = 0;
+    psd_status_t rc = read_incarnation(request->doc, &incarnation, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_fleet_hear(self->fleet, incarnation, request->conn, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_fleet_take_answer(self->fleet, incarnation, request->doc, err);
+    }
+    request->parked = rc == PSD_OK; /* an answer is not answered */
+    return rc;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_fleet - all nodes of the cluster, as the registry's control part sees them
+ *
+ * What     Tells them what the registry has decided and asks them how things
+ *          are. What is told is a name (a table, a job); its newest state is
+ *          sent, and sent again until the node says that it has it. Questions
+ *          go to every shard of every node that is up; what is told before a
+ *          question is done before it is answered, so that an answer also says
+ *          that. No call waits for another node. The registry's own node is
+ *          one of them, and its shards are asked in place.
+ * Shape    A node's life:
+ *
+ *              up <--> suspect --> down
+ *               ^-------------------+
+ *
+ *          up: heard within suspect_after; suspect: silent for longer, it gets
+ *          no new partitions and is not asked; down: silent for
+ *          PS_FLEET_DOWN_FACTOR times as long.
+ * Owner    The caller. Threads: confined to one.
+ */
+#ifndef PS_DAEMON_FLEET_H
+#define PS_DAEMON_FLEET_H
+
+#include "daemon/plugins.h"
+#include "daemon/shards.h"
+#include "protocol/registry.h"
+#include "transport/socket.h"
+#include "wire/doc.h"
+
+#define PS_FLEET_DOWN_FACTOR 5
+
+typedef struct ps_fleet ps_fleet_t;
+
+/* All borrowed until ps_fleet_destroy. */
+typedef struct ps_fleet_args {
+    ps_registry_t *registry;
+    ps_shards_t *shards; /* of this node */
+    ps_socket_t *port;   /* the control port: other nodes speak through it */
+    const ps_plugins_t *plugins;
+    uint64_t incarnation; /* of this node */
+    uint64_t suspect_after_ms;
+} ps_fleet_args_t;
+
+/* Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_fleet_new(const ps_fleet_args_t *args,
+                                         ps_fleet_t **ret_fleet,
+                                         psd_error_t *err);
+/* Frees the questions too; their contexts are the caller's. Takes NULL. */
+void ps_fleet_destroy(ps_fleet_t **self_p);
+
+/* ---- who is there ---- */
+
+typedef enum ps_fleet_state {
+    PS_FLEET_UP = 1,
+    PS_FLEET_SUSPECT = 2,
+    PS_FLEET_DOWN = 3
+} ps_fleet_state_t;
+
+typedef struct ps_fleet_view {
+    ps_fleet_state_t state;
+    uint64_t silent_ms; /* since it was heard; 0 for this node */
+    bool never;         /* it was not heard since the registry's start */
+} ps_fleet_view_t;
+
+/* How a node of the registry is. */
+ps_fleet_view_t ps_fleet_look(const ps_fleet_t *self, const ps_node_t *node);
+/* "up", "suspect", "down" */
+const char *ps_fleet_state_name(ps_fleet_state_t state);
+
+/* A node that the registry has, and speaks to us by conn: it is up, and is told
+ * everything. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_fleet_add(ps_fleet_t *self,
+                                         const ps_node_t *node,
+                                         uint64_t conn,
+                                         psd_error_t *err);
+/* A sign of life. Errors: PSD_NO_NODE it has to announce itself (first, or
+ * again, for the registry was restarted). */
+PSD_MUST_CHECK psd_status_t ps_fleet_hear(ps_fleet_t *self,
+                                          uint64_t incarnation,
+                                          uint64_t conn,
+                                          psd_error_t *err);
+
+/* ---- telling ---- */
+
+/* The table, job or highest session, as the registry has it. The shards of this
+ * node have it behind the call; other nodes later. Errors: those of this node's
+ * shards (ps_shards_tell_table …, ps_plugins_bind). */
+PSD_MUST_CHECK psd_status_t ps_fleet_tell_table(ps_fleet_t *self,
+                                                const ps_table_t *table,
+                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_fleet_tell_drop(ps_fleet_t *self,
+                                               uint32_t table,
+                                               psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_fleet_tell_job(ps_fleet_t *self,
+                                              const ps_job_t *job,
+                                              psd_error_t *err);
+/* Sessions up to this one may be given out. */
+void ps_fleet_tell_sessions(ps_fleet_t *self, uint64_t session);
+/* PSD_OK, or why a node could not take the table in, with the node's name. */
+PSD_MUST_CHECK psd_status_t ps_fleet_refusal(const ps_fleet_t *self,
+                                             uint32_t table,
+                                             psd_error_t *err);
+
+/* ---- asking ---- */
+
+typedef struct ps_question {
+    uint64_t serial;
+    ps_call_kind_t kind;
+    uint32_t job;
+    uint64_t deadline_ms;
+    void *context;        /* the asker's */
+    ps_answers_t answers; /* owned; of the nodes that have answered */
+    uint64_t *waits;      /* owned; incarnations that have not */
+    size_t n_waits;
+    char missing[200]; /* "node n2 has not answered for 2.0 s"; "": all have */
+} ps_question_t;
+void ps_question_destroy(ps_question_t **self_p);
+
+/* Asks; the question comes out of ps_fleet_next_done when every node that is up
+ * has answered, or is silent, or the deadline has passed. Errors: PSD_NOMEM,
+ * PSD_BUSY (too many questions, or a shard of this node is stuck). */
+PSD_MUST_CHECK psd_status_t ps_fleet_ask(ps_fleet_t *self,
+                                         ps_call_kind_t kind,
+                                         uint32_t job,
+                                         void *context,
+                                         psd_error_t *err);
+/* The next question that is done; the caller destroys it. NULL: none. */
+ps_question_t *ps_fleet_next_done(ps_fleet_t *self);
+/* What a node says to something told or asked. Errors: PSD_PROTO, PSD_INVALID,
+ * PSD_NO_NODE, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_fleet_take_answer(ps_fleet_t *self,
+                                                 uint64_t incarnation,
+                                                 const ps_doc_t *doc,
+                                                 psd_error_t *err);
+
+/* Who is silent, what has to be told again, what is overdue. */
+void ps_fleet_tick(ps_fleet_t *self);
+/* When ps_fleet_tick is next wanted; UINT64_MAX for never. */
+uint64_t ps_fleet_deadline(const ps_fleet_t *self);
+#endif

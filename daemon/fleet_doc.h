@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_fleet_doc - what travels between the registry and the other nodes, in JSON
+ *
+ * What     Answers of a node's shards, and jobs. Tables and their routes are in
+ *          protocol/table_doc.h.
+ * Shape    shards: [{"shard":0,"info":[…],"partitions":[…],"waiting":[…],
+ *          "clocks":[…]},…]; each list is flat: so many numbers for one item.
+ *          A time is sent as how long ago it was: clocks of hosts differ.
+ *          job: {"bytes":"…"}, those of protocol/job_bytes.h in hexadecimal
+ */
+#ifndef PS_DAEMON_FLEET_DOC_H
+#define PS_DAEMON_FLEET_DOC_H
+
+#include "daemon/shards.h"
+#include "wire/doc.h"
+
+/* Appends the answers of a node's shards. false: no memory. */
+PSD_MUST_CHECK bool ps_answers_to_doc(const ps_answers_t *answers,
+                                      uint64_t now_ms,
+                                      ps_doc_t *array);
+/* Appends what a node has answered to `answers`, as that node's. Errors:
+ * PSD_PROTO, PSD_INVALID, PSD_NOMEM; answers may then have some of it. */
+PSD_MUST_CHECK psd_status_t ps_answers_from_doc(const ps_doc_t *array,
+                                                uint64_t incarnation,
+                                                uint64_t now_ms,
+                                                ps_answers_t *answers,
+                                                psd_error_t *err);
+/* false: no memory. */
+PSD_MUST_CHECK bool ps_job_to_doc(const ps_job_t *job, ps_doc_t *doc);
+/* Reads a job that the caller ends with ps_job_done. Errors: PSD_PROTO,
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_job_from_doc(const ps_doc_t *doc,
+                                            ps_job_t *ret_job,
+                                            psd_error_t *err);
+#endif

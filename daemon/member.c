@@ -1,0 +1,468 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The conversation with the registry. */
+#include "daemon/member.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "daemon/member_inner.h"
+
+#define ANSWER_MS 2000     /* a registry that is asked to join */
+#define PATIENCE_MS 5000   /* for an earlier life of the node to be forgotten */
+#define AGAIN_MS 100       /* between two tries of that */
+#define ALONE_BEAT_MS 1000 /* to a registry that does not answer */
+#define GONE_AFTER_BEATS 10 /* of silence */
+#define BATCH 256
+#define OP_MAX 64
+
+/* ---- messages ---- */
+
+ps_doc_t *
+ps_member_message(ps_member_t *self, const char *op)
+{
+    ps_doc_t *doc = ps_doc_new();
+    ps_doc_t *versions = NULL;
+
+    if (doc == NULL || !ps_doc_set_u64(doc, "v", 1) ||
+        !ps_doc_set_u64(doc, "id", ++self->last_id) ||
+        !ps_doc_set_text(doc, "op", op)) {
+        ps_doc_destroy(&doc);
+        return NULL;
+    }
+    versions = ps_doc_add_array(doc, "versions");
+    if (versions == NULL || !ps_doc_append_u64(versions, 1) ||
+        !ps_doc_append_u64(versions, 1) ||
+        !ps_doc_set_text(doc, "name", self->name) ||
+        !ps_doc_set_u64(doc, "incarnation", self->incarnation) ||
+        (!ps_id_is_zero(&self->cluster) &&
+         !ps_doc_set_id(doc, "cluster", &self->cluster))) {
+        ps_doc_destroy(&doc);
+    }
+    return doc;
+}
+
+bool
+ps_member_send(ps_member_t *self, const ps_doc_t *doc)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+
+    return ps_doc_print(doc, &text) &&
+           ps_socket_send_text(
+               self->link, 0,
+               (ps_bytes_t){.data = text.data, .size = text.size},
+               NULL) == PSD_OK;
+}
+
+/* PSD_OK, or what the registry's answer says. */
+static psd_status_t
+status_of(const ps_doc_t *doc, psd_error_t *err)
+{
+    const char *name = NULL;
+    const char *text = NULL;
+    const ps_doc_t *error = NULL;
+    psd_status_t rc = ps_doc_get_text(doc, "status", OP_MAX, &name, err);
+
+    if (rc != PSD_OK || strcmp(name, "OK") == 0) {
+        return rc;
+    }
+    if (ps_doc_get_object(doc, "error", &error, NULL) != PSD_OK ||
+        ps_doc_get_text(error, "message", 2000, &text, NULL) != PSD_OK) {
+        text = name;
+    }
+    for (int status = PSD_FAILED; status <= PSD_INTERRUPTED; status++) {
+        if (strcmp(psd_status_name((psd_status_t)status), name) == 0) {
+            return psd_error_set(err, (psd_status_t)status, "%s", text);
+        }
+    }
+    return psd_error_set(err, PSD_PROTO, "%s", text);
+}
+
+/* ---- join ---- */
+
+/* The answer to the last question. Errors: PSD_CONNECT none in time. */
+static psd_status_t
+wait_answer(ps_member_t *self, ps_doc_t **ret_doc, psd_error_t *err)
+{
+    uint64_t deadline_ms = ps_now_ms() + ANSWER_MS;
+
+    for (;;) {
+        PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+        uint64_t now_ms = ps_now_ms();
+        uint64_t conn = 0;
+        bool ready = false;
+        bool got = false;
+        psd_status_t rc = PSD_OK;
+
+        if (now_ms >= deadline_ms) {
+            return psd_error_set(err, PSD_CONNECT, "no answer within %d ms",
+                                 ANSWER_MS);
+        }
+        rc = ps_socket_wait(&self->link, 1, deadline_ms - now_ms, &ready, err);
+        if (rc == PSD_OK) {
+            rc = ps_socket_receive_text(self->link, &got, &conn, &text, err);
+        }
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        if (got) {
+            return ps_doc_parse(
+                (ps_bytes_t){.data = text.data, .size = text.size}, ret_doc,
+                err);
+        }
+    }
+}
+
+static psd_status_t
+read_joined(const ps_doc_t *doc, ps_joined_t *joined, psd_error_t *err)
+{
+    const ps_doc_t *cluster = NULL;
+    const char *name = NULL;
+    psd_status_t rc = ps_doc_get_object(doc, "cluster", &cluster, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_text(cluster, "name", PS_NAME_MAX, &name, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_id(cluster, "uuid", &joined->cluster, err);
+    }
+    if (rc == PSD_OK) {
+        rc =
+            ps_doc_get_u64(doc, "session", 0, INT64_MAX, &joined->session, err);
+    }
+    if (rc == PSD_OK) {
+        memcpy(joined->cluster_name, name, strlen(name) + 1);
+    }
+    return rc;
+}
+
+/* One question and its answer. */
+static psd_status_t
+ask_join(ps_member_t *self, ps_joined_t *joined, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    psd_status_t rc = PSD_OK;
+
+    doc = ps_member_message(self, "node_join");
+    if (doc == NULL || !ps_member_send(self, doc)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to join a cluster");
+    }
+    rc = wait_answer(self, &reply, err);
+    if (rc == PSD_OK) {
+        rc = status_of(reply, err);
+    }
+    return rc == PSD_OK ? read_joined(reply, joined, err) : rc;
+}
+
+static psd_status_t
+join_one(ps_member_t *self,
+         const char *url,
+         const ps_socket_args_t *socket,
+         ps_joined_t *joined,
+         psd_error_t *err)
+{
+    uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
+    psd_status_t rc = ps_socket_connect(url, socket, &self->link, err);
+
+    if (rc == PSD_OK) {
+        rc = ask_join(self, joined, err);
+    }
+    /* Started again at once, it is still taken for alive. */
+    while (rc == PSD_DENIED && ps_now_ms() < until_ms) {
+        bool ready = false;
+
+        psd_error_clear(err);
+        rc = ps_socket_wait(&self->link, 1, AGAIN_MS, &ready, err);
+        if (rc == PSD_OK) {
+            rc = ask_join(self, joined, err);
+        }
+    }
+    if (rc != PSD_OK) {
+        ps_socket_drop(&self->link);
+        return psd_error_wrap(err, rc, "cannot join the cluster at %s", url);
+    }
+    (void)snprintf(self->registry, sizeof self->registry, "%s", url);
+    return PSD_OK;
+}
+
+psd_status_t
+ps_member_join(const ps_config_t *config,
+               const ps_socket_args_t *socket,
+               const char *name,
+               uint64_t incarnation,
+               ps_member_t **ret_member,
+               ps_joined_t *ret_joined,
+               psd_error_t *err)
+{
+    PSD_AUTO(ps_member_destroy) ps_member_t *self = ps_alloc(1, sizeof *self);
+    const ps_text_list_t *urls = &config->cluster.join;
+    psd_status_t rc = PSD_CONNECT;
+
+    if (self != NULL) {
+        self->err = psd_error_new();
+    }
+    if (self == NULL || self->err == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to join a cluster");
+    }
+    (void)snprintf(self->name, sizeof self->name, "%s", name);
+    self->incarnation = incarnation;
+    self->heartbeat_ms = config->cluster.heartbeat;
+    for (size_t i = 0; rc == PSD_CONNECT && i < urls->n_items; i++) {
+        psd_error_clear(err);
+        rc = join_one(self, urls->items[i], socket, ret_joined, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->cluster = ret_joined->cluster;
+    *ret_member = self;
+    self = NULL;
+    return PSD_OK;
+}
+
+void
+ps_member_destroy(ps_member_t **self_p)
+{
+    ps_member_t *self = *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    ps_socket_drop(&self->link);
+    ps_free(self->tables);
+    psd_error_destroy(&self->err);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+/* ---- announce and live ---- */
+
+static bool
+fill_announcement(const ps_member_t *self, ps_doc_t *doc)
+{
+    ps_doc_t *array = ps_doc_add_array(doc, "shards");
+    bool done =
+        array != NULL && ps_doc_set_text(doc, "control", self->is.control);
+
+    for (uint32_t i = 0; done && i < ps_shards_n(self->is.shards); i++) {
+        const ps_route_t *route = ps_shards_route(self->is.shards, i);
+        ps_doc_t *shard = ps_doc_append_object(array);
+
+        done = shard != NULL && ps_doc_set_text(shard, "tcp", route->tcp) &&
+               ps_doc_set_text(shard, "ipc", route->ipc);
+    }
+    return done;
+}
+
+/* A beat, or the announcement as long as that was not answered. */
+static void
+beat(ps_member_t *self)
+{
+    PSD_AUTO(ps_doc_destroy)
+    ps_doc_t *doc = ps_member_message(
+        self, self->is_announced ? "node_beat" : "node_announce");
+
+    if (doc != NULL && (self->is_announced || fill_announcement(self, doc))) {
+        bool sent = ps_member_send(self, doc);
+
+        (void)sent; /* a full queue: the registry is gone, or slow */
+    }
+    self->beat_ms =
+        ps_now_ms() + (self->is_heard ? self->heartbeat_ms : ALONE_BEAT_MS);
+}
+
+psd_status_t
+ps_member_start(ps_member_t *self,
+                const ps_member_args_t *args,
+                psd_error_t *err)
+{
+    (void)err;
+    self->is = *args;
+    self->is_heard = true;
+    self->heard_ms = ps_now_ms();
+    beat(self);
+    return PSD_OK;
+}
+
+void *
+ps_member_handle(ps_member_t *self)
+{
+    return ps_socket_handle(self->link);
+}
+
+const char *
+ps_member_registry(const ps_member_t *self)
+{
+    return self->registry;
+}
+
+bool
+ps_member_is_heard(const ps_member_t *self)
+{
+    return self->is_heard;
+}
+
+static void
+hear(ps_member_t *self)
+{
+    self->heard_ms = ps_now_ms();
+    if (!self->is_heard) {
+        self->is_heard = true;
+        self->beat_ms = self->heard_ms;
+        ps_log(PS_LOG_INFO, "registry_back", "registry=%s", self->registry);
+    }
+}
+
+/* An answer to a beat or to the announcement. */
+static void
+take_reply(ps_member_t *self, const ps_doc_t *doc)
+{
+    char quoted[512];
+    psd_status_t rc = status_of(doc, self->err);
+
+    if (rc == PSD_OK) {
+        self->is_announced = true;
+        return;
+    }
+    if (rc == PSD_NO_NODE && self->is_announced) {
+        self->is_announced = false; /* it was restarted */
+        self->beat_ms = 0;
+    } else if (rc != PSD_NO_NODE) {
+        ps_log(PS_LOG_ERROR, "registry_refuses", "status=%s reason=%s",
+               psd_status_name(rc),
+               ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+        self->is_announced = false;
+    }
+    psd_error_clear(self->err);
+}
+
+static void
+take_text(ps_member_t *self, const ps_buffer_t *text)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+    const char *op = NULL;
+    psd_status_t rc = ps_doc_parse(
+        (ps_bytes_t){.data = text->data, .size = text->size}, &doc, self->err);
+
+    if (rc != PSD_OK) {
+        ps_log(PS_LOG_WARN, "registry_not_understood", "status=%s",
+               psd_status_name(rc));
+        psd_error_clear(self->err);
+        return;
+    }
+    hear(self);
+    if (ps_doc_get_text(doc, "op", OP_MAX, &op, NULL) == PSD_OK) {
+        ps_member_obey(self, op, doc);
+    } else {
+        take_reply(self, doc);
+    }
+}
+
+void
+ps_member_receive(ps_member_t *self)
+{
+    for (int i = 0; i < BATCH; i++) {
+        PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+        uint64_t conn = 0;
+        bool got = false;
+        psd_status_t rc =
+            ps_socket_receive_text(self->link, &got, &conn, &text, self->err);
+
+        if (rc != PSD_OK) {
+            psd_error_clear(self->err);
+            continue;
+        }
+        if (!got) {
+            return;
+        }
+        take_text(self, &text);
+    }
+}
+
+void
+ps_member_tick(ps_member_t *self)
+{
+    uint64_t now_ms = ps_now_ms();
+
+    ps_member_receive(self);
+    if (self->is_heard &&
+        now_ms > self->heard_ms + GONE_AFTER_BEATS * self->heartbeat_ms) {
+        self->is_heard = false;
+        ps_log(PS_LOG_WARN, "registry_gone",
+               "registry=%s silent_ms=%" PRIu64
+               " hint=\"partitions are served as before; tables and jobs "
+               "cannot change\"",
+               self->registry, now_ms - self->heard_ms);
+    }
+    if (now_ms >= self->beat_ms) {
+        beat(self);
+    }
+}
+
+uint64_t
+ps_member_deadline(const ps_member_t *self)
+{
+    return self->beat_ms;
+}
+
+/* ---- the node's own control port ---- */
+
+static void
+refuse(ps_member_t *self, uint64_t conn, uint64_t id)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t out = {0};
+    const psd_status_t rc = PSD_UNSUPPORTED;
+    ps_doc_t *error = NULL;
+    char line[600];
+
+    (void)snprintf(line, sizeof line,
+                   "node \"%s\" is not the registry; ask %s, which %s",
+                   self->name, self->registry,
+                   self->is_heard ? "answers" : "is silent at the moment");
+    if (doc == NULL || !ps_doc_set_u64(doc, "v", 1) ||
+        !ps_doc_set_u64(doc, "id", id) ||
+        !ps_doc_set_text(doc, "status", psd_status_name(rc))) {
+        return;
+    }
+    error = ps_doc_add_object(doc, "error");
+    if (error == NULL || !ps_doc_set_text(error, "code", psd_status_code(rc)) ||
+        !ps_doc_set_i64(error, "exit", psd_status_exit(rc)) ||
+        !ps_doc_set_text(error, "message", line) ||
+        !ps_doc_set_text(error, "hint", "set --endpoint to the registry's") ||
+        !ps_doc_print(doc, &out)) {
+        return;
+    }
+    if (ps_socket_send_text(self->is.port, conn,
+                            (ps_bytes_t){.data = out.data, .size = out.size},
+                            NULL) != PSD_OK) {
+        ps_log(PS_LOG_DEBUG, "answer_dropped", "conn=%" PRIu64, conn);
+    }
+}
+
+void
+ps_member_receive_port(ps_member_t *self)
+{
+    for (int i = 0; i < BATCH; i++) {
+        PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+        PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+        uint64_t conn = 0;
+        uint64_t id = 0;
+        bool got = false;
+        psd_status_t rc =
+            ps_socket_receive_text(self->is.port, &got, &conn, &text, NULL);
+
+        if (rc == PSD_OK && !got) {
+            return;
+        }
+        if (rc == PSD_OK &&
+            ps_doc_parse((ps_bytes_t){.data = text.data, .size = text.size},
+                         &doc, NULL) == PSD_OK &&
+            ps_doc_get_u64(doc, "id", 0, UINT64_MAX, &id, NULL) != PSD_OK) {
+            id = 0;
+        }
+        refuse(self, conn, id);
+    }
+}

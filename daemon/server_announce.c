@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* endpoints.json: where this node is found. */
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "daemon/place.h"
+#include "daemon/server_inner.h"
+#include "wire/doc.h"
+
+static bool
+fill_announcement(const ps_server_t *self, ps_doc_t *doc)
+{
+    ps_doc_t *shards = NULL;
+    bool done = ps_doc_set_text(doc, "node", self->node) &&
+                ps_doc_set_u64(doc, "incarnation", self->incarnation) &&
+                ps_doc_set_text(doc, "control", self->endpoint) &&
+                ps_doc_set_text(doc, "ipc", self->ipc);
+
+    shards = done ? ps_doc_add_array(doc, "shards") : NULL;
+    done = shards != NULL;
+    for (uint32_t i = 0; done && i < ps_shards_n(self->shards); i++) {
+        done =
+            ps_doc_append_text(shards, ps_shards_route(self->shards, i)->tcp);
+    }
+    /* No http port in this version; the key is part of the contract. */
+    return done && ps_doc_set_text(doc, "http", "") &&
+           ps_doc_set_id(doc, "cluster", &self->cluster) &&
+           ps_doc_set_i64(doc, "pid", getpid()) &&
+           ps_doc_set_text(doc, "version", PSD_RELEASE);
+}
+
+psd_status_t
+ps_server_announce(const ps_server_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+
+    if (doc == NULL || !fill_announcement(self, doc) ||
+        !ps_doc_print(doc, &text) || !ps_buffer_print(&text, "\n")) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %s",
+                             PS_ANNOUNCEMENT);
+    }
+    return ps_place_write(self->dir, PS_ANNOUNCEMENT,
+                          (ps_bytes_t){.data = text.data, .size = text.size},
+                          err);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the server: its state, and the steps of opening that a node with a
+ * registry and one without share. */
+#ifndef PS_DAEMON_SERVER_INNER_H
+#define PS_DAEMON_SERVER_INNER_H
+
+#include "daemon/member.h"
+#include "daemon/server.h"
+
+#define PS_ANNOUNCEMENT "endpoints.json"
+
+struct ps_server {
+    const ps_config_t *config; /* borrowed */
+    char *dir;                 /* owned; absolute */
+    char node[PS_NAME_MAX + 1];
+    ps_id_t cluster;
+    uint64_t incarnation;
+    ps_context_t *context;  /* owned, and all below */
+    int lock;               /* of the data directory, when there is no db */
+    uint64_t lost_sessions; /* served by earlier lives */
+    ps_member_t *member;    /* the registry is elsewhere; then no db, registry
+                               and control */
+    ps_registry_db_t *db;
+    ps_registry_t *registry;
+    ps_shards_t *shards;
+    ps_socket_t *port;
+    ps_control_t *control;
+    ps_plugins_t plugins;
+    char host[PS_ENDPOINT_MAX + 1]; /* that the shards bind */
+    char advertise[PS_ENDPOINT_MAX + 1];
+    char endpoint[PS_ENDPOINT_MAX + 1]; /* control, as others are told */
+    char ipc[PS_ENDPOINT_MAX + 1];      /* control; "" for none */
+};
+
+/* How its sockets are. */
+ps_socket_args_t ps_server_socket_args(const ps_server_t *self);
+/* A fresh random incarnation. Errors: PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_server_settle_life(ps_server_t *self,
+                                                  psd_error_t *err);
+/* Locks the data directory, joins the cluster of cluster.join and settles who
+ * this node is; the shards are not started yet. Errors: those of ps_member_join
+ * and ps_data_dir_lock; PSD_FOREIGN the directory is another cluster's, or has
+ * a registry of its own. */
+PSD_MUST_CHECK psd_status_t ps_server_join(ps_server_t *self, psd_error_t *err);
+/* The shards run: the registry is told. */
+PSD_MUST_CHECK psd_status_t ps_server_start_member(ps_server_t *self,
+                                                   psd_error_t *err);
+/* PSD_OK when the directory is not a joined node's. Errors: PSD_FOREIGN. */
+PSD_MUST_CHECK psd_status_t ps_server_check_own(const ps_server_t *self,
+                                                psd_error_t *err);
+#endif

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node whose registry is elsewhere: which cluster its data directory is of,
+ * and how it gets in. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "daemon/place.h"
+#include "daemon/server_inner.h"
+#include "storage/data_dir.h"
+#include "wire/doc.h"
+
+#define MEMBERSHIP "member.json"
+#define REGISTRY "registry.db"
+#define MEMBERSHIP_BYTES_MAX 4096
+
+/* What is kept of a membership. */
+typedef struct membership {
+    bool is_there;
+    ps_id_t cluster;
+    char name[PS_NAME_MAX + 1]; /* of the cluster */
+    char node[PS_NAME_MAX + 1];
+} membership_t;
+
+/* The text of DIR/NAME, cut at size - 1. false: it is not there. */
+static bool
+read_file(const char *dir, const char *name, char *ret, size_t size, size_t *n)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+    FILE *file = NULL;
+
+    if (!ps_buffer_print(&path, "%s/%s", dir, name)) {
+        return false;
+    }
+    file = fopen((const char *)path.data, "re");
+    if (file == NULL) {
+        return false;
+    }
+    *n = fread(ret, 1, size, file);
+    (void)fclose(file);
+    return true;
+}
+
+static psd_status_t
+copy_name(const ps_doc_t *doc, const char *key, char *ret, psd_error_t *err)
+{
+    const char *text = NULL;
+    psd_status_t rc = ps_doc_get_text(doc, key, PS_NAME_MAX, &text, err);
+
+    if (rc == PSD_OK && !ps_text_is_name(text)) {
+        rc = psd_error_set(err, PSD_INVALID, "%s is no name", key);
+    }
+    if (rc == PSD_OK) {
+        memcpy(ret, text, strlen(text) + 1);
+    }
+    return rc;
+}
+
+static psd_status_t
+read_membership(const char *dir, membership_t *ret, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+    char text[MEMBERSHIP_BYTES_MAX];
+    size_t n = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (!read_file(dir, MEMBERSHIP, text, sizeof text, &n)) {
+        return PSD_OK;
+    }
+    rc = ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text, .size = n},
+                      &doc, err);
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_id(doc, "cluster", &ret->cluster, err);
+    }
+    if (rc == PSD_OK) {
+        rc = copy_name(doc, "cluster_name", ret->name, err);
+    }
+    if (rc == PSD_OK) {
+        rc = copy_name(doc, "node", ret->node, err);
+    }
+    if (rc == PSD_NOMEM) {
+        return rc;
+    }
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, PSD_DAMAGED, "%s/%s", dir, MEMBERSHIP);
+    }
+    ret->is_there = true;
+    return PSD_OK;
+}
+
+static psd_status_t
+write_membership(const ps_server_t *self, const char *name, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+
+    if (doc == NULL || !ps_doc_set_id(doc, "cluster", &self->cluster) ||
+        !ps_doc_set_text(doc, "cluster_name", name) ||
+        !ps_doc_set_text(doc, "node", self->node) ||
+        !ps_doc_print(doc, &text)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %s", MEMBERSHIP);
+    }
+    return ps_place_write(self->dir, MEMBERSHIP,
+                          (ps_bytes_t){.data = text.data, .size = text.size},
+                          err);
+}
+
+psd_status_t
+ps_server_check_own(const ps_server_t *self, psd_error_t *err)
+{
+    membership_t known = {0};
+    psd_status_t rc = read_membership(self->dir, &known, err);
+
+    if (rc != PSD_OK || !known.is_there) {
+        return rc;
+    }
+    return psd_error_set(err, PSD_FOREIGN,
+                         "data directory %s belongs to node \"%s\" of cluster "
+                         "\"%s\", whose registry is elsewhere; start it with "
+                         "--join",
+                         self->dir, known.node, known.name);
+}
+
+/* The node keeps the name under which it joined. */
+static psd_status_t
+settle_name(ps_server_t *self, const membership_t *known, psd_error_t *err)
+{
+    const ps_config_t *config = self->config;
+    char byte = 0;
+    size_t n = 0;
+
+    if (read_file(self->dir, REGISTRY, &byte, 1, &n)) {
+        return psd_error_set(err, PSD_FOREIGN,
+                             "data directory %s has a registry of its own; a "
+                             "node that joins a cluster wants another one",
+                             self->dir);
+    }
+    if (known->is_there &&
+        config->origins[PS_KEY_node_name].source != PS_SOURCE_DEFAULT &&
+        strcmp(known->node, config->node.name) != 0) {
+        return psd_error_set(err, PSD_FOREIGN,
+                             "data directory %s belongs to node \"%s\", "
+                             "node.name is \"%s\"",
+                             self->dir, known->node, config->node.name);
+    }
+    (void)snprintf(self->node, sizeof self->node, "%.*s", PS_NAME_MAX,
+                   known->is_there ? known->node : config->node.name);
+    return PSD_OK;
+}
+
+static psd_status_t
+check_cluster(const ps_server_t *self,
+              const membership_t *known,
+              const ps_joined_t *joined,
+              psd_error_t *err)
+{
+    if (known->is_there && !ps_id_equal(&known->cluster, &joined->cluster)) {
+        return psd_error_set(err, PSD_FOREIGN,
+                             "data directory %s belongs to cluster \"%s\", the "
+                             "registry at %s is that of another cluster, "
+                             "\"%s\"",
+                             self->dir, known->name,
+                             ps_member_registry(self->member),
+                             joined->cluster_name);
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+ps_server_join(ps_server_t *self, psd_error_t *err)
+{
+    const ps_socket_args_t socket = ps_server_socket_args(self);
+    membership_t known = {0};
+    ps_joined_t joined = {0};
+    psd_status_t rc = ps_data_dir_lock(self->dir, &self->lock, err);
+
+    if (rc == PSD_OK) {
+        rc = read_membership(self->dir, &known, err);
+    }
+    if (rc == PSD_OK) {
+        rc = settle_name(self, &known, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_server_settle_life(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_member_join(self->config, &socket, self->node,
+                            self->incarnation, &self->member, &joined, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_cluster(self, &known, &joined, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->cluster = joined.cluster;
+    self->lost_sessions = joined.session;
+    return known.is_there ? PSD_OK
+                          : write_membership(self, joined.cluster_name, err);
+}
+
+psd_status_t
+ps_server_start_member(ps_server_t *self, psd_error_t *err)
+{
+    const ps_member_args_t args = {
+        .shards = self->shards,
+        .port = self->port,
+        .plugins = &self->plugins,
+        .control = self->endpoint,
+    };
+
+    ps_log(PS_LOG_INFO, "joined", "registry=%s node=%s",
+           ps_member_registry(self->member), self->node);
+    return ps_member_start(self->member, &args, err);
+}

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The numbers that writing and reading a partition's state share
+ * (partition_copy.h). */
+#ifndef PS_PROTOCOL_PARTITION_STATE_H
+#define PS_PROTOCOL_PARTITION_STATE_H
+
+#define PS_STATE_FORMAT UINT32_C(1)
+#define PS_STATE_NO_TEXT UINT16_MAX /* there was no memory for it */
+#endif

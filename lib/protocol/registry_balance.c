@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evening the nodes out: copies move from nodes that have more than their share
+ * to those that have less, and then primaries among the copies.
+ *
+ * A move is made only when the receiver's share behind it is smaller than the
+ * giver's was. So the greatest share, or the number of nodes that have it,
+ * shrinks with every move, and they end.
+ */
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "protocol/registry_look.h"
+
+/* Nothing is missing, and nothing is on its way. */
+static bool
+is_calm(ps_look_t *look, const ps_spot_t *spot)
+{
+    if (!ps_spot_is_served(look, spot) ||
+        spot->copies->n != spot->table->spec.replicas) {
+        return false;
+    }
+    for (uint32_t i = 0; i < spot->copies->n; i++) {
+        const ps_copy_t *copy = &spot->copies->at[i];
+
+        if (!ps_copy_is_whole(copy) || !ps_copy_stays(look, copy) ||
+            !ps_copy_lives(look->registry, copy)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool
+ps_even_copy(ps_look_t *look, const ps_spot_t *spot, ps_even_t *ret)
+{
+    const ps_registry_t *self = look->registry;
+    size_t to = PS_NO_PLACE;
+
+    if (!is_calm(look, spot)) {
+        return false;
+    }
+    to = ps_loads_best(&look->loads, self, spot->copies, 0);
+    if (to == PS_NO_PLACE) {
+        return false;
+    }
+    for (uint32_t i = spot->copies->n; i > 0; i--) { /* the primary last */
+        size_t from = ps_node_index(self, spot->copies->at[i - 1].incarnation);
+
+        if (ps_loads_evens(self, look->loads.copies, from, to,
+                           self->args.uneven_max)) {
+            *ret = (ps_even_t){.at = i - 1, .to = to};
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+ps_even_primary(ps_look_t *look, const ps_spot_t *spot, ps_even_t *ret)
+{
+    const ps_registry_t *self = look->registry;
+    size_t from = 0;
+
+    if (!is_calm(look, spot)) {
+        return false;
+    }
+    from = ps_node_index(self, spot->copies->at[0].incarnation);
+    for (uint32_t i = 1; i < spot->copies->n; i++) {
+        size_t to = ps_node_index(self, spot->copies->at[i].incarnation);
+
+        if (ps_loads_evens(self, look->loads.primaries, from, to,
+                           self->args.uneven_max)) {
+            *ret = (ps_even_t){.to = to, .role = true};
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The new copy comes first; the old one goes when it is in sync. */
+static psd_status_t
+move_copy(ps_look_t *look,
+          const ps_spot_t *spot,
+          const ps_even_t *even,
+          psd_error_t *err)
+{
+    ps_registry_t *self = look->registry;
+    ps_copies_t copies = *spot->copies;
+    ps_copy_t *old = &copies.at[even->at];
+    ps_copy_t copy =
+        ps_loads_copy(&look->loads, self, even->to, PS_COPY_CATCHING_UP);
+    char text[192];
+
+    (void)snprintf(text, sizeof text, "moves a copy from node %s to node %s",
+                   ps_copy_node(self, old)->name, self->nodes[even->to].name);
+    old->leaving = true;
+    ps_loads_take(&look->loads, ps_node_index(self, old->incarnation),
+                  old->shard);
+    ps_loads_add(&look->loads, even->to, copy.shard);
+    look->catching_up[even->to]++;
+    look->n_moving++;
+    ps_copies_add(&copies, &copy);
+    return ps_look_change(look, spot, &copies, 0, text, err);
+}
+
+static psd_status_t
+move_primary(ps_look_t *look,
+             const ps_spot_t *spot,
+             const ps_even_t *even,
+             psd_error_t *err)
+{
+    ps_registry_t *self = look->registry;
+    ps_copies_t copies = *spot->copies;
+    size_t from = ps_node_index(self, copies.at[0].incarnation);
+    char text[192];
+
+    (void)snprintf(text, sizeof text,
+                   "is fenced: its primary moves from node %s to node %s",
+                   self->nodes[from].name, self->nodes[even->to].name);
+    ps_copies_fence(&copies);
+    look->loads.primaries[from]--;
+    look->loads.primaries[even->to]++;
+    look->n_handing++;
+    return ps_look_change(look, spot, &copies,
+                          self->nodes[even->to].incarnation, text, err);
+}
+
+static psd_status_t
+even_copies(ps_look_t *look, psd_error_t *err)
+{
+    const ps_registry_args_t *args = &look->registry->args;
+    ps_spot_t spot = {0};
+    size_t at = 0;
+    psd_status_t rc = PSD_OK;
+
+    while (rc == PSD_OK && look->n_moving < args->moves_max &&
+           ps_spot_next(look, &spot, &at)) {
+        ps_even_t even;
+
+        if (ps_even_copy(look, &spot, &even) &&
+            look->catching_up[even.to] < args->catching_up_max) {
+            rc = move_copy(look, &spot, &even, err);
+        }
+    }
+    return rc;
+}
+
+psd_status_t
+ps_step_even(ps_look_t *look, psd_error_t *err)
+{
+    const ps_registry_args_t *args = &look->registry->args;
+    ps_spot_t spot = {0};
+    size_t at = 0;
+    psd_status_t rc = even_copies(look, err);
+
+    if (rc != PSD_OK || look->decision->kind != PS_DECIDE_NOTHING ||
+        look->n_moving > 0 || look->now_ms < look->registry->hand_after_ms) {
+        return rc;
+    }
+    while (rc == PSD_OK && look->n_handing < args->moves_max &&
+           ps_spot_next(look, &spot, &at)) {
+        ps_even_t even;
+
+        if (ps_even_primary(look, &spot, &even)) {
+            rc = move_primary(look, &spot, &even, err);
+        }
+    }
+    return rc;
+}

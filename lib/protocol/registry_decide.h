@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_registry_decide - the registry looks after the copies
+ *
+ * What     Hears signs of life of nodes, reports of primaries and answers to
+ *          fences, and says the next thing to do. What it hears is volatile: a
+ *          registry that is loaded again hears it again and goes on from the
+ *          stored copies. Every change is a command, stored before it is told,
+ *          and a new epoch for the partitions in it.
+ * Order    At every sign or report, and at the latest at
+ *          ps_registry_decide_at (no later than suspect_after / 2 behind the
+ *          last one: time in which nobody asks counts for silent nodes only
+ *          when it is shorter), the shell calls decide until it says NOTHING.
+ *          COMMIT: it stores the command, applies it, and tells the nodes the
+ *          new copies (again and again, until they are known there). When it
+ *          cannot be stored, the shell stops and begins again later.
+ *          FENCE: it tells the nodes; their answers come by
+ *          ps_registry_fenced.
+ *
+ * A primary is lost:  suspect -> COMMIT (fenced) -> FENCE to every copy in sync
+ *          on a live node -> all have answered, or have become suspect ->
+ *          COMMIT: the one with the greatest lsn is the primary; those in sync
+ *          on suspect nodes catch up from now on.
+ * A primary moves: as above, but it is told of the fence first: it takes no
+ *          more requests, sends what it has to the copies in sync, ends its
+ *          leases (release) and answers behind that. Then the others are told.
+ *          The wanted one is promoted if it has as much as any.
+ * Copies:  a suspect node's, and those that the primary reports, are out of
+ *          sync. One that has caught up is in sync. Where copies that stay are
+ *          fewer than wanted, a new one catches up; where as many as wanted are
+ *          in sync, those that leave (on a draining node, on one that is silent
+ *          for repair_after, or replaced to even the nodes out) go.
+ *
+ * What nodes must keep to:
+ *          A fenced copy takes no record of an older epoch, for good. A primary
+ *          that reports CAUGHT_UP waits for that copy from then on as for one
+ *          in sync. Reports are for one epoch; what still holds is reported
+ *          again in the next. A node that has started again joins (plan_node)
+ *          before its next beat.
+ */
+#ifndef PS_PROTOCOL_REGISTRY_DECIDE_H
+#define PS_PROTOCOL_REGISTRY_DECIDE_H
+
+#include "protocol/registry.h"
+
+#define PS_CHANGES_MAX 256 /* partitions in one command of decide */
+
+/* A sign of life. max_epoch is the greatest epoch that the node knows: the next
+ * one is above it. Errors: PSD_NO_NODE no such node, it must join;
+ * PSD_INCARNATION it has started again since, or not joined yet. */
+PSD_MUST_CHECK psd_status_t ps_registry_node_beat(ps_registry_t *self,
+                                                  const char *name,
+                                                  uint64_t incarnation,
+                                                  uint64_t max_epoch,
+                                                  uint64_t now_ms,
+                                                  psd_error_t *err);
+/* The node says that it ends: it is suspect at once. false: not that one. */
+bool ps_registry_node_ends(ps_registry_t *self,
+                           const char *name,
+                           uint64_t incarnation,
+                           uint64_t now_ms);
+
+typedef enum ps_report_kind {
+    PS_REPORT_CAUGHT_UP = 1, /* the copy has all that the primary has */
+    PS_REPORT_SLOW = 2,      /* it lags, or is silent */
+    PS_REPORT_DIVERGED = 3   /* it has records that the primary has not */
+} ps_report_kind_t;
+
+/* What a primary says of another copy; nodes are named by incarnation. */
+typedef struct ps_report {
+    ps_report_kind_t kind;
+    uint32_t table;
+    uint32_t partition;
+    uint64_t epoch; /* that the primary has; another one's is not minded */
+    uint64_t from;  /* the primary's node */
+    uint64_t copy;  /* the copy's */
+} ps_report_t;
+/* false: it is of another epoch, or not about a copy of that primary. */
+bool ps_registry_report(ps_registry_t *self, const ps_report_t *report);
+
+/* The answer to a fence: the last lsn that the copy has. false: nobody asked
+ * it, or not in this epoch. */
+bool ps_registry_fenced(ps_registry_t *self,
+                        uint64_t incarnation,
+                        uint32_t table,
+                        uint32_t partition,
+                        uint64_t epoch,
+                        uint64_t lsn);
+
+typedef enum ps_decision_kind {
+    PS_DECIDE_NOTHING = 0,
+    PS_DECIDE_COMMIT = 1, /* command */
+    PS_DECIDE_FENCE = 2   /* the rest */
+} ps_decision_kind_t;
+
+typedef struct ps_decision {
+    ps_decision_kind_t kind;
+    ps_command_t command; /* owned */
+    uint32_t table;
+    uint32_t partition;
+    uint64_t epoch;
+    uint32_t n;
+    uint64_t to[PS_COPIES_MAX]; /* incarnations of the nodes to be told */
+} ps_decision_t;
+/* Fits PSD_AUTO. */
+void ps_decision_done(ps_decision_t *self);
+
+/* Errors: PSD_NOMEM; nothing is decided then. */
+PSD_MUST_CHECK psd_status_t ps_registry_decide(ps_registry_t *self,
+                                               uint64_t now_ms,
+                                               uint64_t unix_ms,
+                                               ps_decision_t *ret_decision,
+                                               psd_error_t *err);
+/* When time alone may make something to decide; 0: there may be now. */
+uint64_t ps_registry_decide_at(const ps_registry_t *self);
+
+/* A move as it would be made. */
+typedef struct ps_move {
+    uint32_t table;
+    uint32_t partition;
+    bool primary;               /* the primary moves */
+    bool role;                  /* nothing is copied: `to` is in sync */
+    char from[PS_NAME_MAX + 1]; /* nodes */
+    char to[PS_NAME_MAX + 1];   /* "": there is no node for it */
+} ps_move_t;
+/* What draining the node, or evening out the nodes as they are, would move:
+ * a fresh array (ps_free). Errors: PSD_NO_NODE, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_drain(const ps_registry_t *self,
+                                                   const char *name,
+                                                   ps_move_t **ret_moves,
+                                                   size_t *ret_n,
+                                                   psd_error_t *err);
+PSD_MUST_CHECK psd_status_t
+ps_registry_plan_rebalance(const ps_registry_t *self,
+                           ps_move_t **ret_moves,
+                           size_t *ret_n,
+                           psd_error_t *err);
+#endif

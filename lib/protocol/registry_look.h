@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_look - one look of the registry at all its copies; for the files behind
+ * registry_decide.h only
+ *
+ * What     Each step looks at every partition for one kind of thing to do, and
+ *          ends with the first decision it finds: a FENCE for one partition, or
+ *          a COMMIT of everything of its kind, PS_CHANGES_MAX at most.
+ */
+#ifndef PS_PROTOCOL_REGISTRY_LOOK_H
+#define PS_PROTOCOL_REGISTRY_LOOK_H
+
+#include "protocol/registry_decide.h"
+#include "protocol/registry_place.h"
+
+typedef struct ps_look {
+    ps_registry_t *registry;
+    uint64_t now_ms;
+    uint64_t unix_ms;
+    uint64_t due_ms;       /* the next time at which there may be more to do */
+    ps_loads_t loads;      /* of the copies as they are */
+    uint32_t *catching_up; /* owned; of each node, copies under way to it */
+    uint32_t n_moving;     /* partitions of which a copy is leaving */
+    uint32_t n_handing;    /* partitions whose primary is moving */
+    ps_decision_t *decision;
+} ps_look_t;
+
+/* One partition. */
+typedef struct ps_spot {
+    ps_table_t *table;
+    uint32_t partition;
+    ps_copies_t *copies;
+    ps_watch_t *watch;
+} ps_spot_t;
+
+/* registry_decide.c: begins at {0}; false at the end. */
+bool ps_spot_next(ps_look_t *look, ps_spot_t *spot, size_t *table_at);
+/* The next one's time is not later. */
+void ps_look_due(ps_look_t *look, uint64_t at_ms);
+bool ps_look_is_full(const ps_look_t *look);
+/* A change of the partition's copies joins the decision's command (which it
+ * makes if it is the first). `copies` are as they shall be; the text of the
+ * first says what is done ("partition 3 of table w" stands before it). Errors:
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_look_change(ps_look_t *look,
+                                           const ps_spot_t *spot,
+                                           const ps_copies_t *copies,
+                                           uint64_t prefer,
+                                           const char *text,
+                                           psd_error_t *err);
+
+/* registry_alive.c */
+const ps_node_t *ps_copy_node(const ps_registry_t *self, const ps_copy_t *copy);
+/* Its node is up. */
+bool ps_copy_lives(const ps_registry_t *self, const ps_copy_t *copy);
+bool ps_copy_is_suspect(const ps_registry_t *self, const ps_copy_t *copy);
+/* There is a primary, and its node is up. */
+bool ps_spot_is_served(const ps_look_t *look, const ps_spot_t *spot);
+/* Neither leaving, nor on a node that drains or is silent for repair_after. */
+bool ps_copy_stays(ps_look_t *look, const ps_copy_t *copy);
+/* Who has become suspect by now. */
+void ps_registry_watch_nodes(ps_registry_t *self, uint64_t now_ms);
+/* The next time at which a node may become so. */
+uint64_t ps_registry_silence_due(const ps_registry_t *self);
+
+/* Steps. Each leaves decision->kind 0 when it finds nothing. Errors: PSD_NOMEM.
+ */
+typedef psd_status_t ps_step_t(ps_look_t *look, psd_error_t *err);
+ps_step_t ps_step_fence;   /* registry_fence.c: primaries that are lost */
+ps_step_t ps_step_ask;     /*   who has how much */
+ps_step_t ps_step_promote; /*   the one with most */
+ps_step_t ps_step_shrink;  /* registry_sync.c: out of sync */
+ps_step_t ps_step_admit;   /*   in sync */
+ps_step_t ps_step_remove;  /* registry_repair.c: what leaves goes */
+ps_step_t ps_step_hand;    /*   primaries that leave move */
+ps_step_t ps_step_add;     /*   what is missing comes */
+ps_step_t ps_step_even;    /* registry_balance.c: copies and primaries move */
+
+/* registry_balance.c: copies as they would be behind one move that evens the
+ * nodes out; false: there is none. `at` is the copy that moves to node `to`;
+ * role: `to` has a copy in sync, which becomes the primary. */
+typedef struct ps_even {
+    uint32_t at;
+    size_t to;
+    bool role;
+} ps_even_t;
+bool ps_even_copy(ps_look_t *look, const ps_spot_t *spot, ps_even_t *ret);
+bool ps_even_primary(ps_look_t *look, const ps_spot_t *spot, ps_even_t *ret);
+#endif

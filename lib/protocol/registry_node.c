@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans about nodes: one starts, drains, stays or is removed, and what becomes
+ * of the copies that it has. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "protocol/registry_state.h"
+
+typedef void change_t(const ps_node_t *old,
+                      const ps_node_t *node,
+                      const ps_table_t *table,
+                      ps_change_t *change);
+
+/* One change for each partition with a copy on `old`. */
+static psd_status_t
+change_all(const ps_registry_t *self,
+           const ps_node_t *old,
+           const ps_node_t *node,
+           change_t *change_one,
+           ps_command_t *command,
+           psd_error_t *err)
+{
+    size_t capacity = 0;
+
+    for (size_t i = 0; i < self->n_tables; i++) {
+        const ps_table_t *table = &self->tables[i];
+
+        for (uint32_t j = 0; j < table->spec.n_partitions; j++) {
+            ps_change_t *change = NULL;
+
+            if (ps_copies_on(&table->copies[j], old->incarnation) == NULL) {
+                continue;
+            }
+            if (!ps_grow(&command->changes, &capacity, command->n_changes + 1,
+                         sizeof *command->changes)) {
+                return psd_error_set(err, PSD_NOMEM,
+                                     "no memory for the copies of node %s",
+                                     old->name);
+            }
+            change = &command->changes[command->n_changes++];
+            *change = (ps_change_t){
+                .table = table->id, .partition = j, .copies = table->copies[j]};
+            change->copies.epoch = command->epoch;
+            change_one(old, node, table, change);
+        }
+    }
+    return PSD_OK;
+}
+
+static uint32_t
+place_of(const ps_copies_t *copies, uint64_t incarnation)
+{
+    return (uint32_t)(ps_copies_on(copies, incarnation) - copies->at);
+}
+
+/* A whole copy has nothing any more. Another whole one, if there is one, will
+ * be the primary; it is the registry's to find out which has most. */
+static void
+lose_rows(ps_change_t *change, uint32_t at)
+{
+    ps_copies_t *copies = &change->copies;
+
+    if (ps_copies_n_whole(copies) == 1) {
+        change->rows_lost = true;
+        if (copies->fenced) {
+            ps_copies_promote(copies, at);
+        }
+        return;
+    }
+    if (copies->at[at].state == PS_COPY_PRIMARY) {
+        ps_copies_fence(copies);
+    }
+    ps_copies_set_state(copies, at, PS_COPY_CATCHING_UP);
+}
+
+/* A whole copy has what it had flushed: all that was acknowledged at `disk`.
+ * Others that are whole may have more. */
+static void
+keep_rows(ps_change_t *change, uint32_t at)
+{
+    ps_copies_t *copies = &change->copies;
+
+    if (copies->at[at].state == PS_COPY_PRIMARY &&
+        ps_copies_n_whole(copies) > 1) {
+        ps_copies_fence(copies);
+    }
+}
+
+/* A copy follows its node into its new life. It stays on its shard unless their
+ * number has changed; then it is dealt anew. */
+static void
+restart_copy(const ps_node_t *old,
+             const ps_node_t *node,
+             const ps_table_t *table,
+             ps_change_t *change)
+{
+    uint32_t at = place_of(&change->copies, old->incarnation);
+    ps_copy_t *copy = &change->copies.at[at];
+    bool same = node->n_shards == old->n_shards;
+
+    copy->incarnation = node->incarnation;
+    copy->shard = same ? copy->shard
+                       : (table->id - 1 + change->partition) % node->n_shards;
+    if (!ps_copy_is_whole(copy)) {
+        return;
+    }
+    if (node->kept && same && table->spec.ack == PS_ACK_DISK) {
+        keep_rows(change, at);
+    } else {
+        lose_rows(change, at);
+    }
+}
+
+/* What fills a command may end in the middle; what it holds then is freed. */
+static psd_status_t
+give(psd_status_t rc, ps_command_t *command, ps_command_t *ret_command)
+{
+    if (rc != PSD_OK) {
+        ps_command_done(command);
+        return rc;
+    }
+    *ret_command = *command; /* ownership moves to the caller */
+    return PSD_OK;
+}
+
+/* Incarnations are random: one that is known is a mistake. */
+static psd_status_t
+check_start(const ps_registry_t *self,
+            const ps_node_t *node,
+            const ps_node_t *known,
+            psd_error_t *err)
+{
+    if (ps_registry_node_by_incarnation(self, node->incarnation) != NULL) {
+        return psd_error_set(err, PSD_INVALID,
+                             "incarnation %016llx of node %s is taken",
+                             (unsigned long long)node->incarnation, node->name);
+    }
+    if (known == NULL && self->n_nodes >= self->args.nodes_max) {
+        return psd_error_set(err, PSD_LIMIT,
+                             "the cluster has %zu nodes; allowed: %u",
+                             self->n_nodes, self->args.nodes_max);
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+ps_registry_plan_node(const ps_registry_t *self,
+                      const ps_node_t *node,
+                      uint64_t unix_ms,
+                      ps_command_t *ret_command,
+                      psd_error_t *err)
+{
+    ps_command_t command = ps_registry_command(self, PS_COMMAND_NODE, unix_ms);
+    const ps_node_t *known = NULL;
+    psd_status_t rc = ps_node_check(node, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    known = ps_registry_find_node(self, node->name);
+    rc = check_start(self, node, known, err);
+    if (rc == PSD_OK) {
+        rc = ps_node_copy(node, &command.node, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    command.node.up = true;
+    command.node.draining = known != NULL && known->draining;
+    command.epoch = ps_registry_next_epoch(self);
+    (void)snprintf(command.text, sizeof command.text,
+                   "node %s %s with %u shards", node->name,
+                   known == NULL ? "joined" : "was started again",
+                   node->n_shards);
+    if (known != NULL) {
+        rc =
+            change_all(self, known, &command.node, restart_copy, &command, err);
+    }
+    return give(rc, &command, ret_command);
+}
+
+static void
+take_copy(const ps_node_t *old,
+          const ps_node_t *node,
+          const ps_table_t *table,
+          ps_change_t *change)
+{
+    uint32_t at = place_of(&change->copies, old->incarnation);
+
+    (void)node;
+    (void)table;
+    if (change->copies.at[at].state == PS_COPY_PRIMARY) {
+        ps_copies_fence(&change->copies);
+    }
+    ps_copies_remove(&change->copies, at);
+}
+
+/* Copies on the node; *ret_table is the first table of which one is the last
+ * whole copy of its partition, NULL for none. */
+static size_t
+count_copies(const ps_registry_t *self,
+             const ps_node_t *node,
+             const ps_table_t **ret_table)
+{
+    size_t n = 0;
+
+    *ret_table = NULL;
+    for (size_t i = 0; i < self->n_tables; i++) {
+        const ps_table_t *table = &self->tables[i];
+
+        for (uint32_t j = 0; j < table->spec.n_partitions; j++) {
+            const ps_copy_t *copy =
+                ps_copies_on(&table->copies[j], node->incarnation);
+
+            n += copy == NULL ? 0 : 1;
+            if (copy != NULL && ps_copy_is_whole(copy) &&
+                ps_copies_n_whole(&table->copies[j]) == 1 &&
+                *ret_table == NULL) {
+                *ret_table = table;
+            }
+        }
+    }
+    return n;
+}
+
+static psd_status_t
+check_removal(const ps_registry_t *self,
+              const ps_node_t *node,
+              bool force,
+              psd_error_t *err)
+{
+    const ps_table_t *table = NULL;
+    size_t n = count_copies(self, node, &table);
+
+    if (n > 0 && (node->up || !force)) {
+        return psd_error_set(err, PSD_BUSY,
+                             "node %s has copies of %zu partitions; drain it "
+                             "first%s",
+                             node->name, n,
+                             node->up ? "" : ", or force it if it is lost");
+    }
+    if (table != NULL) {
+        return psd_error_set(err, PSD_BUSY,
+                             "node %s has the last copy of partitions of table "
+                             "%s; start it again, or drop the table first",
+                             node->name, table->spec.name);
+    }
+    return PSD_OK;
+}
+
+static const char *const state_texts[] = {"", "stays", "is draining",
+                                          "was removed"};
+
+psd_status_t
+ps_registry_plan_node_state(const ps_registry_t *self,
+                            const char *name,
+                            ps_node_state_t state,
+                            bool force,
+                            uint64_t unix_ms,
+                            ps_command_t *ret_command,
+                            psd_error_t *err)
+{
+    ps_command_t command =
+        ps_registry_command(self, PS_COMMAND_NODE_STATE, unix_ms);
+    const ps_node_t *node = ps_registry_find_node(self, name);
+    psd_status_t rc = PSD_OK;
+
+    if (state < PS_NODE_UP || state > PS_NODE_REMOVED) {
+        return psd_error_set(err, PSD_INVALID, "state of a node is %d",
+                             (int)state);
+    }
+    if (node == NULL) {
+        return psd_error_set(err, PSD_NO_NODE, "node \"%.80s\" does not exist",
+                             name);
+    }
+    if (state != PS_NODE_REMOVED &&
+        node->draining == (state == PS_NODE_DRAINING)) {
+        *ret_command = (ps_command_t){0};
+        return PSD_OK;
+    }
+    memcpy(command.name, node->name, sizeof command.name);
+    command.number = state;
+    command.epoch = ps_registry_next_epoch(self);
+    (void)snprintf(command.text, sizeof command.text, "node %s %s", name,
+                   state_texts[state]);
+    if (state == PS_NODE_REMOVED) {
+        rc = check_removal(self, node, force, err);
+        if (rc == PSD_OK) {
+            rc = change_all(self, node, NULL, take_copy, &command, err);
+        }
+    }
+    return give(rc, &command, ret_command);
+}

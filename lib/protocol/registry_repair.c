@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the copies that there are to the copies that are wanted: what leaves
+ * goes when it can be spared, what is missing comes. */
+#include <stdio.h>
+
+#include "protocol/registry_look.h"
+
+/* Copies of a partition that stay. */
+typedef struct staying {
+    uint32_t n;
+    uint32_t n_whole; /* those that are also whole, on nodes that are up */
+} staying_t;
+
+static bool
+is_sound(const ps_look_t *look, const ps_copy_t *copy)
+{
+    return ps_copy_is_whole(copy) && ps_copy_lives(look->registry, copy);
+}
+
+static staying_t
+count_staying(ps_look_t *look, const ps_copies_t *copies)
+{
+    staying_t count = {0};
+
+    for (uint32_t i = 0; i < copies->n; i++) {
+        if (ps_copy_stays(look, &copies->at[i])) {
+            count.n++;
+            count.n_whole += is_sound(look, &copies->at[i]) ? 1 : 0;
+        }
+    }
+    return count;
+}
+
+/* Of copies that stay and are too many, the one that is spared most easily: one
+ * that is not whole, else one of the fullest node; never the primary. */
+static uint32_t
+spare_one(ps_look_t *look, const ps_copies_t *copies)
+{
+    const ps_registry_t *self = look->registry;
+    uint32_t found = PS_COPIES_MAX;
+    size_t node = 0;
+
+    for (uint32_t i = copies->n - 1; i > 0; i--) {
+        size_t at = ps_node_index(self, copies->at[i].incarnation);
+
+        if (!ps_copy_stays(look, &copies->at[i])) {
+            continue;
+        }
+        if (!is_sound(look, &copies->at[i])) {
+            return i;
+        }
+        if (found == PS_COPIES_MAX ||
+            ps_loads_evens(self, look->loads.copies, at, node, 0)) {
+            found = i;
+            node = at;
+        }
+    }
+    return found;
+}
+
+/* Takes out what can be spared; false: nothing can. */
+static bool
+spare(ps_look_t *look, uint32_t wanted, ps_copies_t *copies, const char **ret)
+{
+    staying_t count = count_staying(look, copies);
+    uint32_t n_before = copies->n;
+
+    if (count.n_whole < wanted) {
+        return false;
+    }
+    for (uint32_t i = copies->n - 1; i > 0; i--) {
+        if (!ps_copy_stays(look, &copies->at[i])) {
+            *ret = ps_copy_node(look->registry, &copies->at[i])->name;
+            ps_copies_remove(copies, i);
+        }
+    }
+    if (copies->n == n_before && count.n > wanted) {
+        uint32_t at = spare_one(look, copies);
+
+        if (at != PS_COPIES_MAX) {
+            *ret = ps_copy_node(look->registry, &copies->at[at])->name;
+            ps_copies_remove(copies, at);
+        }
+    }
+    return copies->n < n_before;
+}
+
+psd_status_t
+ps_step_remove(ps_look_t *look, psd_error_t *err)
+{
+    ps_spot_t spot = {0};
+    size_t at = 0;
+    psd_status_t rc = PSD_OK;
+
+    while (rc == PSD_OK && !ps_look_is_full(look) &&
+           ps_spot_next(look, &spot, &at)) {
+        ps_copies_t copies = *spot.copies;
+        const char *name = "";
+        char text[128];
+
+        if (ps_spot_is_served(look, &spot) &&
+            spare(look, spot.table->spec.replicas, &copies, &name)) {
+            (void)snprintf(text, sizeof text, "has no copy on node %s any more",
+                           name);
+            rc = ps_look_change(look, &spot, &copies, 0, text, err);
+        }
+    }
+    return rc;
+}
+
+/* Where a primary that leaves goes: a copy in sync that stays, on the node with
+ * the fewest primaries for its weight. PS_COPIES_MAX: there is none. */
+static uint32_t
+successor(ps_look_t *look, const ps_copies_t *copies)
+{
+    const ps_registry_t *self = look->registry;
+    uint32_t best = PS_COPIES_MAX;
+    size_t node = 0;
+
+    for (uint32_t i = 1; i < copies->n; i++) {
+        size_t at = ps_node_index(self, copies->at[i].incarnation);
+
+        if (!ps_copy_stays(look, &copies->at[i]) ||
+            !is_sound(look, &copies->at[i])) {
+            continue;
+        }
+        if (best == PS_COPIES_MAX ||
+            ps_loads_evens(self, look->loads.primaries, node, at, 0)) {
+            best = i;
+            node = at;
+        }
+    }
+    return best;
+}
+
+psd_status_t
+ps_step_hand(ps_look_t *look, psd_error_t *err)
+{
+    ps_spot_t spot = {0};
+    size_t at = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (look->now_ms < look->registry->hand_after_ms) {
+        ps_look_due(look, look->registry->hand_after_ms);
+        return PSD_OK;
+    }
+    while (rc == PSD_OK && look->n_handing < look->registry->args.moves_max &&
+           !ps_look_is_full(look) && ps_spot_next(look, &spot, &at)) {
+        ps_copies_t copies = *spot.copies;
+        uint32_t next = PS_COPIES_MAX;
+        char text[192];
+
+        if (!ps_spot_is_served(look, &spot) ||
+            ps_copy_stays(look, &copies.at[0])) {
+            continue;
+        }
+        next = successor(look, &copies);
+        if (next == PS_COPIES_MAX) {
+            continue;
+        }
+        (void)snprintf(text, sizeof text,
+                       "is fenced: its primary moves from node %s to node %s",
+                       ps_copy_node(look->registry, &copies.at[0])->name,
+                       ps_copy_node(look->registry, &copies.at[next])->name);
+        ps_copies_fence(&copies);
+        look->n_handing++;
+        rc = ps_look_change(look, &spot, &copies, copies.at[next].incarnation,
+                            text, err);
+    }
+    return rc;
+}
+
+/* A copy that was to go, on a node that may keep it, costs nothing. */
+static bool
+keep_leaver(const ps_look_t *look, ps_copies_t *copies)
+{
+    for (uint32_t i = 0; i < copies->n; i++) {
+        if (copies->at[i].leaving &&
+            ps_node_takes(ps_copy_node(look->registry, &copies->at[i]))) {
+            copies->at[i].leaving = false;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A copy that is not whole and does not stay makes room for one that may be. */
+static void
+drop_placeholder(ps_look_t *look, ps_copies_t *copies)
+{
+    for (uint32_t i = copies->n - 1; i > 0; i--) {
+        if (!ps_copy_is_whole(&copies->at[i]) &&
+            !ps_copy_stays(look, &copies->at[i])) {
+            ps_copies_remove(copies, i);
+            return;
+        }
+    }
+}
+
+/* false: there is no node for it now. */
+static bool
+add_copy(ps_look_t *look, ps_copies_t *copies, const char **ret_name)
+{
+    ps_registry_t *self = look->registry;
+    size_t node = ps_loads_best(&look->loads, self, copies, 0);
+    ps_copy_t copy = {0};
+
+    if (node == PS_NO_PLACE ||
+        look->catching_up[node] >= self->args.catching_up_max) {
+        return false;
+    }
+    drop_placeholder(look, copies);
+    if (copies->n == PS_COPIES_MAX) {
+        return false;
+    }
+    copy = ps_loads_copy(&look->loads, self, node, PS_COPY_CATCHING_UP);
+    ps_copies_add(copies, &copy);
+    ps_loads_add(&look->loads, node, copy.shard);
+    look->catching_up[node]++;
+    *ret_name = self->nodes[node].name;
+    return true;
+}
+
+psd_status_t
+ps_step_add(ps_look_t *look, psd_error_t *err)
+{
+    ps_spot_t spot = {0};
+    size_t at = 0;
+    psd_status_t rc = PSD_OK;
+
+    while (rc == PSD_OK && !ps_look_is_full(look) &&
+           ps_spot_next(look, &spot, &at)) {
+        ps_copies_t copies = *spot.copies;
+        const char *name = "";
+        char text[128];
+
+        if (!ps_spot_is_served(look, &spot) ||
+            count_staying(look, &copies).n >= spot.table->spec.replicas) {
+            continue;
+        }
+        if (keep_leaver(look, &copies)) {
+            rc = ps_look_change(look, &spot, &copies, 0,
+                                "keeps a copy that was to go", err);
+        } else if (add_copy(look, &copies, &name)) {
+            (void)snprintf(text, sizeof text, "gets a copy on node %s", name);
+            rc = ps_look_change(look, &spot, &copies, 0, text, err);
+        }
+    }
+    return rc;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which copies are in sync: what primaries report, and what follows. */
+#include <stdio.h>
+
+#include "protocol/registry_look.h"
+
+bool
+ps_registry_report(ps_registry_t *self, const ps_report_t *report)
+{
+    ps_table_t *table = ps_registry_find_table(self, report->table);
+    const ps_copies_t *copies = NULL;
+    const ps_copy_t *copy = NULL;
+    ps_watch_t *watch = NULL;
+    uint8_t bit = 0;
+
+    if (table == NULL || report->partition >= table->spec.n_partitions) {
+        return false;
+    }
+    copies = &table->copies[report->partition];
+    copy = ps_copies_on(copies, report->copy);
+    if (copy == NULL || copies->fenced || copies->epoch != report->epoch ||
+        copies->at[0].incarnation != report->from || copy == &copies->at[0]) {
+        return false;
+    }
+    bit = (uint8_t)(1U << (copy - copies->at));
+    watch = &table->watches[report->partition];
+    watch->caught_up = (uint8_t)(watch->caught_up & ~bit);
+    watch->out = (uint8_t)(watch->out & ~bit);
+    if (report->kind == PS_REPORT_CAUGHT_UP) {
+        watch->caught_up = (uint8_t)(watch->caught_up | bit);
+    } else {
+        watch->out = (uint8_t)(watch->out | bit);
+    }
+    self->restless = true;
+    return true;
+}
+
+psd_status_t
+ps_step_shrink(ps_look_t *look, psd_error_t *err)
+{
+    ps_spot_t spot = {0};
+    size_t at = 0;
+    psd_status_t rc = PSD_OK;
+
+    while (rc == PSD_OK && !ps_look_is_full(look) &&
+           ps_spot_next(look, &spot, &at)) {
+        ps_copies_t copies = *spot.copies;
+        char text[128] = "";
+
+        /* From the end: those behind move, which were looked at already. */
+        for (uint32_t i = copies.n - 1; i > 0 && ps_spot_is_served(look, &spot);
+             i--) {
+            const ps_copy_t *copy = &spot.copies->at[i];
+            bool suspect = ps_copy_is_suspect(look->registry, copy);
+
+            if (copy->state == PS_COPY_IN_SYNC &&
+                (suspect || (spot.watch->out >> i & 1) != 0)) {
+                (void)snprintf(text, sizeof text,
+                               "is no longer in sync on node %s: it %s",
+                               ps_copy_node(look->registry, copy)->name,
+                               suspect ? "is silent" : "lags");
+                ps_copies_set_state(&copies, i, PS_COPY_CATCHING_UP);
+            }
+        }
+        if (text[0] != '\0') {
+            rc = ps_look_change(look, &spot, &copies, 0, text, err);
+        }
+    }
+    return rc;
+}
+
+psd_status_t
+ps_step_admit(ps_look_t *look, psd_error_t *err)
+{
+    ps_spot_t spot = {0};
+    size_t at = 0;
+    psd_status_t rc = PSD_OK;
+
+    while (rc == PSD_OK && !ps_look_is_full(look) &&
+           ps_spot_next(look, &spot, &at)) {
+        ps_copies_t copies = *spot.copies;
+        char text[128] = "";
+
+        /* From the start: those before move, which were looked at already. */
+        for (uint32_t i = 1; i < copies.n && ps_spot_is_served(look, &spot);
+             i++) {
+            const ps_copy_t *copy = &spot.copies->at[i];
+
+            if (copy->state == PS_COPY_CATCHING_UP &&
+                (spot.watch->caught_up >> i & 1) != 0 &&
+                ps_copy_lives(look->registry, copy)) {
+                (void)snprintf(text, sizeof text, "is in sync on node %s",
+                               ps_copy_node(look->registry, copy)->name);
+                ps_copies_set_state(&copies, i, PS_COPY_IN_SYNC);
+            }
+        }
+        if (text[0] != '\0') {
+            rc = ps_look_change(look, &spot, &copies, 0, text, err);
+        }
+    }
+    return rc;
+}

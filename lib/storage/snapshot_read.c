@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a snapshot: nothing of the file is believed. */
+#include <inttypes.h>
+#include <string.h>
+#include <zstd.h>
+
+#include "base/alloc.h"
+#include "storage/snapshot_block.h"
+#include "storage/snapshot_file.h"
+
+#define AHEAD ((uint64_t)8 << 20) /* bytes that are fetched beforehand */
+
+struct ps_snapshot_reader {
+    ps_snapshot_dir_t dir;
+    ps_buffer_t path; /* for texts */
+    ps_disk_file_t *file;
+    uint64_t size;   /* of the file */
+    uint64_t offset; /* of the next block */
+    uint64_t n_pieces;
+    uint64_t plain_size;
+    ZSTD_DCtx *zstd; /* owned; NULL until it is needed */
+    uint8_t *stored; /* owned */
+    size_t stored_capacity;
+    uint8_t *plain; /* owned */
+    size_t plain_capacity;
+};
+
+static psd_status_t
+no_memory(psd_error_t *err)
+{
+    return psd_error_set(err, PSD_NOMEM, "no memory for a snapshot");
+}
+
+static const char *
+path_of(const ps_snapshot_reader_t *self)
+{
+    return (const char *)self->path.data;
+}
+
+static psd_status_t
+damaged(const ps_snapshot_reader_t *self,
+        uint64_t at,
+        const char *what,
+        psd_error_t *err)
+{
+    return psd_error_set(err, PSD_DAMAGED, "%s: byte %" PRIu64 ": %s",
+                         path_of(self), at, what);
+}
+
+/* The next size bytes of the file; the block at offset needs them. */
+static psd_status_t
+read_bytes(ps_snapshot_reader_t *self,
+           uint64_t from,
+           uint8_t *to,
+           size_t size,
+           psd_error_t *err)
+{
+    size_t got = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (size > self->size - from) {
+        return damaged(self, self->size, "the file ends within a block", err);
+    }
+    rc = self->dir.disk->read(self->dir.disk, self->file, from, to, size, &got,
+                              err);
+    if (rc == PSD_OK && got < size) {
+        return damaged(self, from + got, "the file ends within a block", err);
+    }
+    return rc;
+}
+
+static psd_status_t
+check_head(const ps_snapshot_reader_t *self,
+           const ps_snapshot_id_t *id,
+           const uint8_t *bytes,
+           psd_error_t *err)
+{
+    char theirs[PS_ID_TEXT_SIZE];
+    char ours[PS_ID_TEXT_SIZE];
+    ps_snapshot_head_t head;
+    bool sound = ps_snapshot_head_read(bytes, &head);
+
+    if (head.magic != PS_SNAPSHOT_MAGIC) {
+        return damaged(self, 0, "this is no snapshot", err);
+    }
+    if (!sound) {
+        return damaged(self, 0, "the head's checksum is not its own", err);
+    }
+    if (head.version != PS_SNAPSHOT_VERSION) {
+        return psd_error_set(err, PSD_FOREIGN,
+                             "%s is of version %" PRIu32
+                             "; this psd understands %d",
+                             path_of(self), head.version, PS_SNAPSHOT_VERSION);
+    }
+    if (!ps_id_equal(&head.cluster, &self->dir.cluster)) {
+        ps_id_format(&head.cluster, theirs);
+        ps_id_format(&self->dir.cluster, ours);
+        return psd_error_set(err, PSD_FOREIGN,
+                             "%s is of cluster %s; this one is %s",
+                             path_of(self), theirs, ours);
+    }
+    if (head.table != id->table || head.partition != id->partition ||
+        head.lsn != id->lsn) {
+        return psd_error_set(
+            err, PSD_DAMAGED,
+            "%s: byte 8: the head says table %" PRIu32 ", partition %" PRIu32
+            ", lsn %" PRIu64 "; the name says something else",
+            path_of(self), head.table, head.partition, head.lsn);
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+ps_snapshot_open(const ps_snapshot_dir_t *dir,
+                 const ps_snapshot_id_t *id,
+                 ps_snapshot_reader_t **ret_reader,
+                 psd_error_t *err)
+{
+    PSD_AUTO(ps_snapshot_close)
+    ps_snapshot_reader_t *self = ps_alloc(1, sizeof *self);
+    uint8_t head[PS_SNAPSHOT_HEAD] = {0};
+    psd_status_t rc = PSD_OK;
+
+    if (self == NULL) {
+        return no_memory(err);
+    }
+    self->dir = *dir;
+    rc = ps_snapshot_path(dir, id, "", &self->path, err);
+    if (rc == PSD_OK) {
+        rc = dir->disk->open(dir->disk, path_of(self), PS_DISK_READ,
+                             &self->file, err);
+    }
+    if (rc == PSD_OK) {
+        rc = dir->disk->size(dir->disk, self->file, &self->size, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_bytes(self, 0, head, sizeof head, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_head(self, id, head, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->offset = PS_SNAPSHOT_HEAD;
+    *ret_reader = self;
+    self = NULL;
+    return PSD_OK;
+}
+
+void
+ps_snapshot_close(ps_snapshot_reader_t **self_p)
+{
+    ps_snapshot_reader_t *self = *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    self->dir.disk->close(self->dir.disk, &self->file);
+    (void)ZSTD_freeDCtx(self->zstd);
+    ps_buffer_done(&self->path);
+    ps_free(self->stored);
+    ps_free(self->plain);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+/* What a block says before its bytes have been seen: enough to know how many to
+ * read. */
+static psd_status_t
+check_block(const ps_snapshot_reader_t *self,
+            const ps_block_t *block,
+            psd_error_t *err)
+{
+    bool is_end = block->magic == PS_END_MAGIC;
+    uint64_t behind = self->size - self->offset - PS_BLOCK_HEAD;
+
+    if (!is_end && block->magic != PS_PIECE_MAGIC) {
+        return damaged(self, self->offset, "there is neither piece nor end",
+                       err);
+    }
+    if (block->stored_size > behind) {
+        return damaged(self, self->size, "the file ends within a block", err);
+    }
+    if (is_end ? block->stored_size != 0 || block->method != PS_PIECE_RAW
+               : block->plain_size > PS_SNAPSHOT_PIECE_MAX ||
+                     block->stored_size > block->plain_size ||
+                     block->method > PS_PIECE_ZSTD ||
+                     (block->method == PS_PIECE_RAW &&
+                      block->stored_size != block->plain_size)) {
+        return damaged(self, self->offset,
+                       "the sizes of a block contradict each other", err);
+    }
+    return PSD_OK;
+}
+
+static psd_status_t
+check_order(const ps_snapshot_reader_t *self,
+            const ps_block_t *block,
+            psd_error_t *err)
+{
+    uint64_t end = self->offset + PS_BLOCK_HEAD;
+
+    if (block->number != self->n_pieces) {
+        return damaged(self, self->offset, "a piece is missing", err);
+    }
+    if (block->magic != PS_END_MAGIC) {
+        return PSD_OK;
+    }
+    if (block->plain_size != self->plain_size) {
+        return damaged(self, self->offset, "the pieces have other sizes", err);
+    }
+    return end == self->size
+               ? PSD_OK
+               : damaged(self, end, "there are bytes behind the end", err);
+}
+
+static psd_status_t
+unpack(ps_snapshot_reader_t *self,
+       const ps_block_t *block,
+       ps_bytes_t *ret,
+       psd_error_t *err)
+{
+    size_t size = (size_t)block->plain_size;
+    size_t got = 0;
+
+    if (block->method == PS_PIECE_RAW) {
+        *ret = (ps_bytes_t){self->stored, size};
+        return PSD_OK;
+    }
+    if (ZSTD_getFrameContentSize(self->stored, (size_t)block->stored_size) !=
+        block->plain_size) {
+        return damaged(self, self->offset, "zstd has another size", err);
+    }
+    if (self->zstd == NULL) {
+        self->zstd = ZSTD_createDCtx();
+    }
+    if (self->zstd == NULL ||
+        !ps_grow(&self->plain, &self->plain_capacity, size + 1, 1)) {
+        return no_memory(err);
+    }
+    got = ZSTD_decompressDCtx(self->zstd, self->plain, size, self->stored,
+                              (size_t)block->stored_size);
+    if (ZSTD_isError(got) != 0 || got != size) {
+        return damaged(self, self->offset, "zstd does not understand it", err);
+    }
+    *ret = (ps_bytes_t){self->plain, size};
+    return PSD_OK;
+}
+
+static psd_status_t
+read_block(ps_snapshot_reader_t *self,
+           uint8_t head[PS_BLOCK_HEAD],
+           ps_block_t *ret,
+           psd_error_t *err)
+{
+    size_t size = 0;
+    psd_status_t rc = read_bytes(self, self->offset, head, PS_BLOCK_HEAD, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_block_read(head, ret);
+    rc = check_block(self, ret, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    size = (size_t)ret->stored_size;
+    if (!ps_grow(&self->stored, &self->stored_capacity, size + 1, 1)) {
+        return no_memory(err);
+    }
+    self->dir.disk->ahead(self->dir.disk, self->file,
+                          self->offset + PS_BLOCK_HEAD + size, AHEAD);
+    rc =
+        read_bytes(self, self->offset + PS_BLOCK_HEAD, self->stored, size, err);
+    if (rc == PSD_OK &&
+        !ps_block_is_sound(head, (ps_bytes_t){self->stored, size})) {
+        return damaged(self, self->offset,
+                       "the checksum of a block is not its own", err);
+    }
+    return rc == PSD_OK ? check_order(self, ret, err) : rc;
+}
+
+psd_status_t
+ps_snapshot_next(ps_snapshot_reader_t *self,
+                 ps_snapshot_piece_t *ret_piece,
+                 psd_error_t *err)
+{
+    uint8_t head[PS_BLOCK_HEAD] = {0};
+    ps_block_t block = {0};
+    ps_bytes_t bytes = {NULL, 0};
+    psd_status_t rc = read_block(self, head, &block, err);
+
+    if (rc == PSD_OK && block.magic == PS_PIECE_MAGIC) {
+        rc = unpack(self, &block, &bytes, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    *ret_piece = (ps_snapshot_piece_t){.lsn = block.lsn,
+                                       .bytes = bytes,
+                                       .is_end = block.magic == PS_END_MAGIC};
+    self->offset += PS_BLOCK_HEAD + block.stored_size;
+    self->n_pieces++;
+    self->plain_size += block.plain_size;
+    return PSD_OK;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A cluster of several processes: tables over all of them, jobs across them, a
+ * node that dies and comes back, and nodes that are not let in. */
+#include <psd.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "support/control.h"
+
+#define ROWS 1200
+#define NODES 3
+
+typedef struct fleet {
+    daemon_t nodes[NODES]; /* the first one has the registry */
+} fleet_t;
+
+static bool
+start_member(daemon_t *d, const daemon_t *registry, const char *name)
+{
+    char config[600];
+
+    (void)snprintf(config, sizeof config,
+                   "shards: 2\nnode: {name: %s}\ncluster: {join: [\"%s\"]}\n",
+                   name, registry->control);
+    return daemon_start(d, config);
+}
+
+/* Asks the same until the answer has (or lacks) that. */
+static bool
+wait_answer(control_t *c,
+            const char *op,
+            const char *fields,
+            const char *part,
+            bool has)
+{
+    for (int i = 0; i < WAIT_STEPS; i++) {
+        CHECK(control_ask(c, op, fields, "\"v\":1"));
+        if ((strstr(c->reply, part) != NULL) == has) {
+            return true;
+        }
+        step();
+    }
+    (void)fprintf(stderr, "%s %s: %.3000s\n", has ? "never had" : "kept", part,
+                  c->reply);
+    return false;
+}
+
+static bool
+all_nodes_are_up(fleet_t *f, unsigned client)
+{
+    control_t c = {.fd = -1};
+
+    CHECK(control_open(&c, &f->nodes[0], client));
+    CHECK(wait_answer(&c, "node_list", "", "\"name\":\"n3\",\"state\":\"up\"",
+                      true));
+    CHECK(wait_answer(&c, "cluster_status", "", "\"name\":\"n2\"", true));
+    CHECK(strstr(c.reply, "\"healthy\":true") != NULL);
+    CHECK(control_ask(&c, "node_inspect", ",\"name\":\"n2\"",
+                      "\"shard_list\":[{\"shard\":0"));
+    control_close(&c);
+    return true;
+}
+
+/* Every row of a table over all nodes is pushed and pulled. */
+static bool
+rows_live_on_all_nodes(fleet_t *f, psd_error_t *err)
+{
+    static uint64_t rows[ROWS];
+    static int64_t deltas[ROWS];
+    static int64_t values[ROWS];
+    psd_client_t *client = NULL;
+    psd_table_t *table = NULL;
+    psd_spec_t *spec = psd_spec_new();
+    control_t c = {.fd = -1};
+
+    CHECK_OK(psd_connect(f->nodes[0].control, NULL, &client, err), err);
+    CHECK_OK(psd_spec_set(spec, "rows", "1200", err), err);
+    CHECK_OK(psd_spec_set(spec, "type", "i64", err), err);
+    CHECK_OK(psd_spec_set(spec, "partitions", "12", err), err);
+    CHECK_OK(psd_table_create(client, "w", spec, &table, err), err);
+    psd_spec_destroy(&spec);
+    for (size_t i = 0; i < ROWS; i++) {
+        rows[i] = i;
+        deltas[i] = (int64_t)i + 1;
+    }
+    CHECK_OK(psd_push(table, rows, ROWS, deltas, ROWS, err), err);
+    CHECK_OK(psd_pull(table, rows, ROWS, values, ROWS, err), err);
+    for (size_t i = 0; i < ROWS; i++) {
+        CHECK(values[i] == (int64_t)i + 1);
+    }
+    CHECK(control_open(&c, &f->nodes[0], 11));
+    CHECK(control_ask(&c, "table_inspect", ",\"name\":\"w\"",
+                      "\"rows_pushed\":1200"));
+    CHECK(strstr(c.reply, "\"primary\":\"n2/1\"") != NULL);
+    CHECK(strstr(c.reply, "\"primary\":\"n3/0\"") != NULL);
+    CHECK(strstr(c.reply, "\"lsn\":0,") == NULL);
+    control_close(&c);
+    psd_table_close(&table);
+    psd_close(&client);
+    return true;
+}
+
+/* A worker that has not come holds the other one up at partitions of other
+ * nodes; why says who it is. */
+static bool
+a_wait_elsewhere_is_explained(fleet_t *f, psd_error_t *err)
+{
+    static uint64_t rows[ROWS];
+    static int64_t values[ROWS];
+    psd_client_t *client = NULL;
+    psd_table_t *table = NULL;
+    psd_ticket_t ticket = 0;
+    psd_select_t *all = psd_select_new();
+    control_t c = {.fd = -1};
+
+    for (size_t i = 0; i < ROWS; i++) {
+        rows[i] = i;
+        values[i] = 1;
+    }
+    CHECK(control_open(&c, &f->nodes[0], 12));
+    CHECK_OK(psd_connect(f->nodes[0].control, NULL, &client, err), err);
+    CHECK_OK(psd_join(client, "j", 0, 2, 0, err), err);
+    CHECK_OK(psd_table_open(client, "w", &table, err), err);
+    CHECK_OK(psd_push(table, rows, ROWS, values, ROWS, err), err);
+    CHECK_OK(psd_clock(client, err), err);
+    psd_select_all_rows(all);
+    CHECK_OK(psd_pull_start(table, all, values, ROWS, NULL, &ticket, err), err);
+    CHECK(wait_answer(&c, "why", ",\"job\":\"j\"",
+                      "for worker 1 (not joined yet)", true));
+    CHECK(wait_answer(&c, "clock_inspect", ",\"job\":\"j\"",
+                      "\"state\":\"waiting\",\"clock\":1", true));
+    /* It comes and goes: nobody holds anybody up any more. */
+    CHECK(control_ask(&c, "job_join",
+                      ",\"job\":\"j\",\"worker\":1,\"workers\":2,"
+                      "\"max_delay\":0",
+                      "\"status\":\"OK\""));
+    CHECK(control_ask(&c, "job_leave",
+                      ",\"job\":\"j\",\"worker\":1,\"member\":0", "\"OK\""));
+    CHECK_OK(psd_wait(client, ticket, 20000, err), err);
+    for (size_t i = 0; i < ROWS; i++) {
+        CHECK(values[i] == (int64_t)i + 2);
+    }
+    CHECK_OK(psd_leave(client, 20000, err), err);
+    psd_select_destroy(&all);
+    psd_table_close(&table);
+    psd_close(&client);
+    control_close(&c);
+    return true;
+}
+
+/* Killed, it is named; started again, it has its partitions, without rows. */
+static bool
+a_dead_node_is_named_and_comes_back(fleet_t *f)
+{
+    control_t c = {.fd = -1};
+
+    CHECK(control_open(&c, &f->nodes[0], 13));
+    CHECK(daemon_end(&f->nodes[1], SIGKILL));
+    CHECK(
+        wait_answer(&c, "cluster_status", "", "node \\\"n2\\\" is down", true));
+    CHECK(strstr(c.reply, "its 4 partitions, which have no other copy") !=
+          NULL);
+    CHECK(strstr(c.reply, "\"healthy\":false") != NULL);
+    /* Tables are made on those that are left. */
+    CHECK(control_ask(&c, "table_create",
+                      ",\"spec\":{\"name\":\"x\",\"rows\":10,"
+                      "\"n_partitions\":4}",
+                      "\"status\":\"OK\""));
+    CHECK(strstr(c.reply, "\"primary\":\"n2/") == NULL);
+    CHECK(daemon_restart(&f->nodes[1]));
+    CHECK(wait_answer(&c, "cluster_status", "", "node \\\"n2\\\" is", false));
+    CHECK(strstr(c.reply, "table \\\"w\\\" lost") != NULL);
+    CHECK(wait_answer(&c, "table_inspect", ",\"name\":\"w\"",
+                      "\"rows_present\":1200", true));
+    control_close(&c);
+    return true;
+}
+
+/* A psd that is to join, and its end: its code, with `line` in its log. */
+static bool
+is_refused(const daemon_t *registry,
+           daemon_t *d,
+           const char *name,
+           const char *line)
+{
+    CHECK(!start_member(d, registry, name));
+    return log_has(d, line);
+}
+
+static bool
+who_does_not_belong_is_refused(fleet_t *f)
+{
+    daemon_t twin = {.pid = 0};
+    daemon_t other = {.pid = 0};
+    control_t c = {.fd = -1};
+    char config[PATH_MAX];
+    FILE *file = NULL;
+
+    CHECK(is_refused(&f->nodes[0], &twin, "n3", "a node \"n3\" is alive at"));
+    daemon_drop(&twin, false);
+    /* A data directory with a registry of its own. */
+    CHECK(daemon_start(&other, "shards: 1\n"));
+    CHECK(daemon_end(&other, SIGTERM));
+    (void)snprintf(config, sizeof config, "%.3000s/psd.yaml", other.dir.path);
+    file = fopen(config, "we");
+    CHECK(file != NULL);
+    CHECK(fprintf(file, "node: {name: n4}\ncluster: {join: [\"%s\"]}\n",
+                  f->nodes[0].control) > 0);
+    CHECK(fclose(file) == 0);
+    CHECK(!daemon_restart(&other));
+    CHECK(log_has(&other, "psd: E5003 data directory"));
+    CHECK(log_has(&other, "has a registry of its own"));
+    daemon_drop(&other, false);
+    /* Another version. */
+    CHECK(control_open(&c, &f->nodes[0], 14));
+    CHECK(control_ask(&c, "node_join", ",\"versions\":[2,3]",
+                      "\"status\":\"VERSION\""));
+    control_close(&c);
+    return true;
+}
+
+/* A node's own port says where to ask. */
+static bool
+a_node_without_a_registry_says_where_it_is(fleet_t *f, psd_error_t *err)
+{
+    psd_client_t *client = NULL;
+    psd_status_t rc = psd_connect(f->nodes[2].control, NULL, &client, err);
+
+    CHECK(rc == PSD_UNSUPPORTED);
+    CHECK(strstr(psd_error_text(err), f->nodes[0].control) != NULL);
+    psd_error_clear(err);
+    return true;
+}
+
+#define RUN(call)                                                          \
+    do {                                                                   \
+        if (good) {                                                        \
+            good = (call);                                                 \
+            (void)fprintf(stderr, "%s %s\n", good ? "ok" : "FAIL", #call); \
+        }                                                                  \
+    } while (0)
+
+int
+main(void)
+{
+    fleet_t f = {.nodes = {{.pid = 0}}};
+    psd_error_t *err = psd_error_new();
+    bool good = daemon_start(&f.nodes[0], "shards: 2\nnode: {name: n1}\n");
+
+    RUN(start_member(&f.nodes[1], &f.nodes[0], "n2"));
+    RUN(start_member(&f.nodes[2], &f.nodes[0], "n3"));
+    RUN(all_nodes_are_up(&f, 10));
+    RUN(rows_live_on_all_nodes(&f, err));
+    RUN(a_wait_elsewhere_is_explained(&f, err));
+    RUN(a_node_without_a_registry_says_where_it_is(&f, err));
+    RUN(who_does_not_belong_is_refused(&f));
+    RUN(a_dead_node_is_named_and_comes_back(&f));
+    for (size_t i = NODES; i > 0; i--) {
+        RUN(daemon_end(&f.nodes[i - 1], SIGTERM));
+    }
+    for (size_t i = 0; i < NODES; i++) {
+        daemon_drop(&f.nodes[i], !good);
+    }
+    psd_error_destroy(&err);
+    return good ? 0 : 1;
+}

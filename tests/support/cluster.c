@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes as processes, their ways, and who cleans up. */
+#include "support/cluster.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "support/netns.h"
+
+#define READY_MS 20000
+#define STEP_MS 5
+#define PATH_SIZE (PATH_MAX + 64)
+#define ANNOUNCEMENT_SIZE 16384
+#define KEEPER_TRIES 200
+
+static void
+pause_a_step(void)
+{
+    const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+
+    (void)nanosleep(&step, NULL);
+}
+
+static void
+path_of(const cluster_t *self,
+        unsigned node,
+        const char *name,
+        char ret[PATH_SIZE])
+{
+    (void)snprintf(ret, PATH_SIZE, "%.3000s/%s%s%s", self->dir.path,
+                   self->nodes[node].name, name[0] == '\0' ? "" : "/", name);
+}
+
+bool
+cluster_can(cluster_net_t net)
+{
+    return net != CLUSTER_NETNS || netns_can();
+}
+
+/* ---- the keeper ---- */
+
+/* Waits for the test's end, however it comes, and removes the directory. Nodes
+ * may still be dying then, and writing. */
+static void
+keep(const char *path, int fd)
+{
+    char byte = 0;
+
+    while (read(fd, &byte, 1) > 0) {
+    }
+    for (int i = 0; i < KEEPER_TRIES && access(path, F_OK) == 0; i++) {
+        temp_dir_t dir = {""};
+
+        (void)snprintf(dir.path, sizeof dir.path, "%s", path);
+        temp_dir_drop(&dir);
+        if (access(path, F_OK) == 0) {
+            pause_a_step();
+        }
+    }
+    _exit(0);
+}
+
+static bool
+start_keeper(cluster_t *self)
+{
+    int fds[2] = {-1, -1};
+
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        perror("pipe");
+        return false;
+    }
+    (void)fflush(NULL);
+    self->keeper = fork();
+    if (self->keeper == 0) {
+        (void)setsid(); /* what the terminal sends to the test is not for it */
+        (void)close(fds[1]);
+        keep(self->dir.path, fds[0]);
+    }
+    (void)close(fds[0]);
+    self->keeper_fd = fds[1];
+    return self->keeper > 0;
+}
+
+/* ---- one node ---- */
+
+/* Addresses that no other test of this machine has: by process and node. */
+static void
+settle_hosts(cluster_t *self, unsigned node)
+{
+    cluster_node_t *n = &self->nodes[node];
+    unsigned place = ((unsigned)getpid() & 0x3ffffU) << 5 | node << 1;
+    unsigned high = 0x40U | place >> 16; /* 127.64 and above: nobody's */
+
+    (void)snprintf(n->name, sizeof n->name, "n%u", node);
+    if (self->net == CLUSTER_NETNS) {
+        (void)snprintf(n->host, sizeof n->host, "10.77.0.%u", 10 + node);
+    } else {
+        (void)snprintf(n->host, sizeof n->host, "127.%u.%u.%u", high,
+                       place >> 8 & 0xff, place & 0xff);
+    }
+    memcpy(n->front, n->host, sizeof n->front);
+    if (self->net == CLUSTER_PROXY) {
+        (void)snprintf(n->front, sizeof n->front, "127.%u.%u.%u", high,
+                       place >> 8 & 0xff, (place & 0xff) | 1);
+    }
+}
+
+static bool
+write_config(const cluster_t *self, unsigned node, const char *config)
+{
+    char path[PATH_SIZE];
+    FILE *file = NULL;
+    bool done = false;
+
+    path_of(self, node, "", path);
+    if (mkdir(path, 0700) != 0) {
+        perror(path);
+        return false;
+    }
+    path_of(self, node, "data", path);
+    if (mkdir(path, 0700) != 0) {
+        perror(path);
+        return false;
+    }
+    path_of(self, node, "psd.yaml", path);
+    file = fopen(path, "we");
+    done = file != NULL &&
+           fprintf(file,
+                   "%snode:\n  name: %s\nlisten:\n  advertise: %s\n"
+                   "security:\n  allow_plaintext: %s\n",
+                   config == NULL ? "" : config, self->nodes[node].name,
+                   self->nodes[node].front,
+                   self->net == CLUSTER_NETNS ? "true" : "false") > 0;
+    if (file == NULL || fclose(file) != 0 || !done) {
+        perror(path);
+        return false;
+    }
+    return true;
+}
+
+/* In the child. */
+static void
+become(const cluster_t *self, unsigned node, const char *program)
+{
+    const cluster_node_t *n = &self->nodes[node];
+    char listen[CLUSTER_TEXT_SIZE * 2];
+    char data[PATH_SIZE];
+    char config[PATH_SIZE];
+    char log[PATH_SIZE];
+    const char *arguments[] = {
+        program,    "--listen", listen,   "--data-dir",           data,
+        "--config", config,     "--join", self->nodes[0].control, NULL};
+    int fd = -1;
+
+    (void)snprintf(listen, sizeof listen, "tcp://%s:%u", n->host, n->port);
+    path_of(self, node, "data", data);
+    path_of(self, node, "psd.yaml", config);
+    path_of(self, node, "log", log);
+    if (node == 0) {
+        arguments[7] = NULL;
+    }
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (fd >= 0) {
+        (void)dup2(fd, STDOUT_FILENO);
+        (void)dup2(fd, STDERR_FILENO);
+    }
+    if (n->netns >= 0 && !netns_enter(n->netns)) {
+        _exit(126);
+    }
+    (void)execv(program, (char *const *)(uintptr_t)arguments);
+    _exit(127);
+}
+
+/* The announcement of a node that is ready; "" while it is not. */
+static void
+read_announcement(const cluster_t *self,
+                  unsigned node,
+                  char ret[ANNOUNCEMENT_SIZE])
+{
+    char path[PATH_SIZE];
+    FILE *file = NULL;
+    size_t n = 0;
+
+    path_of(self, node, "data/endpoints.json", path);
+    file = fopen(path, "re");
+    if (file != NULL) {
+        n = fread(ret, 1, ANNOUNCEMENT_SIZE - 1, file);
+        (void)fclose(file);
+    }
+    ret[n] = '\0';
+}
+
+/* The port of the next "tcp://…:PORT" in a text; 0: none. Moves *at behind. */
+static uint16_t
+next_port(const char **at)
+{
+    const char *found = strstr(*at, "tcp://");
+    const char *end = found == NULL ? NULL : strchr(found, '"');
+
+    if (end == NULL) {
+        return 0;
+    }
+    *at = end;
+    while (end[-1] != ':' && end > found) {
+        end--;
+    }
+    return (uint16_t)strtoul(end, NULL, 10);
+}
+
+/* Opens the ways to a node that has announced itself: control comes first. */
+static bool
+open_ways(cluster_t *self, unsigned node)
+{
+    cluster_node_t *n = &self->nodes[node];
+    char text[ANNOUNCEMENT_SIZE];
+    const char *at = text;
+    uint16_t port = 0;
+    bool done = true;
+
+    read_announcement(self, node, text);
+    at = strstr(text, "\"control\"");
+    at = at == NULL ? text : at;
+    port = next_port(&at);
+    if (n->port == 0) {
+        char front[CLUSTER_TEXT_SIZE];
+
+        memcpy(front, n->front, sizeof front);
+        (void)snprintf(n->control, sizeof n->control, "tcp://%.40s:%u", front,
+                       port);
+        n->port = port;
+    }
+    if (port == 0 || port != n->port) {
+        (void)fprintf(stderr, "%s announces: %s\n", n->name, text);
+        return false;
+    }
+    if (self->net != CLUSTER_PROXY) {
+        return true;
+    }
+    tcp_proxy_forget_doors(n->proxy);
+    at = strstr(text, "\"shards\"");
+    done = tcp_proxy_open_door(n->proxy, port, n->host, port) == port;
+    while (done && at != NULL && (port = next_port(&at)) != 0) {
+        done = tcp_proxy_open_door(n->proxy, port, n->host, port) == port;
+    }
+    return done;
+}
+
+static bool
+has_ended(cluster_node_t *n)
+{
+    int status = 0;
+
+    if (waitpid(n->pid, &status, WNOHANG) == n->pid) {
+        n->pid = 0;
+        return true;
+    }
+    return false;
+}
+
+static bool
+start_node(cluster_t *self, unsigned node)
+{
+    const char *program = getenv("PSD_PROGRAM");
+    cluster_node_t *n = &self->nodes[node];
+    char path[PATH_SIZE];
+
+    if (program == NULL) {
+        (void)fprintf(stderr, "PSD_PROGRAM does not name the daemon\n");
+        return false;
+    }
+    path_of(self, node, "data/endpoints.json", path);
+    (void)unlink(path);
+    (void)fflush(NULL);
+    n->pid = fork();
+    if (n->pid == 0) {
+        become(self, node, program);
+    }
+    for (int waited = 0; n->pid > 0 && waited < READY_MS; waited += STEP_MS) {
+        if (access(path, R_OK) == 0) {
+            return open_ways(self, node);
+        }
+        if (has_ended(n)) {
+            break;
+        }
+        pause_a_step();
+    }
+    (void)fprintf(stderr, "node %s did not get ready\n", n->name);
+    return false;
+}
+
+static bool
+prepare_node(cluster_t *self, unsigned node, const char *config)
+{
+    cluster_node_t *n = &self->nodes[node];
+
+    n->netns = -1;
+    settle_hosts(self, node);
+    if (self->net == CLUSTER_PROXY) {
+        n->proxy = tcp_proxy_new(n->front);
+        if (n->proxy == NULL) {
+            return false;
+        }
+    }
+    if (self->net == CLUSTER_NETNS) {
+        n->netns = netns_add(node);
+        if (n->netns < 0) {
+            return false;
+        }
+    }
+    return write_config(self, node, config);
+}
+
+/* ---- the cluster ---- */
+
+bool
+cluster_start(cluster_t *self, const cluster_args_t *args)
+{
+    *self = (cluster_t){.net = args->net, .keeper_fd = -1};
+    if (args->n_nodes == 0 || args->n_nodes > CLUSTER_NODES_MAX ||
+        !temp_dir_make(&self->dir) || !start_keeper(self) ||
+        (self->net == CLUSTER_NETNS && !netns_enter_hub())) {
+        (void)fprintf(stderr, "no cluster of %u nodes\n", args->n_nodes);
+        return false;
+    }
+    for (unsigned i = 0; i < args->n_nodes; i++) {
+        self->n_nodes = i + 1;
+        if (!prepare_node(self, i, args->config) || !start_node(self, i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void
+print_log(const cluster_t *self, unsigned node)
+{
+    char path[PATH_SIZE];
+    char line[1024];
+    FILE *file = NULL;
+
+    path_of(self, node, "log", path);
+    file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        (void)fprintf(stderr, "%s: %s", self->nodes[node].name, line);
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+}
+
+void
+cluster_drop(cluster_t *self, bool failed)
+{
+    int status = 0;
+
+    for (unsigned i = 0; i < self->n_nodes; i++) {
+        cluster_node_t *n = &self->nodes[i];
+
+        if (n->pid > 0) {
+            (void)cluster_kill(self, i, SIGKILL);
+        }
+        if (failed) {
+            print_log(self, i);
+        }
+        tcp_proxy_destroy(&n->proxy);
+        if (n->netns >= 0) {
+            (void)close(n->netns);
+        }
+    }
+    if (self->keeper > 0) {
+        (void)close(self->keeper_fd);
+        (void)waitpid(self->keeper, &status, 0);
+    }
+    temp_dir_drop(&self->dir); /* if there was no keeper */
+    *self = (cluster_t){.keeper_fd = -1};
+}
+
+bool
+cluster_kill(cluster_t *self, unsigned node, int signal_number)
+{
+    cluster_node_t *n = &self->nodes[node];
+    int status = 0;
+
+    if (n->pid <= 0 || kill(n->pid, signal_number) != 0 ||
+        waitpid(n->pid, &status, 0) != n->pid) {
+        return false;
+    }
+    n->pid = 0;
+    return (WIFSIGNALED(status) && WTERMSIG(status) == signal_number) ||
+           (WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+bool
+cluster_freeze(cluster_t *self, unsigned node)
+{
+    pid_t pid = self->nodes[node].pid;
+    int status = 0;
+
+    return pid > 0 && kill(pid, SIGSTOP) == 0 &&
+           waitpid(pid, &status, WUNTRACED) == pid && WIFSTOPPED(status);
+}
+
+bool
+cluster_thaw(cluster_t *self, unsigned node)
+{
+    pid_t pid = self->nodes[node].pid;
+    int status = 0;
+
+    return pid > 0 && kill(pid, SIGCONT) == 0 &&
+           waitpid(pid, &status, WCONTINUED) == pid && WIFCONTINUED(status);
+}
+
+bool
+cluster_restart(cluster_t *self, unsigned node)
+{
+    return self->nodes[node].pid == 0 && start_node(self, node);
+}
+
+bool
+cluster_set_link(cluster_t *self, unsigned node, bool in_up, bool out_up)
+{
+    cluster_node_t *n = &self->nodes[node];
+
+    if (self->net == CLUSTER_NETNS) {
+        return netns_set_link(n->netns, node, in_up, out_up);
+    }
+    if (self->net != CLUSTER_PROXY) {
+        return false;
+    }
+    tcp_proxy_set_flow(n->proxy, TCP_WAY_IN,
+                       in_up ? TCP_FLOW_PASS : TCP_FLOW_HOLD);
+    tcp_proxy_set_flow(n->proxy, TCP_WAY_OUT,
+                       out_up ? TCP_FLOW_PASS : TCP_FLOW_HOLD);
+    return true;
+}
+
+bool
+cluster_set_rate(cluster_t *self, unsigned node, uint64_t bytes_per_s)
+{
+    cluster_node_t *n = &self->nodes[node];
+
+    if (self->net == CLUSTER_NETNS) {
+        return netns_set_rate(n->netns, node, bytes_per_s);
+    }
+    if (self->net != CLUSTER_PROXY) {
+        return false;
+    }
+    tcp_proxy_set_rate(n->proxy, TCP_WAY_IN, bytes_per_s);
+    tcp_proxy_set_rate(n->proxy, TCP_WAY_OUT, bytes_per_s);
+    return true;
+}
+
+uint64_t
+cluster_resident(const cluster_t *self, unsigned node)
+{
+    char path[PATH_SIZE];
+    char line[256];
+    uint64_t kib = 0;
+    FILE *file = NULL;
+
+    (void)snprintf(path, sizeof path, "/proc/%d/status",
+                   (int)self->nodes[node].pid);
+    file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        if (strncmp(line, "VmRSS:", 6) == 0) {
+            kib = strtoull(line + 6, NULL, 10);
+        }
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return kib * 1024;
+}

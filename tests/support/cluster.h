@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cluster - nodes of one test, each with a way to it that can fail
+ *
+ * What     Starts $PSD_PROGRAM n times in one temporary directory: node n0, and
+ *          the others with --join to it. Kills, freezes, restarts, cuts off.
+ * Shape    CLUSTER_DIRECT: loopback, nothing in between.
+ *          CLUSTER_PROXY: whoever connects to a node, another node as well,
+ * goes through its tcp_proxy; what the node itself opens goes through those of
+ * the others. CLUSTER_NETNS: each node in a network namespace of its own, with
+ * a veth pair to a bridge in a namespace that the test has moved to. These have
+ * no names and end with the processes: the machine's own network is not
+ * touched. Owner    The caller; cluster_drop. Nodes die with the test, however
+ * that ends, and a keeper, a process that waits for that, removes the
+ *          directory.
+ * Threads  Confined to the thread that started it; start it before others.
+ */
+#ifndef PS_TESTS_CLUSTER_H
+#define PS_TESTS_CLUSTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "support/tcp_proxy.h"
+#include "support/temp_dir.h"
+
+#define CLUSTER_NODES_MAX 16
+#define CLUSTER_TEXT_SIZE 64
+
+typedef enum cluster_net {
+    CLUSTER_DIRECT = 0,
+    CLUSTER_PROXY = 1,
+    CLUSTER_NETNS = 2
+} cluster_net_t;
+
+typedef struct cluster_args {
+    unsigned n_nodes; /* 1 .. CLUSTER_NODES_MAX */
+    cluster_net_t net;
+    const char *config; /* of every node; no key of node, listen and security.
+                           NULL: defaults */
+} cluster_args_t;
+
+typedef struct cluster_node {
+    char name[CLUSTER_TEXT_SIZE];    /* "n0" */
+    pid_t pid;                       /* 0: it does not run */
+    char host[CLUSTER_TEXT_SIZE];    /* it listens there */
+    char front[CLUSTER_TEXT_SIZE];   /* others are told that; host if nothing is
+                                        in between */
+    uint16_t port;                   /* of control; the same for good */
+    char control[CLUSTER_TEXT_SIZE]; /* "tcp://FRONT:PORT" */
+    tcp_proxy_t *proxy;              /* CLUSTER_PROXY; else NULL */
+    int netns;                       /* CLUSTER_NETNS; else -1 */
+} cluster_node_t;
+
+typedef struct cluster {
+    cluster_net_t net;
+    temp_dir_t dir; /* holds n0/psd.yaml, n0/data, n0/log, … */
+    unsigned n_nodes;
+    cluster_node_t nodes[CLUSTER_NODES_MAX];
+    pid_t keeper;
+    int keeper_fd; /* the keeper acts when this is closed */
+} cluster_t;
+
+/* Whether such a net can be had here; if not, why is on stderr. */
+bool cluster_can(cluster_net_t net);
+
+/* Starts all nodes and waits until they are ready. false: one is not; why is on
+ * stderr, and cluster_drop is due all the same. */
+bool cluster_start(cluster_t *self, const cluster_args_t *args);
+/* Ends what runs, prints the logs if `failed`, removes everything. */
+void cluster_drop(cluster_t *self, bool failed);
+
+/* By number of the node. false: it does not run, or it could not be done. */
+bool cluster_kill(cluster_t *self, unsigned node, int signal_number);
+/* Stops all its threads; true when they have stopped. */
+bool cluster_freeze(cluster_t *self, unsigned node);
+bool cluster_thaw(cluster_t *self, unsigned node);
+/* Starts one that does not run, with its data, and waits until it is ready. */
+bool cluster_restart(cluster_t *self, unsigned node);
+
+/* Cuts a node off, one way or both, and back: with a proxy the ways of those
+ * who connect to it (they hold); in namespaces all that comes to it (in) or
+ * from it (out) is lost. Not for CLUSTER_DIRECT. */
+bool cluster_set_link(cluster_t *self, unsigned node, bool in_up, bool out_up);
+/* Both ways slow; 0: as fast as before. With namespaces by tbf. */
+bool cluster_set_rate(cluster_t *self, unsigned node, uint64_t bytes_per_s);
+
+/* Resident memory of the node, in bytes; 0: unknown. */
+uint64_t cluster_resident(const cluster_t *self, unsigned node);
+#endif

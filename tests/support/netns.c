@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Namespaces, veth pairs and what makes them slow; by ip and tc. */
+#include "support/netns.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARGUMENTS_MAX 24
+#define COMMAND_SIZE 256
+
+bool
+netns_enter(int netns)
+{
+    return setns(netns, CLONE_NEWNET) == 0;
+}
+
+/* In the child: splits at blanks; nothing of ours has blanks inside. */
+static void
+become(char *command)
+{
+    char *arguments[ARGUMENTS_MAX] = {NULL};
+    char *rest = command;
+
+    for (int i = 0; i < ARGUMENTS_MAX - 1; i++) {
+        arguments[i] = strtok_r(i == 0 ? command : NULL, " ", &rest);
+    }
+    (void)execvp(arguments[0], arguments);
+    _exit(127);
+}
+
+/* Runs it there, or where we are with netns -1. quiet: it may fail. */
+static bool
+run_in(int netns, bool quiet, const char *command)
+{
+    int status = 0;
+    pid_t pid = -1;
+    char copy[COMMAND_SIZE];
+
+    (void)snprintf(copy, sizeof copy, "%s", command);
+    (void)fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        int nothing = quiet ? open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+
+        if (netns >= 0 && !netns_enter(netns)) {
+            _exit(126);
+        }
+        if (nothing >= 0) {
+            (void)dup2(nothing, STDERR_FILENO);
+        }
+        become(copy);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) {
+        if (!quiet) {
+            (void)fprintf(stderr, "failed: %s\n", command);
+        }
+        return false;
+    }
+    return true;
+}
+
+/* A new namespace; we stay where we are. */
+static int
+make(void)
+{
+    int here = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+    int made = -1;
+
+    if (here >= 0 && unshare(CLONE_NEWNET) == 0) {
+        made = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+        if (!netns_enter(here)) {
+            perror("setns");
+            (void)close(made);
+            made = -1;
+        }
+    }
+    if (here >= 0) {
+        (void)close(here);
+    }
+    return made;
+}
+
+bool
+netns_can(void)
+{
+    int status = 0;
+    pid_t pid = -1;
+
+    (void)fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        /* All that is needed later, and its end with this child. */
+        bool can = netns_enter_hub();
+        int netns = can ? netns_add(0) : -1;
+
+        can = can && netns >= 0 && netns_set_link(netns, 0, false, false) &&
+              netns_set_rate(netns, 0, 1000000);
+        _exit(can ? 0 : 1);
+    }
+    if (pid > 0 && waitpid(pid, &status, 0) == pid && status == 0) {
+        return true;
+    }
+    (void)fprintf(stderr,
+                  "network namespaces with veth, bridge and tbf cannot be had "
+                  "here: they need root and iproute2\n");
+    return false;
+}
+
+bool
+netns_enter_hub(void)
+{
+    if (unshare(CLONE_NEWNET) != 0) {
+        (void)fprintf(stderr, "a network namespace of our own: %s\n",
+                      strerror(errno));
+        return false;
+    }
+    return run_in(-1, false, "ip link set lo up") &&
+           run_in(-1, false, "ip link add hub type bridge") &&
+           run_in(-1, false, "ip addr add 10.77.0.1/24 dev hub") &&
+           run_in(-1, false, "ip link set hub up");
+}
+
+/* The pair is made inside, and its one end is given to the hub by process. */
+static bool
+connect_to_hub(int netns, unsigned node)
+{
+    char command[COMMAND_SIZE];
+
+    (void)snprintf(command, sizeof command,
+                   "ip link add hub%u type veth peer name eth0", node);
+    if (!run_in(netns, false, command)) {
+        return false;
+    }
+    (void)snprintf(command, sizeof command, "ip link set hub%u netns %d", node,
+                   (int)getpid());
+    if (!run_in(netns, false, command)) {
+        return false;
+    }
+    (void)snprintf(command, sizeof command, "ip link set hub%u master hub",
+                   node);
+    if (!run_in(-1, false, command)) {
+        return false;
+    }
+    (void)snprintf(command, sizeof command, "ip link set hub%u up", node);
+    if (!run_in(-1, false, command)) {
+        return false;
+    }
+    (void)snprintf(command, sizeof command,
+                   "ip addr add 10.77.0.%u/24 dev eth0", 10 + node);
+    return run_in(netns, false, command) &&
+           run_in(netns, false, "ip link set lo up") &&
+           run_in(netns, false, "ip link set eth0 up");
+}
+
+int
+netns_add(unsigned node)
+{
+    int netns = make();
+
+    if (netns < 0) {
+        perror("a network namespace for a node");
+    } else if (!connect_to_hub(netns, node)) {
+        (void)close(netns);
+        netns = -1;
+    }
+    return netns;
+}
+
+/* What leaves by that device: all lost, slow, or as it was. A queue of one byte
+ * holds no packet. */
+static bool
+shape(int netns, const char *device, bool is_up, uint64_t bytes_per_s)
+{
+    char command[COMMAND_SIZE];
+
+    (void)snprintf(command, sizeof command, "tc qdisc del dev %s root", device);
+    (void)run_in(netns, true, command);
+    if (is_up && bytes_per_s == 0) {
+        return true;
+    }
+    if (is_up) {
+        (void)snprintf(
+            command, sizeof command,
+            "tc qdisc add dev %s root tbf rate %llubps burst 64k latency 200ms",
+            device, (unsigned long long)bytes_per_s);
+    } else {
+        (void)snprintf(command, sizeof command,
+                       "tc qdisc add dev %s root bfifo limit 1", device);
+    }
+    return run_in(netns, false, command);
+}
+
+bool
+netns_set_link(int netns, unsigned node, bool in_up, bool out_up)
+{
+    char device[16];
+
+    (void)snprintf(device, sizeof device, "hub%u", node);
+    return shape(-1, device, in_up, 0) && shape(netns, "eth0", out_up, 0);
+}
+
+bool
+netns_set_rate(int netns, unsigned node, uint64_t bytes_per_s)
+{
+    char device[16];
+
+    (void)snprintf(device, sizeof device, "hub%u", node);
+    return shape(-1, device, true, bytes_per_s) &&
+           shape(netns, "eth0", true, bytes_per_s);
+}

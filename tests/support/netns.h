@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * netns - network namespaces without names, for one test
+ *
+ * What     A hub that this process moves to, with a bridge 10.77.0.1/24; nodes
+ *          with an address on it each, in namespaces of their own. The kernel
+ *          removes all of it when the last process and descriptor is gone.
+ * Threads  Before the process has any: a thread moves alone.
+ */
+#ifndef PS_TESTS_NETNS_H
+#define PS_TESTS_NETNS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Whether the machine lets us; if not, why is on stderr. */
+bool netns_can(void);
+/* Moves this process to a new hub. false: why is on stderr. */
+bool netns_enter_hub(void);
+/* Makes the namespace of node 0 .. 99, 10.77.0.(10 + node). A descriptor of it;
+ * -1: why is on stderr. */
+int netns_add(unsigned node);
+/* For a child that shall live there, before it becomes a program. */
+bool netns_enter(int netns);
+/* What goes to the node (in) and comes from it (out): lost, or not. */
+bool netns_set_link(int netns, unsigned node, bool in_up, bool out_up);
+/* Both ways at bytes_per_s; 0: no limit. */
+bool netns_set_rate(int netns, unsigned node, uint64_t bytes_per_s);
+#endif

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol/copies.h: the copies of one partition as a value. */
+#include "protocol/copies.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "base/alloc.h"
+#include "support/fail_alloc.h"
+
+/* A primary, n_in_sync in sync, the rest catches up; nodes 1, 2, 3, … */
+static ps_copies_t
+make_copies(uint32_t n_in_sync, uint32_t n_late)
+{
+    ps_copies_t copies = {.epoch = 4, .n = 1 + n_in_sync + n_late};
+
+    for (uint32_t i = 0; i < copies.n; i++) {
+        copies.at[i] =
+            (ps_copy_t){.incarnation = i + 1,
+                        .shard = i,
+                        .state = i == 0           ? PS_COPY_PRIMARY
+                                 : i <= n_in_sync ? PS_COPY_IN_SYNC
+                                                  : PS_COPY_CATCHING_UP,
+                        .tcp = "tcp://n:1"};
+    }
+    return copies;
+}
+
+/* Nodes in their order, with p, s or c for the state. */
+static void
+assert_is(const ps_copies_t *copies, const char *text)
+{
+    char got[4 * PS_COPIES_MAX + 1] = "";
+
+    for (uint32_t i = 0; i < copies->n; i++) {
+        (void)snprintf(got + 3 * i, 4, "%u%c ",
+                       (unsigned)copies->at[i].incarnation,
+                       "?psc"[copies->at[i].state]);
+    }
+    cr_assert_str_eq(got, text);
+    cr_assert_eq(ps_copies_check(copies, NULL), PSD_OK);
+}
+
+Test(copies, states_have_words)
+{
+    for (int i = PS_COPY_PRIMARY; i <= PS_COPY_CATCHING_UP; i++) {
+        const char *word = ps_copy_state_name((ps_copy_state_t)i);
+
+        cr_assert_eq(ps_copy_state_parse(word), (ps_copy_state_t)i);
+    }
+    cr_assert_eq(ps_copy_state_parse("?"), 0);
+    cr_assert_eq(ps_copy_state_parse("gone"), 0);
+    cr_assert_str_eq(ps_copy_state_name((ps_copy_state_t)4), "?");
+}
+
+Test(copies, whole_ones_are_the_primary_and_those_in_sync)
+{
+    ps_copies_t copies = make_copies(1, 2);
+
+    cr_assert_eq(ps_copies_n_whole(&copies), 2);
+    cr_assert_eq(ps_copies_primary(&copies), &copies.at[0]);
+    cr_assert_eq(ps_copies_on(&copies, 3), &copies.at[2]);
+    cr_assert_null(ps_copies_on(&copies, 9));
+    ps_copies_fence(&copies);
+    cr_assert_null(ps_copies_primary(&copies));
+    assert_is(&copies, "1s 2s 3c 4c ");
+    cr_assert_eq(ps_copies_n_whole(&copies), 2);
+}
+
+Test(copies, changes_keep_the_order_of_states)
+{
+    ps_copies_t copies = make_copies(2, 1);
+    ps_copy_t fresh = {.incarnation = 9, .state = PS_COPY_CATCHING_UP};
+
+    ps_copies_set_state(&copies, 1, PS_COPY_CATCHING_UP);
+    assert_is(&copies, "1p 3s 4c 2c ");
+    ps_copies_set_state(&copies, 3, PS_COPY_IN_SYNC);
+    assert_is(&copies, "1p 3s 2s 4c ");
+    ps_copies_fence(&copies);
+    ps_copies_promote(&copies, 2);
+    assert_is(&copies, "2p 1s 3s 4c ");
+    ps_copies_add(&copies, &fresh);
+    assert_is(&copies, "2p 1s 3s 4c 9c ");
+    ps_copies_remove(&copies, 1);
+    assert_is(&copies, "2p 3s 4c 9c ");
+}
+
+Test(copies, what_is_in_no_order_is_refused)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    ps_copies_t copies = {0};
+
+    cr_assert_eq(ps_copies_check(&copies, err), PSD_INVALID);
+    cr_assert_str_eq(psd_error_text(err), "there are 0 copies; allowed: 1..8");
+    copies = make_copies(1, 1);
+    copies.n = PS_COPIES_MAX + 1;
+    cr_assert_eq(ps_copies_check(&copies, NULL), PSD_INVALID);
+    copies = make_copies(1, 1);
+    copies.at[1].state = PS_COPY_PRIMARY;
+    psd_error_clear(err);
+    cr_assert_eq(ps_copies_check(&copies, err), PSD_INVALID);
+    cr_assert_str_eq(psd_error_text(err), "copy 1 of 3 is primary");
+    copies = make_copies(1, 1);
+    copies.fenced = true;
+    cr_assert_eq(ps_copies_check(&copies, NULL), PSD_INVALID, "two minds");
+    copies.fenced = false;
+    copies.at[0].state = PS_COPY_IN_SYNC;
+    cr_assert_eq(ps_copies_check(&copies, NULL), PSD_INVALID, "no primary");
+    copies = make_copies(1, 1);
+    copies.at[1].state = PS_COPY_CATCHING_UP;
+    copies.at[2].state = PS_COPY_IN_SYNC;
+    cr_assert_eq(ps_copies_check(&copies, NULL), PSD_INVALID, "order");
+    copies.at[1].state = (ps_copy_state_t)0;
+    cr_assert_eq(ps_copies_check(&copies, NULL), PSD_INVALID);
+    copies = make_copies(1, 1);
+    copies.at[2].incarnation = 1;
+    psd_error_clear(err);
+    cr_assert_eq(ps_copies_check(&copies, err), PSD_INVALID);
+    cr_assert_str_eq(psd_error_text(err), "copies 0 and 2 are on one node");
+    copies = make_copies(0, 1);
+    copies.fenced = true;
+    copies.at[0].state = PS_COPY_CATCHING_UP;
+    cr_assert_eq(ps_copies_check(&copies, NULL), PSD_INVALID, "none is whole");
+}
+
+Test(copies, come_back_from_json)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    ps_copies_t copies = make_copies(1, 1);
+    ps_copies_t got = {0};
+
+    copies.at[2].leaving = true;
+    ps_copies_fence(&copies);
+    cr_assert(ps_copies_to_doc(&copies, doc));
+    cr_assert_eq(ps_copies_from_doc(doc, &got, NULL), PSD_OK);
+    cr_assert_arr_eq(&got, &copies, sizeof got);
+}
+
+static void
+assert_not_read(const char *text, psd_status_t status)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+    ps_copies_t got = {.epoch = 77};
+
+    cr_assert_eq(ps_doc_parse((ps_bytes_t){(const uint8_t *)text, strlen(text)},
+                              &doc, NULL),
+                 PSD_OK);
+    cr_assert_eq(ps_copies_from_doc(doc, &got, NULL), status, "%s", text);
+    cr_assert_eq(got.epoch, 77);
+}
+
+Test(copies, wrong_json_is_refused)
+{
+    assert_not_read("{}", PSD_PROTO);
+    assert_not_read("{\"epoch\":0,\"copies\":[]}", PSD_INVALID);
+    assert_not_read("{\"epoch\":1,\"copies\":[]}", PSD_INVALID);
+    assert_not_read("{\"epoch\":1,\"copies\":[7]}", PSD_PROTO);
+    assert_not_read("{\"epoch\":1,\"fenced\":1,\"copies\":[]}", PSD_PROTO);
+    assert_not_read("{\"epoch\":1,\"copies\":[{\"incarnation\":1,\"shard\":0,"
+                    "\"state\":\"dead\",\"tcp\":\"\"}]}",
+                    PSD_INVALID);
+    assert_not_read("{\"epoch\":1,\"copies\":[{\"incarnation\":1,\"shard\":0,"
+                    "\"state\":\"primary\"}]}",
+                    PSD_PROTO);
+    assert_not_read("{\"epoch\":1,\"copies\":[{},{},{},{},{},{},{},{},{}]}",
+                    PSD_INVALID);
+}
+
+/* Allocations behind ps_doc are its own; every one may fail. */
+static psd_status_t
+write_doc(void *fixture)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+
+    if (doc == NULL || !ps_copies_to_doc(fixture, doc)) {
+        return PSD_NOMEM;
+    }
+    return PSD_OK;
+}
+
+Test(copies, no_memory_is_said)
+{
+    ps_copies_t copies = make_copies(1, 1);
+
+    cr_assert_null(fail_alloc_sweep(write_doc, &copies));
+}

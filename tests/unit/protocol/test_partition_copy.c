@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A new copy gets its rows while records go on: whatever the table, the records
+ * and the moments, it ends as the primary. */
+#include "copy_kit.h"
+
+#include <stdlib.h>
+
+#include "model/store_ops.h"
+
+#include "support/fail_alloc.h"
+
+#define SEEDS 300        /* or as COPY_SEEDS says */
+#define SEEDS_TO_FIND 50 /* a planted bug */
+
+typedef enum bug {
+    BUG_NONE = 0,
+    BUG_ALL_ROWS = 1, /* records change rows that have not come, too */
+    BUG_NO_ROWS = 2   /* records between pieces change nothing */
+} bug_t;
+
+static uint64_t
+n_seeds(uint64_t otherwise)
+{
+    const char *text = getenv("COPY_SEEDS");
+
+    return text == NULL ? otherwise : strtoull(text, NULL, 10);
+}
+
+/* ---- comparing ---- */
+
+static bool
+is_same_payload(const ps_payload_t *a, const ps_payload_t *b)
+{
+    return a->keys.size == b->keys.size && a->index.size == b->index.size &&
+           a->span.size == b->span.size &&
+           (a->keys.size == 0 ||
+            memcmp(a->keys.data, b->keys.data, a->keys.size) == 0) &&
+           (a->index.size == 0 ||
+            memcmp(a->index.data, b->index.data, a->index.size) == 0) &&
+           (a->span.size == 0 ||
+            memcmp(a->span.data, b->span.data, a->span.size) == 0);
+}
+
+static bool
+is_same_state(const side_t *a, const side_t *b)
+{
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *left = ps_partition_give_state(a->partition);
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *right = ps_partition_give_state(b->partition);
+
+    cr_assert(left != NULL && right != NULL);
+    return is_same_payload(left, right);
+}
+
+static bool
+hands_out_the_same(const side_t *a, const side_t *b, size_t max_bytes)
+{
+    ps_store_cursor_t left = {0};
+    ps_store_cursor_t right = {0};
+    bool same = true;
+    bool done[2] = {false, false};
+
+    while (same && !done[0]) {
+        PSD_AUTO(ps_payload_destroy) ps_payload_t *one = NULL;
+        PSD_AUTO(ps_payload_destroy) ps_payload_t *two = NULL;
+
+        cr_assert_eq(ps_partition_give_rows(a->shard, a->partition, &left,
+                                            max_bytes, &one, &done[0], NULL),
+                     PSD_OK);
+        cr_assert_eq(ps_partition_give_rows(b->shard, b->partition, &right,
+                                            max_bytes, &two, &done[1], NULL),
+                     PSD_OK);
+        same = done[0] == done[1] && left.next == right.next &&
+               is_same_payload(one, two);
+    }
+    return same;
+}
+
+/* All rows of the partition, or those that changed. */
+static ps_payload_t *
+gather(const story_t *story,
+       const side_t *side,
+       const uint64_t *since,
+       uint64_t *first_row,
+       uint64_t *ret_left)
+{
+    const ps_extent_t *extent = ps_store_extent(side->partition->store);
+    ps_slice_t want = {.rows = PS_ROWS_RANGE,
+                       .type = story->spec.type,
+                       .n_cols = extent->last_col - extent->first_col + 1,
+                       .first_row = *first_row,
+                       .n_rows = *ret_left};
+    ps_slice_t got;
+    ps_payload_t *values = NULL;
+    uint64_t n_done = 0;
+    psd_status_t rc =
+        since == NULL
+            ? ps_store_gather(side->partition->store, &want, NULL, 1 << 16,
+                              (ps_room_t){NULL, 0}, &got, &values, &n_done,
+                              NULL)
+            : ps_store_gather_since(side->partition->store, &want, NULL, *since,
+                                    1 << 16, &got, &values, &n_done, NULL);
+
+    cr_assert_eq(rc, PSD_OK);
+    cr_assert_gt(n_done, 0);
+    *first_row += n_done;
+    *ret_left -= n_done;
+    return values;
+}
+
+static bool
+reads_the_same(const story_t *story,
+               const side_t *a,
+               const side_t *b,
+               const uint64_t *since)
+{
+    const ps_extent_t *extent = ps_store_extent(a->partition->store);
+    uint64_t first[2] = {extent->first_row, extent->first_row};
+    uint64_t left[2] = {extent->last_row - extent->first_row, 0};
+    bool same = true;
+
+    left[0] += left[0] == UINT64_MAX ? 0 : 1;
+    left[1] = left[0];
+    while (same && left[0] > 0 && extent->first_row <= extent->last_row) {
+        PSD_AUTO(ps_payload_destroy)
+        ps_payload_t *one = gather(story, a, since, &first[0], &left[0]);
+        PSD_AUTO(ps_payload_destroy)
+        ps_payload_t *two = gather(story, b, since, &first[1], &left[1]);
+
+        same = first[0] == first[1] && is_same_payload(one, two);
+    }
+    return same;
+}
+
+static bool
+counts_the_same(const side_t *a, const side_t *b)
+{
+    ps_store_bytes_t left = ps_store_bytes(a->partition->store);
+    ps_store_bytes_t right = ps_store_bytes(b->partition->store);
+
+    return left.rows_present == right.rows_present &&
+           left.values == right.values && left.state == right.state;
+}
+
+/* looked: rows of the primary were read, which fills blocks of an array. */
+static bool
+is_same(story_t *story, const side_t *copy, bool looked)
+{
+    const side_t *primary = &story->primary;
+    uint64_t since = below(story, primary->partition->version + 1);
+    size_t max_bytes = 1 + below(story, 100000);
+
+    return is_same_state(primary, copy) && counts_the_same(primary, copy) &&
+           (looked || hands_out_the_same(primary, copy, max_bytes)) &&
+           reads_the_same(story, primary, copy, NULL) &&
+           hands_out_the_same(primary, copy, max_bytes) &&
+           (!story->spec.versions ||
+            reads_the_same(story, primary, copy, &since));
+}
+
+/* ---- one seed ---- */
+
+/* A record on both, as it would reach a copy that has some rows. */
+static void
+go_on(story_t *story, side_t *copy, bug_t bug)
+{
+    bool is_partial = ps_store_is_partial(copy->partition->store);
+
+    story_next(story);
+    cr_assert(replay_on(story, &story->primary));
+    if (is_partial && bug == BUG_NO_ROWS &&
+        story->record.kind == PS_RECORD_PUSH) {
+        story->record.slice.n_rows = 0;
+    }
+    if (is_partial && bug == BUG_ALL_ROWS) {
+        ps_store_set_partial(copy->partition->store, false);
+    }
+    cr_assert(replay_on(story, copy));
+    ps_store_set_partial(copy->partition->store, is_partial);
+}
+
+static bool
+begin_copy(const story_t *story, side_t *copy)
+{
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *state = ps_partition_give_state(story->primary.partition);
+
+    cr_assert_not_null(state);
+    cr_assert(side_open(copy, &story->spec, story->number));
+    return ps_partition_take_state(copy->shard, copy->partition, state->span,
+                                   NULL) == PSD_OK;
+}
+
+/* Pieces of random sizes, and records between them. */
+static bool
+move_rows(story_t *story, side_t *copy, bug_t bug, bool *looked)
+{
+    ps_store_cursor_t cursor = {0};
+    static const uint64_t sizes[] = {60, 3000, 200000};
+    size_t most = 1 + below(story, sizes[below(story, 3)]);
+    bool is_done = false;
+
+    while (!is_done) {
+        PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
+
+        while (below(story, 3) == 0) {
+            go_on(story, copy, bug);
+        }
+        if (below(story, 40) == 0) {
+            *looked = true;
+            cr_assert(
+                reads_the_same(story, &story->primary, &story->primary, NULL));
+        }
+        cr_assert_eq(ps_partition_give_rows(story->primary.shard,
+                                            story->primary.partition, &cursor,
+                                            1 + below(story, most), &piece,
+                                            &is_done, NULL),
+                     PSD_OK);
+        if (ps_partition_take_rows(copy->shard, copy->partition, piece->span,
+                                   is_done, NULL) != PSD_OK) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Many records or few; some find no memory, so that rows are made which stay
+ * absent, and clocks close without being applied whole. */
+static void
+begin_story(story_t *story)
+{
+    for (uint64_t n = below(story, below(story, 2) == 0 ? 4 : 60); n > 0; n--) {
+        story_next(story);
+        if (below(story, 4) == 0) {
+            fail_alloc_at(below(story, 8));
+            (void)replay_on(story, &story->primary);
+            fail_alloc_off();
+        } else {
+            cr_assert(replay_on(story, &story->primary));
+        }
+    }
+}
+
+/* Whether the copy ends as the primary. */
+static bool
+run(uint64_t seed, bug_t bug)
+{
+    PSD_AUTO(story_close) story_t story;
+    PSD_AUTO(side_close) side_t copy;
+    bool looked = false;
+    bool same = false;
+
+    story_open(&story, seed);
+    begin_story(&story);
+    same = begin_copy(&story, &copy) &&
+           move_rows(&story, &copy, bug, &looked) &&
+           is_same(&story, &copy, looked);
+    for (uint64_t n = 10; same && n > 0; n--) {
+        go_on(&story, &copy, BUG_NONE);
+    }
+    return same && is_same(&story, &copy, true);
+}
+
+Test(partition_copy, ends_with_the_primarys_bits)
+{
+    for (uint64_t seed = 0; seed < n_seeds(SEEDS); seed++) {
+        cr_assert(run(seed, BUG_NONE), "seed %llu", (unsigned long long)seed);
+    }
+}
+
+static uint64_t
+seeds_until(bug_t bug)
+{
+    uint64_t seed = 0;
+
+    while (seed < SEEDS_TO_FIND && run(seed, bug)) {
+        seed++;
+    }
+    return seed;
+}
+
+Test(partition_copy, records_that_change_rows_to_come_would_be_seen)
+{
+    cr_assert_lt(seeds_until(BUG_ALL_ROWS), SEEDS_TO_FIND);
+}
+
+Test(partition_copy, records_that_change_no_rows_would_be_seen)
+{
+    cr_assert_lt(seeds_until(BUG_NO_ROWS), SEEDS_TO_FIND);
+}
+
+/* ---- damage ---- */
+
+/* Some bytes other than they were, or fewer. */
+static void
+damage(story_t *story, uint8_t *bytes, size_t *size)
+{
+    if (below(story, 3) == 0) {
+        *size = below(story, *size);
+        return;
+    }
+    for (uint64_t n = 1 + below(story, 3); n > 0; n--) {
+        size_t near = *size < 200 || below(story, 2) == 0 ? *size : 200;
+
+        bytes[below(story, near)] ^= (uint8_t)(1U << below(story, 8));
+    }
+}
+
+/* A damaged copy of bytes, in a block of its own; freed with ps_free. */
+static uint8_t *
+damaged(story_t *story, ps_bytes_t from, size_t *ret_size)
+{
+    uint8_t *whole = ps_alloc_raw(from.size, 1);
+    uint8_t *exact = NULL;
+
+    cr_assert_not_null(whole);
+    memcpy(whole, from.data, from.size);
+    *ret_size = from.size;
+    damage(story, whole, ret_size);
+    exact = ps_alloc_raw(*ret_size, 1);
+    cr_assert_not_null(exact);
+    memcpy(exact, whole, *ret_size);
+    ps_free(whole);
+    return exact;
+}
+
+/* What was taken in spite of its damage can be used without harm. */
+static void
+use(story_t *story, side_t *copy)
+{
+    for (int i = 0; i < 5; i++) {
+        story_next(story);
+        if (story->record.kind != PS_RECORD_MARK &&
+            story->record.kind != PS_RECORD_JOB) {
+            cr_assert(replay_on(story, &story->primary));
+            (void)replay_on(story, copy);
+        }
+    }
+    cr_expect(reads_the_same(story, copy, copy, NULL));
+    cr_expect(hands_out_the_same(copy, copy, 5000));
+}
+
+static void
+expect_refusal(psd_status_t rc, const psd_error_t *err)
+{
+    cr_expect(rc == PSD_PROTO || rc == PSD_NOMEM);
+    cr_expect(psd_error_text(err)[0] != '\0');
+}
+
+static void
+run_damaged(uint64_t seed)
+{
+    PSD_AUTO(story_close) story_t story;
+    PSD_AUTO(side_close) side_t copy;
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *state = NULL;
+    ps_store_cursor_t cursor = {0};
+    PSD_AUTO(ps_free_at) uint8_t *bytes = NULL;
+    size_t size = 0;
+    psd_status_t rc = PSD_OK;
+    bool is_done = false;
+
+    story_open(&story, seed);
+    for (uint64_t n = 40; n > 0; n--) {
+        story_next(&story);
+        cr_assert(replay_on(&story, &story.primary));
+    }
+    cr_assert(side_open(&copy, &story.spec, story.number));
+    state = ps_partition_give_state(story.primary.partition);
+    cr_assert_not_null(state);
+    bytes = damaged(&story, state->span, &size);
+    rc = ps_partition_take_state(copy.shard, copy.partition,
+                                 (ps_bytes_t){bytes, size}, err);
+    if (rc != PSD_OK) {
+        expect_refusal(rc, err);
+        cr_expect_eq(copy.partition->windows.count, 0);
+        cr_expect_eq(copy.partition->n_jobs, 0);
+        rc = ps_partition_take_state(copy.shard, copy.partition, state->span,
+                                     err);
+        cr_assert_eq(rc, PSD_OK);
+    }
+    while (rc == PSD_OK && !is_done) {
+        PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
+        PSD_AUTO(ps_free_at) uint8_t *part = NULL;
+
+        cr_assert_eq(ps_partition_give_rows(
+                         story.primary.shard, story.primary.partition, &cursor,
+                         1 + below(&story, 20000), &piece, &is_done, NULL),
+                     PSD_OK);
+        if (below(&story, 2) == 0) {
+            part = damaged(&story, piece->span, &size);
+            rc = ps_partition_take_rows(copy.shard, copy.partition,
+                                        (ps_bytes_t){part, size}, is_done, err);
+        } else {
+            rc = ps_partition_take_rows(copy.shard, copy.partition, piece->span,
+                                        is_done, err);
+        }
+    }
+    if (rc != PSD_OK) {
+        expect_refusal(rc, err);
+    }
+    use(&story, &copy);
+}
+
+Test(partition_copy, damaged_bytes_are_refused_or_do_no_harm)
+{
+    for (uint64_t seed = 0; seed < n_seeds(SEEDS); seed++) {
+        run_damaged(seed);
+    }
+}
+
+/* ---- memory ---- */
+
+static psd_status_t
+copy_all(void *fixture)
+{
+    story_t *story = fixture;
+    PSD_AUTO(side_close) side_t copy;
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *state = ps_partition_give_state(story->primary.partition);
+    ps_store_cursor_t cursor = {0};
+    bool is_open = side_open(&copy, &story->spec, story->number);
+    bool is_done = false;
+    psd_status_t rc = PSD_OK;
+
+    if (state == NULL || !is_open) {
+        return PSD_NOMEM;
+    }
+    rc = ps_partition_take_state(copy.shard, copy.partition, state->span, NULL);
+    if (rc != PSD_OK) {
+        cr_assert_eq(copy.partition->windows.count, 0);
+        cr_assert_eq(copy.partition->n_jobs, 0);
+        cr_assert_eq(copy.partition->lsn, 0);
+    }
+    while (rc == PSD_OK && !is_done) {
+        PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
+        uint64_t before = cursor.next;
+
+        rc = ps_partition_give_rows(story->primary.shard,
+                                    story->primary.partition, &cursor, 2000,
+                                    &piece, &is_done, NULL);
+        if (rc != PSD_OK) {
+            cr_assert_eq(cursor.next, before);
+            return rc;
+        }
+        rc = ps_partition_take_rows(copy.shard, copy.partition, piece->span,
+                                    is_done, NULL);
+    }
+    return rc;
+}
+
+Test(partition_copy, without_memory_nothing_is_lost_or_half_taken)
+{
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        PSD_AUTO(story_close) story_t story;
+
+        story_open(&story, seed);
+        for (uint64_t n = 30; n > 0; n--) {
+            story_next(&story);
+            cr_assert(replay_on(&story, &story.primary));
+        }
+        cr_assert_null(fail_alloc_sweep(copy_all, &story));
+    }
+}

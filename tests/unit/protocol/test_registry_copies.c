@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol/registry_decide.h, and what plans do to copies: one step at a time.
+ * Lives of many steps are walk_registry's. */
+#include "protocol/registry_decide.h"
+
+#include "support/fail_alloc.h"
+#include "support/registry_test.h"
+
+/* Three nodes of two shards, incarnations 1, 2, 3, and an even number of time.
+ */
+static void
+make_three(void)
+{
+    ps_registry_args_t args = fixture_args();
+
+    args.copies_max = 3;
+    args.nodes_max = 4;
+    now_ms = 1000;
+    err = psd_error_new();
+    cr_assert_eq(ps_registry_new(&args, &registry, err), PSD_OK);
+    make_cluster();
+    start_node("n0", 1, 2);
+    start_node("n1", 2, 2);
+    start_node("n2", 3, 2);
+}
+
+TestSuite(registry_copies, .init = make_three, .fini = drop_registry);
+
+static const ps_table_t *
+make_copied(const char *name, uint32_t n_partitions, uint32_t replicas)
+{
+    ps_table_spec_t spec = fixture_spec(name);
+
+    spec.n_partitions = n_partitions;
+    spec.replicas = replicas;
+    do_planned(ps_registry_plan_table(registry, &spec, 3, &command, err));
+    return ps_registry_table(registry, name);
+}
+
+static void
+beat(uint64_t incarnation, uint64_t max_epoch)
+{
+    const ps_node_t *node =
+        ps_registry_node_by_incarnation(registry, incarnation);
+
+    cr_assert_eq(ps_registry_node_beat(registry, node->name, incarnation,
+                                       max_epoch, now_ms, err),
+                 PSD_OK);
+}
+
+static ps_decision_t
+decide(void)
+{
+    ps_decision_t decision;
+
+    cr_assert_eq(ps_registry_decide(registry, now_ms, 9, &decision, err),
+                 PSD_OK);
+    return decision;
+}
+
+/* The next decision is a command of that text; it is done. */
+static void
+assert_commits(const char *text)
+{
+    ps_decision_t decision = decide();
+
+    cr_assert_eq(decision.kind, PS_DECIDE_COMMIT);
+    cr_assert_str_eq(decision.command.text, text);
+    cr_assert_eq(ps_registry_apply(registry, &decision.command, now_ms, err),
+                 PSD_OK, "%s", psd_error_text(err));
+    ps_decision_done(&decision);
+}
+
+static void
+assert_rests(void)
+{
+    ps_decision_t decision = decide();
+
+    cr_assert_eq(decision.kind, PS_DECIDE_NOTHING, "%s", decision.command.text);
+}
+
+/* Partition 0 is asked, on n nodes of which the first is given. */
+static void
+assert_asks(uint32_t n, uint64_t first)
+{
+    ps_decision_t decision = decide();
+
+    cr_assert_eq(decision.kind, PS_DECIDE_FENCE);
+    cr_assert_eq(decision.partition, 0);
+    cr_assert_eq(decision.epoch, ps_registry_epoch(registry));
+    cr_assert_eq(decision.n, n);
+    cr_assert_eq(decision.to[0], first);
+}
+
+static bool
+say(ps_report_kind_t kind, uint64_t from, uint64_t copy)
+{
+    ps_report_t report = {.kind = kind,
+                          .table = 1,
+                          .epoch = ps_registry_epoch(registry),
+                          .from = from,
+                          .copy = copy};
+
+    return ps_registry_report(registry, &report);
+}
+
+static bool
+answer(uint64_t incarnation, uint64_t lsn)
+{
+    return ps_registry_fenced(registry, incarnation, 1, 0,
+                              ps_registry_epoch(registry), lsn);
+}
+
+/* Places */
+
+Test(registry_copies, lie_on_different_nodes_and_even)
+{
+    const ps_table_t *table = make_copied("w", 6, 2);
+    uint32_t counts[4] = {0};
+
+    for (uint32_t i = 0; i < 6; i++) {
+        const ps_copies_t *copies = &table->copies[i];
+
+        cr_assert_eq(copies->n, 2);
+        cr_assert_eq(ps_copies_n_whole(copies), 2, "all are empty");
+        cr_assert_eq(ps_copies_check(copies, NULL), PSD_OK);
+        cr_assert_eq(copies->epoch, ps_registry_epoch(registry));
+        cr_assert_eq(table->routes[i].incarnation, copies->at[0].incarnation);
+        cr_assert_str_eq(table->routes[i].tcp, copies->at[0].tcp);
+        counts[copies->at[0].incarnation]++;
+        counts[copies->at[1].incarnation]++;
+    }
+    cr_assert_eq(counts[1], 4);
+    cr_assert_eq(counts[2], 4);
+    cr_assert_eq(counts[3], 4);
+}
+
+Test(registry_copies, follow_the_weights_of_nodes)
+{
+    ps_route_t shards[FIXTURE_SHARDS_MAX];
+    ps_node_t node = fixture_node("n3", 4, 2, shards);
+    const ps_table_t *table = NULL;
+    uint32_t n = 0;
+
+    node.weight = 6;
+    do_planned(ps_registry_plan_node(registry, &node, 2, &command, err));
+    table = make_copied("w", 12, 1);
+    for (uint32_t i = 0; i < 12; i++) {
+        n += table->copies[i].at[0].incarnation == 4 ? 1 : 0;
+    }
+    cr_assert_eq(n, 6, "as much as the three others");
+}
+
+Test(registry_copies, that_cannot_be_are_refused)
+{
+    ps_table_spec_t spec = fixture_spec("w");
+
+    spec.replicas = 4;
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
+                   PSD_UNSUPPORTED, "replicas is 4; supported: 1..3");
+    spec.replicas = 1;
+    spec.ack = PS_ACK_REPLICA;
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
+                   PSD_INVALID,
+                   "ack is replica, which takes 2 replicas or more; replicas "
+                   "is 1");
+    spec.replicas = 3;
+    spec.ack = PS_ACK_DISK;
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
+                   PSD_UNSUPPORTED, "ack is disk; supported: memory, replica");
+    spec.ack = PS_ACK_REPLICA;
+    do_planned(ps_registry_plan_node_state(registry, "n1", PS_NODE_DRAINING,
+                                           false, 1, &command, err));
+    assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
+                   PSD_NO_NODE,
+                   "table w wants copies on 3 nodes; 2 are up and not "
+                   "draining");
+}
+
+/* Nodes */
+
+Test(registry_copies, of_a_node_that_starts_again_catch_up)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    uint64_t second = table->copies[0].at[1].incarnation;
+
+    start_node("n0", 9, 2);
+    cr_assert_not(table->rows_lost);
+    cr_assert(table->copies[0].fenced);
+    cr_assert_eq(table->copies[0].at[0].incarnation, second);
+    cr_assert_eq(table->copies[0].at[1].incarnation, 9);
+    cr_assert_eq(table->copies[0].at[1].state, PS_COPY_CATCHING_UP);
+    start_node(second == 2 ? "n1" : "n2", 10, 2);
+    cr_assert(table->rows_lost, "that was the last whole one");
+    cr_assert_not(table->copies[0].fenced);
+    cr_assert_eq(table->copies[0].at[0].incarnation, 10);
+}
+
+/* A node starts again with what its logs had. */
+static void
+start_kept(const char *name, uint64_t incarnation)
+{
+    ps_route_t shards[FIXTURE_SHARDS_MAX];
+    ps_node_t node = fixture_node(name, incarnation, 2, shards);
+
+    node.kept = true;
+    do_planned(ps_registry_plan_node(registry, &node, 2, &command, err));
+}
+
+Test(registry_copies, that_were_kept_stay_whole)
+{
+    ps_table_spec_t spec = fixture_spec("w");
+    const ps_copies_t *copies = NULL;
+
+    spec.n_partitions = 1;
+    spec.replicas = 2;
+    cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err),
+                 PSD_OK);
+    command.table.spec.ack = PS_ACK_DISK; /* not offered yet */
+    do_planned(PSD_OK);
+    copies = ps_registry_table(registry, "w")->copies;
+    start_kept("n1", 8);
+    cr_assert_not(copies->fenced);
+    cr_assert_eq(copies->at[1].incarnation, 8);
+    cr_assert_eq(ps_copies_n_whole(copies), 2);
+    start_kept("n0", 9);
+    cr_assert(copies->fenced, "who has most is to be asked");
+    cr_assert_eq(copies->at[0].incarnation, 9);
+    cr_assert_eq(ps_copies_n_whole(copies), 2);
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+    assert_asks(2, 9);
+    cr_assert(answer(9, 30));
+    cr_assert(answer(8, 31));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    cr_assert_eq(ps_copies_n_whole(copies), 2);
+}
+
+Test(registry_copies, of_tables_without_a_log_are_not_kept)
+{
+    const ps_table_t *table = make_copied("w", 1, 1);
+
+    start_kept("n0", 9);
+    cr_assert(table->rows_lost);
+}
+
+Test(registry_copies, keep_a_node_from_being_removed)
+{
+    const ps_table_t *table = make_copied("w", 1, 1);
+
+    assert_refused(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
+                                               true, 1, &command, err),
+                   PSD_BUSY,
+                   "node n0 has copies of 1 partitions; drain it first");
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    assert_refused(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
+                                               false, 1, &command, err),
+                   PSD_BUSY,
+                   "node n0 has copies of 1 partitions; drain it first, or "
+                   "force it if it is lost");
+    assert_refused(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
+                                               true, 1, &command, err),
+                   PSD_BUSY,
+                   "node n0 has the last copy of partitions of table w; start "
+                   "it again, or drop the table first");
+    assert_refused(ps_registry_plan_node_state(registry, "n9", PS_NODE_UP, true,
+                                               1, &command, err),
+                   PSD_NO_NODE, "node \"n9\" does not exist");
+    do_planned(ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED,
+                                           false, 1, &command, err));
+    cr_assert_eq(ps_registry_n_nodes(registry), 2);
+    cr_assert_eq(table->copies[0].n, 1);
+}
+
+Test(registry_copies, hear_only_nodes_that_are_known)
+{
+    cr_assert_eq(ps_registry_node_beat(registry, "n9", 1, 0, now_ms, err),
+                 PSD_NO_NODE);
+    psd_error_clear(err);
+    cr_assert_eq(ps_registry_node_beat(registry, "n0", 7, 0, now_ms, err),
+                 PSD_INCARNATION);
+    cr_assert_not(ps_registry_node_ends(registry, "n0", 7, now_ms));
+    beat(1, 500);
+    cr_assert_eq(make_copied("w", 1, 1)->copies[0].epoch, 501,
+                 "above all that a node has seen");
+}
+
+/* Decisions */
+
+Test(registry_copies, the_one_with_most_takes_over)
+{
+    const ps_table_t *table = make_copied("w", 1, 3);
+    ps_decision_t decision;
+
+    assert_rests();
+    for (int i = 0; i < 4; i++) {
+        now_ms += 100;
+        beat(2, 0);
+        beat(3, 0);
+        decision = i < 3 ? decide() : (ps_decision_t){0};
+        cr_assert_eq(decision.kind, PS_DECIDE_NOTHING, "n0 may be late");
+    }
+    assert_commits("partition 0 of table w is fenced: node n0 is silent");
+    cr_assert(table->copies[0].fenced);
+    assert_asks(2, table->copies[0].at[1].incarnation);
+    assert_rests();
+    now_ms += 100;
+    assert_asks(2, table->copies[0].at[1].incarnation);
+    cr_assert_not(ps_registry_fenced(registry, 2, 1, 0, 1, 70), "old epoch");
+    cr_assert_not(
+        ps_registry_fenced(registry, 9, 1, 0, ps_registry_epoch(registry), 70));
+    cr_assert(answer(2, 40));
+    assert_rests();
+    cr_assert(answer(3, 41));
+    assert_commits("partition 0 of table w has its primary on node n2 now");
+    cr_assert_eq(ps_copies_primary(&table->copies[0])->incarnation, 3);
+    cr_assert_eq(table->routes[0].incarnation, 3);
+    cr_assert_eq(ps_copies_on(&table->copies[0], 1)->state,
+                 PS_COPY_CATCHING_UP);
+    cr_assert_eq(ps_copies_on(&table->copies[0], 2)->state, PS_COPY_IN_SYNC);
+}
+
+Test(registry_copies, a_silent_one_is_not_waited_for)
+{
+    (void)make_copied("w", 1, 3);
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    assert_commits("partition 0 of table w is fenced: node n0 is silent");
+    assert_asks(2, 2);
+    cr_assert(answer(2, 40));
+    assert_rests();
+    for (int i = 0; i < 4; i++) {
+        now_ms += 100;
+        beat(2, 0);
+        if (i < 3) {
+            ps_decision_t decision = decide();
+
+            cr_assert_neq(decision.kind, PS_DECIDE_COMMIT);
+        }
+    }
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+}
+
+Test(registry_copies, a_primary_without_another_whole_copy_is_left_alone)
+{
+    (void)make_copied("w", 1, 1);
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    assert_rests();
+}
+
+Test(registry_copies, time_in_which_the_registry_slept_is_forgiven)
+{
+    (void)make_copied("w", 1, 2);
+    assert_rests();
+    now_ms += 60000;
+    assert_rests();
+    cr_assert_not(ps_registry_node(registry, "n0")->suspect);
+    cr_assert_gt(ps_registry_decide_at(registry), now_ms);
+}
+
+Test(registry_copies, that_lag_go_out_of_sync_and_come_back)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    uint64_t second = table->copies[0].at[1].incarnation;
+
+    cr_assert_not(say(PS_REPORT_SLOW, second, 1), "it is not the primary");
+    cr_assert_not(say(PS_REPORT_SLOW, 1, 9), "there is no such copy");
+    cr_assert(say(PS_REPORT_SLOW, 1, second));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    cr_assert_eq(table->copies[0].at[1].state, PS_COPY_CATCHING_UP);
+    assert_rests();
+    cr_assert(say(PS_REPORT_CAUGHT_UP, 1, second));
+    assert_commits("partition 0 of table w is in sync on node n1");
+    cr_assert_eq(table->copies[0].at[1].state, PS_COPY_IN_SYNC);
+    assert_rests();
+}
+
+Test(registry_copies, move_off_a_draining_node)
+{
+    const ps_table_t *table = make_copied("w", 1, 1);
+
+    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_DRAINING,
+                                           false, 1, &command, err));
+    assert_commits("partition 0 of table w gets a copy on node n1");
+    assert_rests();
+    cr_assert(say(PS_REPORT_CAUGHT_UP, 1, 2));
+    assert_commits("partition 0 of table w is in sync on node n1");
+    assert_commits("partition 0 of table w is fenced: its primary moves from "
+                   "node n0 to node n1");
+    assert_asks(1, 1); /* it sends all it has first */
+    cr_assert(answer(1, 50));
+    assert_asks(1, 2);
+    cr_assert(answer(2, 50));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    assert_commits("partition 0 of table w has no copy on node n0 any more");
+    cr_assert_eq(table->copies[0].n, 1);
+    assert_rests();
+    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
+                                           false, 1, &command, err));
+}
+
+/* Dry runs */
+
+Test(registry_copies, a_drain_is_shown_before_it_is_done)
+{
+    PSD_AUTO(ps_free_at) ps_move_t *moves = NULL;
+    PSD_AUTO(ps_free_at) char *before = NULL;
+    PSD_AUTO(ps_free_at) char *after = NULL;
+    size_t n = 0;
+
+    (void)make_copied("w", 6, 2);
+    before = fixture_dump(registry);
+    cr_assert_eq(ps_registry_plan_drain(registry, "n0", &moves, &n, err),
+                 PSD_OK);
+    cr_assert_eq(n, 4);
+    for (size_t i = 0; i < n; i++) {
+        cr_assert_str_eq(moves[i].from, "n0");
+        cr_assert_str_neq(moves[i].to, "n0");
+        cr_assert_str_neq(moves[i].to, "");
+    }
+    after = fixture_dump(registry);
+    cr_assert_str_eq(before, after);
+    cr_assert_eq(ps_registry_plan_drain(registry, "n9", &moves, &n, err),
+                 PSD_NO_NODE);
+}
+
+Test(registry_copies, evening_out_is_shown_before_it_is_done)
+{
+    PSD_AUTO(ps_free_at) ps_move_t *moves = NULL;
+    size_t n = 9;
+
+    (void)make_copied("w", 6, 1);
+    cr_assert_eq(ps_registry_plan_rebalance(registry, &moves, &n, err), PSD_OK);
+    cr_assert_eq(n, 0, "they are even");
+    ps_free_at(&moves);
+    moves = NULL;
+    start_node("n3", 4, 2);
+    cr_assert_eq(ps_registry_plan_rebalance(registry, &moves, &n, err), PSD_OK);
+    cr_assert_eq(n, 1);
+    cr_assert_str_eq(moves[0].to, "n3");
+    cr_assert(moves[0].primary);
+    cr_assert_not(moves[0].role);
+}
+
+/* Memory */
+
+static psd_status_t
+decide_and_plan(void *fixture)
+{
+    ps_move_t *moves = NULL;
+    size_t n = 0;
+    ps_decision_t decision = {0};
+    psd_status_t rc = PSD_OK;
+
+    (void)fixture;
+    rc = ps_registry_decide(registry, now_ms, 1, &decision, NULL);
+    ps_decision_done(&decision);
+    if (rc == PSD_OK) {
+        rc = ps_registry_plan_drain(registry, "n1", &moves, &n, NULL);
+    }
+    if (rc == PSD_OK) {
+        ps_free(moves);
+        rc = ps_registry_plan_rebalance(registry, &moves, &n, NULL);
+    }
+    if (rc == PSD_OK) {
+        ps_free(moves);
+    }
+    return rc;
+}
+
+Test(registry_copies, no_memory_is_said_and_nothing_is_decided)
+{
+    PSD_AUTO(ps_free_at) char *before = NULL;
+    PSD_AUTO(ps_free_at) char *after = NULL;
+
+    (void)make_copied("w", 6, 2);
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    before = fixture_dump(registry);
+    cr_assert_null(fail_alloc_sweep(decide_and_plan, NULL));
+    after = fixture_dump(registry);
+    cr_assert_str_eq(before, after);
+}
