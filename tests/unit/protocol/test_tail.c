@@ -73,6 +73,7 @@ Test(tail, packs_what_fits_and_one_at_least)
     PSD_AUTO(ps_payload_destroy)
     ps_payload_t *all = ps_tail_pack(&tail, 1, 48, &n);
     cr_assert_eq(n, 3);
+    cr_assert_eq(ps_payload_size(all), 48);
     cr_assert_null(ps_tail_pack(&tail, 4, 48, &n));
     cr_assert_eq(n, 0);
 }
