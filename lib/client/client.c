@@ -40,8 +40,9 @@ ps_client_check(const psd_client_t *self, psd_error_t *err)
     if (broken == PSD_OK) {
         return PSD_OK;
     }
-    return psd_error_set(err, PSD_CLOSED, "client is broken: %s: %s",
-                         psd_status_text(broken), text);
+    return psd_error_set(
+        err, broken == PSD_ROWS_LOST ? PSD_ROWS_LOST : PSD_CLOSED,
+        "client is broken: %s: %s", psd_status_text(broken), text);
 }
 
 void

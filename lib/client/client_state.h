@@ -172,7 +172,7 @@ struct psd_client {
 void ps_client_init(psd_client_t *self);
 /* Every later call is refused with this reason. The first one counts. */
 void ps_client_break(psd_client_t *self, psd_status_t status, const char *text);
-/* PSD_OK, or PSD_CLOSED with the reason. */
+/* PSD_OK; else the reason: PSD_ROWS_LOST when it is that, or PSD_CLOSED. */
 PSD_MUST_CHECK psd_status_t ps_client_check(const psd_client_t *self,
                                             psd_error_t *err);
 

@@ -53,8 +53,14 @@ void
 ps_reroute_learn(psd_client_t *self, const ps_doc_t *reply)
 {
     ps_known_table_t *table = NULL;
-    psd_status_t rc = ps_reply_status(reply, NULL);
+    psd_status_t rc = PSD_OK;
 
+    psd_error_clear(self->scratch);
+    rc = ps_reply_status(reply, self->scratch);
+    if (rc == PSD_ROWS_LOST) { /* what it waits for will never come */
+        ps_client_break(self, rc, psd_error_text(self->scratch));
+        return;
+    }
     if (rc == PSD_OK) {
         rc = ps_table_learn(self, reply, NULL, &table, NULL);
     }
