@@ -155,12 +155,12 @@ do_job(ps_member_t *self, const ps_doc_t *doc, psd_error_t *err)
 static ps_doc_t *
 new_answer(ps_member_t *self, uint64_t serial)
 {
-    ps_doc_t *answer = ps_member_message(self, "node_answer");
+    ps_doc_t *doc = ps_member_message(self, "node_answer");
 
-    if (answer != NULL && !ps_doc_set_u64(answer, "serial", serial)) {
-        ps_doc_destroy(&answer);
+    if (doc != NULL && !ps_doc_set_u64(doc, "serial", serial)) {
+        ps_doc_destroy(&doc);
     }
-    return answer;
+    return doc;
 }
 
 /* Asked again, when this answer does not go out. */

@@ -35,8 +35,8 @@ static void
 cut_tail(const ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
-    uint64_t lsn = partition->lsn;
     uint64_t in_sync = partition->lsn;
+    uint64_t lsn = in_sync;
 
     for (uint32_t i = 0; i < self->n_followers; i++) {
         const ps_follower_t *follower = &self->followers[i];

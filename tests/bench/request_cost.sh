@@ -31,8 +31,8 @@ check() {
     fi
 }
 
-check push range 2940
+check push range 3300
 check pull range 2960
-check push hash 3790
+check push hash 4300
 check pull hash 3210
 [ $n_failed -eq 0 ]

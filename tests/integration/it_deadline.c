@@ -237,9 +237,10 @@ old_client_is_told(daemon_t *daemon, psd_error_t *err)
     CHECK(daemon_restart(daemon));
     CHECK_ERROR(psd_push(t, &row, 1, &value, 1, err), PSD_ROWS_LOST, "push",
                 err);
-    CHECK_ERROR(psd_push(t, &row, 1, &value, 1, err), PSD_CLOSED,
+    CHECK_ERROR(psd_push(t, &row, 1, &value, 1, err), PSD_ROWS_LOST,
                 "client is broken: rows are gone", err);
-    CHECK_ERROR(psd_flush(client, 1000, err), PSD_CLOSED, "rows are gone", err);
+    CHECK_ERROR(psd_flush(client, 1000, err), PSD_ROWS_LOST, "rows are gone",
+                err);
     psd_table_close(&t);
     psd_close(&client);
     psd_options_destroy(&options);
