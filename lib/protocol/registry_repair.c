@@ -186,7 +186,7 @@ keep_leaver(const ps_look_t *look, ps_copies_t *copies)
 
 /* A copy that is not whole and does not stay makes room for one that may be. */
 static void
-drop_placeholder(ps_look_t *look, ps_copies_t *copies)
+drop_unwanted(ps_look_t *look, ps_copies_t *copies)
 {
     for (uint32_t i = copies->n - 1; i > 0; i--) {
         if (!ps_copy_is_whole(&copies->at[i]) &&
@@ -209,7 +209,7 @@ add_copy(ps_look_t *look, ps_copies_t *copies, const char **ret_name)
         look->catching_up[node] >= self->args.catching_up_max) {
         return false;
     }
-    drop_placeholder(look, copies);
+    drop_unwanted(look, copies);
     if (copies->n == PS_COPIES_MAX) {
         return false;
     }
