@@ -41,6 +41,7 @@
 #ifndef PS_PROTOCOL_REGISTRY_DECIDE_H
 #define PS_PROTOCOL_REGISTRY_DECIDE_H
 
+#include "protocol/outbox.h"
 #include "protocol/registry.h"
 
 #define PS_CHANGES_MAX 256 /* partitions in one command of decide */
@@ -60,23 +61,12 @@ bool ps_registry_node_ends(ps_registry_t *self,
                            uint64_t incarnation,
                            uint64_t now_ms);
 
-typedef enum ps_report_kind {
-    PS_REPORT_CAUGHT_UP = 1, /* the copy has all that the primary has */
-    PS_REPORT_SLOW = 2,      /* it lags, or is silent */
-    PS_REPORT_DIVERGED = 3   /* it has records that the primary has not */
-} ps_report_kind_t;
-
-/* What a primary says of another copy; nodes are named by incarnation. */
-typedef struct ps_report {
-    ps_report_kind_t kind;
-    uint32_t table;
-    uint32_t partition;
-    uint64_t epoch; /* that the primary has; another one's is not minded */
-    uint64_t from;  /* the primary's node */
-    uint64_t copy;  /* the copy's */
-} ps_report_t;
-/* false: it is of another epoch, or not about a copy of that primary. */
-bool ps_registry_report(ps_registry_t *self, const ps_report_t *report);
+/* What a node says of a copy of a partition whose primary it has (SLOW,
+ * DIVERGED, CAUGHT_UP). from: the incarnation of that node. false: it is of
+ * another epoch, of another kind, or not about another copy of that primary. */
+bool ps_registry_report(ps_registry_t *self,
+                        uint64_t from,
+                        const ps_report_t *report);
 
 /* The answer to a fence: the last lsn that the copy has. false: nobody asked
  * it, or not in this epoch. */

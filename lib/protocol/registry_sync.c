@@ -5,7 +5,9 @@
 #include "protocol/registry_look.h"
 
 bool
-ps_registry_report(ps_registry_t *self, const ps_report_t *report)
+ps_registry_report(ps_registry_t *self,
+                   uint64_t from,
+                   const ps_report_t *report)
 {
     ps_table_t *table = ps_registry_find_table(self, report->table);
     const ps_copies_t *copies = NULL;
@@ -13,13 +15,16 @@ ps_registry_report(ps_registry_t *self, const ps_report_t *report)
     ps_watch_t *watch = NULL;
     uint8_t bit = 0;
 
-    if (table == NULL || report->partition >= table->spec.n_partitions) {
+    if (table == NULL || report->partition >= table->spec.n_partitions ||
+        (report->kind != PS_REPORT_CAUGHT_UP &&
+         report->kind != PS_REPORT_SLOW &&
+         report->kind != PS_REPORT_DIVERGED)) {
         return false;
     }
     copies = &table->copies[report->partition];
-    copy = ps_copies_on(copies, report->copy);
+    copy = ps_copies_on(copies, report->incarnation);
     if (copy == NULL || copies->fenced || copies->epoch != report->epoch ||
-        copies->at[0].incarnation != report->from || copy == &copies->at[0]) {
+        copies->at[0].incarnation != from || copy == &copies->at[0]) {
         return false;
     }
     bit = (uint8_t)(1U << (copy - copies->at));

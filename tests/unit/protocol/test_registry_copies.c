@@ -98,10 +98,9 @@ say(ps_report_kind_t kind, uint64_t from, uint64_t copy)
     ps_report_t report = {.kind = kind,
                           .table = 1,
                           .epoch = ps_registry_epoch(registry),
-                          .from = from,
-                          .copy = copy};
+                          .incarnation = copy};
 
-    return ps_registry_report(registry, &report);
+    return ps_registry_report(registry, from, &report);
 }
 
 static bool
@@ -363,6 +362,8 @@ Test(registry_copies, that_lag_go_out_of_sync_and_come_back)
 
     cr_assert_not(say(PS_REPORT_SLOW, second, 1), "it is not the primary");
     cr_assert_not(say(PS_REPORT_SLOW, 1, 9), "there is no such copy");
+    cr_assert_not(say(PS_REPORT_POSITION, 1, second), "no report of a copy");
+    cr_assert_not(say(PS_REPORT_FENCED, 1, second), "nor is this");
     cr_assert(say(PS_REPORT_SLOW, 1, second));
     assert_commits("partition 0 of table w is no longer in sync on node n1: it "
                    "lags");

@@ -227,10 +227,9 @@ report(world_t *self,
                         .table = table + 1,
                         .partition = at,
                         .epoch = mine->map.epoch,
-                        .from = node->incarnation,
-                        .copy = mine->map.at[i].incarnation};
+                        .incarnation = mine->map.at[i].incarnation};
 
-    if (ps_registry_report(self->registry, &said) &&
+    if (ps_registry_report(self->registry, node->incarnation, &said) &&
         kind != PS_REPORT_CAUGHT_UP) {
         self->out[table][at] = true;
     }
