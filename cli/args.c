@@ -420,6 +420,15 @@ ps_args_given(const ps_args_t *self, const char *name)
     return value_of(self, name, &opt)->text != NULL;
 }
 
+bool
+ps_args_is_count(const ps_args_t *self, const char *name)
+{
+    const ps_opt_t *opt = NULL;
+
+    (void)value_of(self, name, &opt);
+    return opt->kind == PS_OPT_COUNT;
+}
+
 uint64_t
 ps_args_u64(const ps_args_t *self, const char *name)
 {

@@ -54,6 +54,8 @@ const char *ps_args_find_format(int argc, char *const *argv);
  * of the table's (an assert says so). */
 const char *ps_args_text(const ps_args_t *self, const char *name);
 bool ps_args_given(const ps_args_t *self, const char *name);
+/* Its number may be written like 1e9, 64M (PS_OPT_COUNT). */
+bool ps_args_is_count(const ps_args_t *self, const char *name);
 /* A switch's. */
 bool ps_args_on(const ps_args_t *self, const char *name);
 /* Numbers, checked already; 0 when there is no value. */

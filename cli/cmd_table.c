@@ -2,6 +2,7 @@
 /* pscli table create, list, inspect: what tables there are. */
 #include "cli/cli.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -128,9 +129,15 @@ fill_spec(const ps_cli_t *cli,
     for (size_t i = 0; i < sizeof SPEC_KEYS / sizeof SPEC_KEYS[0]; i++) {
         const char *key = SPEC_KEYS[i];
         const char *value = ps_args_text(&cli->args, key);
+        char digits[24];
 
         if (!ps_args_given(&cli->args, key)) {
             continue;
+        }
+        if (ps_args_is_count(&cli->args, key)) {
+            (void)snprintf(digits, sizeof digits, "%" PRIu64,
+                           ps_args_u64(&cli->args, key));
+            value = digits;
         }
         rc = psd_spec_set(spec, key, value, err);
         if (rc != PSD_OK) {

@@ -25,13 +25,13 @@ static const ps_example_t CREATE_EXAMPLES[] = {
     {NULL, NULL}};
 static const ps_opt_t CREATE_OPTIONS[] = {
     {.name = "rows",
-     .kind = PS_OPT_U64,
+     .kind = PS_OPT_COUNT,
      .value = "N",
      .min = 1,
      .max = UINT64_C(1) << 40,
      .help = "number of rows, 0 to N-1; needed for range keys only"},
     {.name = "cols",
-     .kind = PS_OPT_U64,
+     .kind = PS_OPT_COUNT,
      .value = "C",
      .min = 1,
      .max = UINT64_C(1) << 31,

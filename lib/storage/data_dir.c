@@ -97,7 +97,7 @@ held_by(int fd, const char *dir, psd_error_t *err)
 
     pid[size > 0 ? size : 0] = '\0';
     pid[strspn(pid, "0123456789")] = '\0';
-    return psd_error_set(err, PSD_BUSY, "%s is held by another psd with pid %s",
+    return psd_error_set(err, PSD_HELD, "%s is held by another psd with pid %s",
                          dir, pid[0] == '\0' ? "unknown" : pid);
 }
 

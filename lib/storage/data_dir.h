@@ -12,7 +12,7 @@
  *
  * ret_fd  out  the lock's file; closing it unlocks
  *
- * Errors: PSD_IO; PSD_BUSY another process holds it, naming its pid.
+ * Errors: PSD_IO; PSD_HELD another process holds it, naming its pid.
  */
 PSD_MUST_CHECK psd_status_t ps_data_dir_lock(const char *dir,
                                              int *ret_fd,

@@ -36,7 +36,7 @@ bad() {
 }
 
 cli_start
-expect 0 table create w --rows 100 --cols 2
+expect 0 table create w --rows 1e2 --cols 2
 expect 0 table create ranks --rows 16
 expect 0 table create emb --keys hash --cols 3
 expect 0 table create sp --rows 10 --cols 100 --row-format sparse

@@ -185,7 +185,7 @@ it_cannot_start_where_another_is(daemon_t *d)
         char pid[32];
 
         (void)snprintf(pid, sizeof pid, "%ld", (long)d->pid);
-        CHECK_RUN(1, pid, "--data-dir", data, "--listen", "tcp://127.0.0.1:0");
+        CHECK_RUN(6, pid, "--data-dir", data, "--listen", "tcp://127.0.0.1:0");
     }
     return true;
 }

@@ -92,7 +92,9 @@
       "the message names the cluster or version that wrote it")                \
     X(PARTIAL, 67, "E5004", 8, "partly done",                                  \
       "the message says how much was done")                                    \
-    X(INTERRUPTED, 68, "E5005", 130, "interrupted", "run it again")
+    X(INTERRUPTED, 68, "E5005", 130, "interrupted", "run it again")            \
+    X(HELD, 69, "E5006", 6, "data directory is in use",                        \
+      "another psd runs there; stop it, or give this one a --data-dir")
 
 #define PSD_STATUS_ENUM(name, number, code, exit, text, hint) \
     PSD_##name = number,
