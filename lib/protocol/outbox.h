@@ -71,6 +71,7 @@ typedef struct ps_report {
     uint64_t incarnation; /* of the copy's node … */
     uint32_t shard;       /* … and its shard */
     uint64_t lsn;         /* that it has, as far as known */
+    uint64_t lsn_epoch;   /* POSITION: the epoch of that record; 0: none */
 } ps_report_t;
 
 typedef struct ps_effect {

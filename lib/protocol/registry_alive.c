@@ -5,6 +5,10 @@
 
 #include "protocol/registry_look.h"
 
+/* A registry that was put back from a backup is behind its nodes, but not so
+ * far: a thousand changes a second for seven weeks. */
+#define EPOCHS_AHEAD_MAX (UINT64_C(1) << 32)
+
 psd_status_t
 ps_registry_node_beat(ps_registry_t *self,
                       const char *name,
@@ -25,7 +29,13 @@ ps_registry_node_beat(ps_registry_t *self,
                              name, (unsigned long long)node->incarnation,
                              (unsigned long long)incarnation);
     }
-    if (self->seen_epoch < max_epoch && max_epoch < PS_STORED_MAX) {
+    if (max_epoch > ps_registry_next_epoch(self) + EPOCHS_AHEAD_MAX) {
+        return psd_error_set(err, PSD_INVALID,
+                             "node %s claims epoch %llu; the map's is %llu",
+                             name, (unsigned long long)max_epoch,
+                             (unsigned long long)self->epoch);
+    }
+    if (self->seen_epoch < max_epoch) {
         self->seen_epoch = max_epoch;
     }
     self->restless = self->restless || !node->up;

@@ -14,6 +14,7 @@ void
 ps_decision_done(ps_decision_t *self)
 {
     ps_command_done(&self->command);
+    ps_free(self->fences);
     *self = (ps_decision_t){0};
 }
 
@@ -215,7 +216,7 @@ uint64_t
 ps_registry_decide_at(const ps_registry_t *self)
 {
     uint64_t silence = ps_registry_silence_due(self);
-    uint64_t again = self->looked_ms + self->args.suspect_after_ms / 2;
+    uint64_t again = self->looked_ms + self->args.suspect_after_ms / 4;
     uint64_t at = silence < self->rest_until_ms ? silence : self->rest_until_ms;
 
     if (self->restless) {

@@ -8,14 +8,13 @@
  *          stored copies. Every change is a command, stored before it is told,
  *          and a new epoch for the partitions in it.
  * Order    At every sign or report, and at the latest at
- *          ps_registry_decide_at (no later than suspect_after / 2 behind the
+ *          ps_registry_decide_at (no later than suspect_after / 4 behind the
  *          last one: time in which nobody asks counts for silent nodes only
- *          when it is shorter), the shell calls decide until it says NOTHING.
- *          COMMIT: it stores the command, applies it, and tells the nodes the
- *          new copies (again and again, until they are known there). When it
- *          cannot be stored, the shell stops and begins again later.
- *          FENCE: it tells the nodes; their answers come by
- *          ps_registry_fenced.
+ *          when it is shorter than twice that), the shell calls decide until it
+ * says NOTHING. COMMIT: it stores the command, applies it, and tells the nodes
+ * the new copies (again and again, until they are known there). When it cannot
+ * be stored, the shell stops and begins again later. FENCE: it tells the nodes;
+ * their answers come by ps_registry_fenced.
  *
  * A primary is lost:  suspect -> COMMIT (fenced) -> FENCE to every copy in sync
  *          on a live node -> all have answered, or have become suspect ->
@@ -48,7 +47,8 @@
 
 /* A sign of life. max_epoch is the greatest epoch that the node knows: the next
  * one is above it. Errors: PSD_NO_NODE no such node, it must join;
- * PSD_INCARNATION it has started again since, or not joined yet. */
+ * PSD_INCARNATION it has started again since, or not joined yet; PSD_INVALID
+ * max_epoch is so far above the map's that no change can have made it. */
 PSD_MUST_CHECK psd_status_t ps_registry_node_beat(ps_registry_t *self,
                                                   const char *name,
                                                   uint64_t incarnation,
@@ -68,29 +68,33 @@ bool ps_registry_report(ps_registry_t *self,
                         uint64_t from,
                         const ps_report_t *report);
 
-/* The answer to a fence: the last lsn that the copy has. false: nobody asked
- * it, or not in this epoch. */
+/* The answer to a fence (POSITION) of node `from`: the last record that its own
+ * copy has, by epoch and lsn. false: nobody asked it, or not in this epoch. */
 bool ps_registry_fenced(ps_registry_t *self,
-                        uint64_t incarnation,
-                        uint32_t table,
-                        uint32_t partition,
-                        uint64_t epoch,
-                        uint64_t lsn);
+                        uint64_t from,
+                        const ps_report_t *report);
 
 typedef enum ps_decision_kind {
     PS_DECIDE_NOTHING = 0,
     PS_DECIDE_COMMIT = 1, /* command */
-    PS_DECIDE_FENCE = 2   /* the rest */
+    PS_DECIDE_FENCE = 2   /* fences */
 } ps_decision_kind_t;
 
-typedef struct ps_decision {
-    ps_decision_kind_t kind;
-    ps_command_t command; /* owned */
+/* The copies of one partition on these nodes shall take no record of an epoch
+ * below, and say what they have. */
+typedef struct ps_fence {
     uint32_t table;
     uint32_t partition;
     uint64_t epoch;
     uint32_t n;
     uint64_t to[PS_COPIES_MAX]; /* incarnations of the nodes to be told */
+} ps_fence_t;
+
+typedef struct ps_decision {
+    ps_decision_kind_t kind;
+    ps_command_t command; /* owned */
+    ps_fence_t *fences;   /* owned */
+    size_t n_fences;      /* up to PS_CHANGES_MAX */
 } ps_decision_t;
 /* Fits PSD_AUTO. */
 void ps_decision_done(ps_decision_t *self);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "protocol/registry_look.h"
 
 #define HAND_AGAIN_MS                                       \
@@ -71,22 +72,29 @@ to_ask(const ps_look_t *look, const ps_spot_t *spot)
     return bits;
 }
 
-static void
-ask(ps_look_t *look, const ps_spot_t *spot, uint8_t bits)
+static psd_status_t
+ask(ps_look_t *look, const ps_spot_t *spot, uint8_t bits, psd_error_t *err)
 {
     ps_decision_t *decision = look->decision;
+    ps_fence_t *fence = NULL;
 
-    decision->kind = PS_DECIDE_FENCE;
-    decision->table = spot->table->id;
-    decision->partition = spot->partition;
-    decision->epoch = spot->copies->epoch;
+    if (!ps_grow(&decision->fences, &look->max_fences, decision->n_fences + 1,
+                 sizeof *decision->fences)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for fences");
+    }
+    fence = &decision->fences[decision->n_fences++];
+    *fence = (ps_fence_t){.table = spot->table->id,
+                          .partition = spot->partition,
+                          .epoch = spot->copies->epoch};
     for (uint32_t i = 0; i < spot->copies->n; i++) {
         if ((bits >> i & 1) != 0) {
-            decision->to[decision->n++] = spot->copies->at[i].incarnation;
+            fence->to[fence->n++] = spot->copies->at[i].incarnation;
         }
     }
+    decision->kind = PS_DECIDE_FENCE;
     spot->watch->asked = bits;
     spot->watch->asked_ms = look->now_ms;
+    return PSD_OK;
 }
 
 psd_status_t
@@ -95,9 +103,10 @@ ps_step_ask(ps_look_t *look, psd_error_t *err)
     uint64_t again = look->registry->args.ask_again_ms;
     ps_spot_t spot = {0};
     size_t at = 0;
+    psd_status_t rc = PSD_OK;
 
-    (void)err;
-    while (ps_spot_next(look, &spot, &at)) {
+    while (rc == PSD_OK && look->decision->n_fences < PS_CHANGES_MAX &&
+           ps_spot_next(look, &spot, &at)) {
         uint8_t bits = spot.copies->fenced ? to_ask(look, &spot) : 0;
 
         if (bits == 0) {
@@ -105,43 +114,57 @@ ps_step_ask(ps_look_t *look, psd_error_t *err)
         }
         if ((bits & ~spot.watch->asked) != 0 ||
             look->now_ms >= spot.watch->asked_ms + again) {
-            ask(look, &spot, bits);
-            return PSD_OK;
+            rc = ask(look, &spot, bits, err);
+        } else {
+            ps_look_due(look, spot.watch->asked_ms + again);
         }
-        ps_look_due(look, spot.watch->asked_ms + again);
     }
-    return PSD_OK;
+    return rc;
 }
 
 bool
 ps_registry_fenced(ps_registry_t *self,
-                   uint64_t incarnation,
-                   uint32_t table,
-                   uint32_t partition,
-                   uint64_t epoch,
-                   uint64_t lsn)
+                   uint64_t from,
+                   const ps_report_t *report)
 {
-    ps_table_t *found = ps_registry_find_table(self, table);
+    ps_table_t *table = ps_registry_find_table(self, report->table);
     const ps_copies_t *copies = NULL;
     const ps_copy_t *copy = NULL;
     ps_watch_t *watch = NULL;
     uint32_t at = 0;
 
-    if (found == NULL || partition >= found->spec.n_partitions) {
+    if (table == NULL || report->kind != PS_REPORT_POSITION ||
+        report->partition >= table->spec.n_partitions) {
         return false;
     }
-    copies = &found->copies[partition];
-    copy = ps_copies_on(copies, incarnation);
-    if (copy == NULL || !copies->fenced || copies->epoch != epoch ||
+    copies = &table->copies[report->partition];
+    copy = ps_copies_on(copies, from);
+    if (copy == NULL || !copies->fenced || copies->epoch != report->epoch ||
         !ps_copy_is_whole(copy)) {
         return false;
     }
     at = (uint32_t)(copy - copies->at);
-    watch = &found->watches[partition];
-    watch->lsn[at] = lsn;
+    watch = &table->watches[report->partition];
+    watch->lsn[at] = report->lsn;
+    watch->lsn_epoch[at] = report->lsn_epoch;
     watch->answered = (uint8_t)(watch->answered | 1U << at);
     self->restless = true;
     return true;
+}
+
+/* Which of two copies has more: by the epoch of its last record, then by the
+ * number of it; of equal ones the preferred one. */
+static bool
+has_more(const ps_spot_t *spot, uint32_t i, uint32_t than)
+{
+    const ps_watch_t *watch = spot->watch;
+
+    if (watch->lsn_epoch[i] != watch->lsn_epoch[than]) {
+        return watch->lsn_epoch[i] > watch->lsn_epoch[than];
+    }
+    return watch->lsn[i] > watch->lsn[than] ||
+           (watch->lsn[i] == watch->lsn[than] &&
+            spot->copies->at[i].incarnation == watch->prefer);
 }
 
 /* The copy to promote; PS_COPIES_MAX while it is not known: one that is whole
@@ -164,9 +187,7 @@ heir_of(const ps_look_t *look, const ps_spot_t *spot)
         if (!answered || !ps_copy_lives(look->registry, copy)) {
             return PS_COPIES_MAX;
         }
-        if (best == PS_COPIES_MAX || watch->lsn[i] > watch->lsn[best] ||
-            (watch->lsn[i] == watch->lsn[best] &&
-             copy->incarnation == watch->prefer)) {
+        if (best == PS_COPIES_MAX || has_more(spot, i, best)) {
             best = i;
         }
     }

@@ -3,9 +3,9 @@
  * ps_look - one look of the registry at all its copies; for the files behind
  * registry_decide.h only
  *
- * What     Each step looks at every partition for one kind of thing to do, and
- *          ends with the first decision it finds: a FENCE for one partition, or
- *          a COMMIT of everything of its kind, PS_CHANGES_MAX at most.
+ * What     Each step looks at every partition for one kind of thing to do;
+ *          the first that finds any makes the decision: a FENCE or a COMMIT of
+ *          everything of its kind, PS_CHANGES_MAX at most.
  */
 #ifndef PS_PROTOCOL_REGISTRY_LOOK_H
 #define PS_PROTOCOL_REGISTRY_LOOK_H
@@ -23,6 +23,7 @@ typedef struct ps_look {
     uint32_t n_moving;     /* partitions of which a copy is leaving */
     uint32_t n_handing;    /* partitions whose primary is moving */
     ps_decision_t *decision;
+    size_t max_fences; /* room in the decision's array */
 } ps_look_t;
 
 /* One partition. */

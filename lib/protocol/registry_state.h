@@ -40,12 +40,13 @@ typedef struct ps_watch {
     uint64_t prefer;             /* of equal copies, the one to promote: its
                                     incarnation; 0: any */
     uint64_t lsn[PS_COPIES_MAX]; /* of those that have answered a fence */
-    uint64_t asked_ms;           /* when the fence was last told */
-    uint8_t asked;               /* bit i: copy i was told at asked_ms */
-    uint8_t answered;            /* bit i: lsn[i] is known */
-    uint8_t caught_up;           /* bit i: the primary says that it has all */
-    uint8_t out;                 /* bit i: the primary says that it lags, or
-                                    has other records */
+    uint64_t lsn_epoch[PS_COPIES_MAX]; /* the epoch of that record */
+    uint64_t asked_ms;                 /* when the fence was last told */
+    uint8_t asked;                     /* bit i: copy i was told at asked_ms */
+    uint8_t answered;                  /* bit i: lsn[i] is known */
+    uint8_t caught_up; /* bit i: the primary says that it has all */
+    uint8_t out;       /* bit i: the primary says that it lags, or
+                          has other records */
 } ps_watch_t;
 static_assert(PS_COPIES_MAX <= 8, "a bit for each copy");
 

@@ -183,9 +183,13 @@ void
 ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
 {
     ps_replicas_t *self = partition->replicas;
+    uint64_t lsn_epoch = 0;
 
     if (epoch > self->fence) {
         self->fence = epoch;
+    }
+    if (!ps_tail_epoch(&self->tail, partition->lsn, &lsn_epoch)) {
+        lsn_epoch = 0;
     }
     ps_shard_report(shard,
                     &(ps_report_t){.kind = PS_REPORT_POSITION,
@@ -194,7 +198,8 @@ ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
                                    .epoch = epoch,
                                    .incarnation = shard->args.incarnation,
                                    .shard = shard->args.shard,
-                                   .lsn = partition->lsn});
+                                   .lsn = partition->lsn,
+                                   .lsn_epoch = lsn_epoch});
 }
 
 static void

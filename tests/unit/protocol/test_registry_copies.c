@@ -83,13 +83,14 @@ assert_rests(void)
 static void
 assert_asks(uint32_t n, uint64_t first)
 {
-    ps_decision_t decision = decide();
+    PSD_AUTO(ps_decision_done) ps_decision_t decision = decide();
 
     cr_assert_eq(decision.kind, PS_DECIDE_FENCE);
-    cr_assert_eq(decision.partition, 0);
-    cr_assert_eq(decision.epoch, ps_registry_epoch(registry));
-    cr_assert_eq(decision.n, n);
-    cr_assert_eq(decision.to[0], first);
+    cr_assert_eq(decision.n_fences, 1);
+    cr_assert_eq(decision.fences[0].partition, 0);
+    cr_assert_eq(decision.fences[0].epoch, ps_registry_epoch(registry));
+    cr_assert_eq(decision.fences[0].n, n);
+    cr_assert_eq(decision.fences[0].to[0], first);
 }
 
 static bool
@@ -103,11 +104,23 @@ say(ps_report_kind_t kind, uint64_t from, uint64_t copy)
     return ps_registry_report(registry, from, &report);
 }
 
+/* Its last record has that lsn and is of that epoch. */
+static bool
+answer_of(uint64_t incarnation, uint64_t lsn_epoch, uint64_t lsn)
+{
+    ps_report_t position = {.kind = PS_REPORT_POSITION,
+                            .table = 1,
+                            .epoch = ps_registry_epoch(registry),
+                            .lsn = lsn,
+                            .lsn_epoch = lsn_epoch};
+
+    return ps_registry_fenced(registry, incarnation, &position);
+}
+
 static bool
 answer(uint64_t incarnation, uint64_t lsn)
 {
-    return ps_registry_fenced(registry, incarnation, 1, 0,
-                              ps_registry_epoch(registry), lsn);
+    return answer_of(incarnation, 0, lsn);
 }
 
 /* Places */
@@ -277,10 +290,16 @@ Test(registry_copies, hear_only_nodes_that_are_known)
     psd_error_clear(err);
     cr_assert_eq(ps_registry_node_beat(registry, "n0", 7, 0, now_ms, err),
                  PSD_INCARNATION);
+    psd_error_clear(err);
     cr_assert_not(ps_registry_node_ends(registry, "n0", 7, now_ms));
     beat(1, 500);
     cr_assert_eq(make_copied("w", 1, 1)->copies[0].epoch, 501,
                  "above all that a node has seen");
+    assert_refused(
+        ps_registry_node_beat(registry, "n0", 1, UINT64_MAX / 4, now_ms, err),
+        PSD_INVALID,
+        "node n0 claims epoch 4611686018427387903; the map's is "
+        "501");
 }
 
 /* Decisions */
@@ -288,6 +307,7 @@ Test(registry_copies, hear_only_nodes_that_are_known)
 Test(registry_copies, the_one_with_most_takes_over)
 {
     const ps_table_t *table = make_copied("w", 1, 3);
+    ps_report_t old = {.kind = PS_REPORT_POSITION, .table = 1, .epoch = 1};
     ps_decision_t decision;
 
     assert_rests();
@@ -304,9 +324,8 @@ Test(registry_copies, the_one_with_most_takes_over)
     assert_rests();
     now_ms += 100;
     assert_asks(2, table->copies[0].at[1].incarnation);
-    cr_assert_not(ps_registry_fenced(registry, 2, 1, 0, 1, 70), "old epoch");
-    cr_assert_not(
-        ps_registry_fenced(registry, 9, 1, 0, ps_registry_epoch(registry), 70));
+    cr_assert_not(ps_registry_fenced(registry, 2, &old), "old epoch");
+    cr_assert_not(answer(9, 70));
     cr_assert(answer(2, 40));
     assert_rests();
     cr_assert(answer(3, 41));
@@ -316,6 +335,36 @@ Test(registry_copies, the_one_with_most_takes_over)
     cr_assert_eq(ps_copies_on(&table->copies[0], 1)->state,
                  PS_COPY_CATCHING_UP);
     cr_assert_eq(ps_copies_on(&table->copies[0], 2)->state, PS_COPY_IN_SYNC);
+}
+
+/* A copy of a later primary's records has what was acknowledged since, though
+ * the other one's are more. */
+Test(registry_copies, what_they_have_counts_by_epoch_first)
+{
+    (void)make_copied("w", 1, 3);
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    assert_commits("partition 0 of table w is fenced: node n0 is silent");
+    assert_asks(2, 2);
+    cr_assert(answer_of(2, 3, 90));
+    cr_assert(answer_of(3, 4, 40));
+    assert_commits("partition 0 of table w has its primary on node n2 now");
+}
+
+Test(registry_copies, of_many_partitions_are_asked_at_once)
+{
+    PSD_AUTO(ps_decision_done) ps_decision_t decision = {0};
+
+    (void)make_copied("w", 6, 2);
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    decision = decide();
+    cr_assert_eq(decision.command.n_changes, 2);
+    cr_assert_eq(ps_registry_apply(registry, &decision.command, now_ms, err),
+                 PSD_OK);
+    ps_decision_done(&decision);
+    decision = decide();
+    cr_assert_eq(decision.kind, PS_DECIDE_FENCE);
+    cr_assert_eq(decision.n_fences, 2);
+    cr_assert_lt(decision.fences[0].partition, decision.fences[1].partition);
 }
 
 Test(registry_copies, a_silent_one_is_not_waited_for)
@@ -330,7 +379,7 @@ Test(registry_copies, a_silent_one_is_not_waited_for)
         now_ms += 100;
         beat(2, 0);
         if (i < 3) {
-            ps_decision_t decision = decide();
+            PSD_AUTO(ps_decision_done) ps_decision_t decision = decide();
 
             cr_assert_neq(decision.kind, PS_DECIDE_COMMIT);
         }
@@ -353,6 +402,21 @@ Test(registry_copies, time_in_which_the_registry_slept_is_forgiven)
     assert_rests();
     cr_assert_not(ps_registry_node(registry, "n0")->suspect);
     cr_assert_gt(ps_registry_decide_at(registry), now_ms);
+}
+
+/* A shell that only asks when it was told to still sees who is silent. */
+Test(registry_copies, the_timer_alone_finds_who_is_silent)
+{
+    (void)make_copied("w", 1, 2);
+    for (int i = 0; i < 100 && !ps_registry_node(registry, "n0")->suspect;
+         i++) {
+        PSD_AUTO(ps_decision_done) ps_decision_t decision = decide();
+        uint64_t at = ps_registry_decide_at(registry);
+
+        now_ms = (now_ms < at ? at : now_ms) + 20; /* a timer is late */
+    }
+    cr_assert(ps_registry_node(registry, "n0")->suspect);
+    cr_assert_lt(now_ms, 1000 + 400 + 200);
 }
 
 Test(registry_copies, that_lag_go_out_of_sync_and_come_back)

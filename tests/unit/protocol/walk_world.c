@@ -281,21 +281,26 @@ answer(
     mine->serves = false;
     mine->epoch = mine->asked > mine->epoch ? mine->asked : mine->epoch;
     if (calm || !chance(self, 4)) {
-        (void)ps_registry_fenced(self->registry, node->incarnation, table + 1,
-                                 at, mine->asked, mine->lsn);
+        ps_report_t said = {.kind = PS_REPORT_POSITION,
+                            .table = table + 1,
+                            .partition = at,
+                            .epoch = mine->asked,
+                            .lsn = mine->lsn};
+
+        (void)ps_registry_fenced(self->registry, node->incarnation, &said);
     }
     mine->asked = 0;
 }
 
 static void
-ask(world_t *self, const ps_decision_t *decision)
+ask(world_t *self, const ps_fence_t *fence)
 {
-    for (uint32_t i = 0; i < decision->n; i++) {
-        world_node_t *node = world_node(self, decision->to[i]);
+    for (uint32_t i = 0; i < fence->n; i++) {
+        world_node_t *node = world_node(self, fence->to[i]);
 
         if (node != NULL && node->alive) {
-            node->copies[decision->table - 1][decision->partition].asked =
-                decision->epoch;
+            node->copies[fence->table - 1][fence->partition].asked =
+                fence->epoch;
         }
     }
 }
@@ -313,11 +318,10 @@ decide(world_t *self)
         if (decision.kind == PS_DECIDE_NOTHING) {
             return i > 0;
         }
-        if (decision.kind == PS_DECIDE_FENCE) {
-            ask(self, &decision);
-        } else {
-            commit(self, &decision.command);
+        for (size_t j = 0; j < decision.n_fences; j++) {
+            ask(self, &decision.fences[j]);
         }
+        commit(self, &decision.command);
     }
     world_blame(self, "decisions do not end", 0, 0);
     return true;

@@ -218,10 +218,16 @@ Test(registry_db, decisions_about_copies_are_stored)
 
         cr_assert_eq(ps_registry_decide(registry, 1, 4, &decision, err),
                      PSD_OK);
-        for (uint32_t j = 0; j < decision.n; j++) {
-            cr_assert(ps_registry_fenced(registry, decision.to[j],
-                                         decision.table, decision.partition,
-                                         decision.epoch, 5));
+        for (size_t j = 0; j < decision.n_fences; j++) {
+            ps_report_t position = {.kind = PS_REPORT_POSITION,
+                                    .table = decision.fences[j].table,
+                                    .partition = decision.fences[j].partition,
+                                    .epoch = decision.fences[j].epoch,
+                                    .lsn = 5};
+
+            cr_assert_eq(decision.fences[j].n, 1);
+            cr_assert(ps_registry_fenced(registry, decision.fences[j].to[0],
+                                         &position));
         }
         n_commits += decision.kind == PS_DECIDE_COMMIT ? 1 : 0;
         cr_assert_eq(fixture_do(registry, PSD_OK, &decision.command, 1,
