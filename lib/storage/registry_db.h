@@ -20,7 +20,7 @@ typedef struct ps_registry_db ps_registry_db_t;
 /*
  * Opens or makes DIR/registry.db (WAL, foreign keys, synchronous FULL), brings
  * its schema up to date, checks it. DIR is made (0700) when it is not there.
- * Errors: PSD_IO; PSD_BUSY another psd holds DIR, naming its pid; PSD_FOREIGN
+ * Errors: PSD_IO; PSD_HELD another psd holds DIR, naming its pid; PSD_FOREIGN
  * written by a newer version or no registry; PSD_DAMAGED.
  */
 PSD_MUST_CHECK psd_status_t ps_registry_db_open(const char *dir,

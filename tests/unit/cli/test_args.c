@@ -189,8 +189,9 @@ Test(args, what_is_wrong_is_named_with_a_suggestion)
     REFUSED("unknown option \"-z\"", "table", "list", "-z");
     REFUSED("--rows needs a value: N", "table", "create", "w", "--rows");
     REFUSED("--yes takes no value", "table", "list", "--yes=1");
-    REFUSED("--rows is \"0\"; allowed: 1 to 1099511627776", "table", "create",
-            "w", "--rows", "0");
+    REFUSED("--rows is \"0\"; allowed: 1 to 1099511627776, also like 1e9, 64M, "
+            "1.5G",
+            "table", "create", "w", "--rows", "0");
     REFUSED("--type is \"f23\"; did you mean \"f32\"? allowed: i32, i64, f32, "
             "f64",
             "table", "create", "w", "--type", "f23");

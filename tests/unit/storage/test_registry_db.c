@@ -51,7 +51,7 @@ Test(registry_db, a_data_directory_has_one_psd)
     char says[64];
 
     (void)snprintf(says, sizeof says, "another psd with pid %d", (int)getpid());
-    assert_open_fails(PSD_BUSY, says);
+    assert_open_fails(PSD_HELD, says);
     ps_registry_db_close(&db);
     db = open_db();
 }
