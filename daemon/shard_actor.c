@@ -17,10 +17,12 @@
 #define NOTE_SIZE 512          /* bytes of a note's line */
 #define QUIET_AFTER 20         /* lines that peers cause in one second */
 #define QUIET_PERIOD_MS 1000
+#define NEWS_AGAIN_MS 10 /* until the letter is looked for again */
 
 typedef struct actor {
     zsock_t *pipe;
     const ps_shard_actor_args_t *args;
+    ps_shard_news_t *news; /* of args */
     ps_socket_t *port;
     ps_shard_t *core;
     ps_outbox_t outbox;
@@ -109,10 +111,12 @@ perform(actor_t *self, uint64_t now_ms)
         case PS_EFFECT_FILL:
             ps_filler_add(self->args->common->filler, &effect->soon);
             break;
+        case PS_EFFECT_REPORT:
+            ps_shard_news_add(self->news, &effect->report);
+            break;
         case PS_EFFECT_RECORD: /* the log on disk comes with durability */
         case PS_EFFECT_OPEN:   /* and others come with copies on other nodes */
         case PS_EFFECT_CLOSE:
-        case PS_EFFECT_REPORT:
         case PS_EFFECT_DONE:
         default:
             break;
@@ -222,7 +226,8 @@ do_table(actor_t *self, ps_shard_call_t *call)
                         .table = call->table,
                         .spec = &call->spec,
                         .routes = call->routes,
-                        .n_routes = call->spec.n_partitions};
+                        .n_routes = call->spec.n_partitions,
+                        .copies = call->copies};
 
     call->status = step(self, &event);
 }
@@ -239,6 +244,17 @@ static void
 do_job(actor_t *self, ps_shard_call_t *call)
 {
     ps_event_t event = {.kind = PS_EVENT_JOB, .job = &call->job};
+
+    call->status = step(self, &event);
+}
+
+static void
+do_fence(actor_t *self, ps_shard_call_t *call)
+{
+    ps_event_t event = {.kind = PS_EVENT_FENCE,
+                        .table = call->table,
+                        .partition = call->partition,
+                        .epoch = call->epoch};
 
     call->status = step(self, &event);
 }
@@ -272,9 +288,20 @@ static const struct {
     const char *name;
     void (*run)(actor_t *self, ps_shard_call_t *call);
 } COMMANDS[] = {
-    {"TABLE", do_table},     {"DROP", do_drop},       {"JOB", do_job},
-    {"INSPECT", do_inspect}, {"WAITING", do_waiting}, {"CLOCKS", do_clocks},
+    {"TABLE", do_table},   {"DROP", do_drop},       {"JOB", do_job},
+    {"FENCE", do_fence},   {"INSPECT", do_inspect}, {"WAITING", do_waiting},
+    {"CLOCKS", do_clocks},
 };
+
+/* Reports go out; the pipe has room for the letter. */
+static void
+send_news(actor_t *self)
+{
+    if (ps_shard_news_seal(self->news)) {
+        ps_handover_give(self->news);
+        (void)zsock_send(self->pipe, "sp", PS_SHARD_NEWS, self->news);
+    }
+}
 
 static void
 answer(actor_t *self, const char *name, ps_shard_call_t *call)
@@ -289,6 +316,7 @@ answer(actor_t *self, const char *name, ps_shard_call_t *call)
                        PS_CALL_TEXT_SIZE - 1, psd_error_text(self->err));
         psd_error_clear(self->err);
     }
+    send_news(self); /* what a FENCE has found goes before its answer */
     ps_handover_give(call);
     (void)zsock_send(self->pipe, "sp", name, call);
 }
@@ -320,7 +348,7 @@ take_command(actor_t *self)
 
 /* Milliseconds until the core wants a tick; UINT64_MAX for never. */
 static uint64_t
-time_left(const actor_t *self)
+time_to_tick(const actor_t *self)
 {
     uint64_t deadline = ps_shard_deadline(self->core);
     uint64_t now_ms = deadline == UINT64_MAX ? 0 : ps_now_ms();
@@ -331,12 +359,22 @@ time_left(const actor_t *self)
     return deadline <= now_ms ? 0 : deadline - now_ms;
 }
 
+/* Milliseconds for which there is nothing to do if nothing comes. */
+static uint64_t
+time_left(const actor_t *self)
+{
+    uint64_t left_ms = time_to_tick(self);
+
+    return self->news->n_kept > 0 && left_ms > NEWS_AGAIN_MS ? NEWS_AGAIN_MS
+                                                             : left_ms;
+}
+
 static void
 tick_if_due(actor_t *self)
 {
     ps_event_t event = {.kind = PS_EVENT_TICK};
 
-    if (time_left(self) > 0) {
+    if (time_to_tick(self) > 0) {
         return;
     }
     self->now_ms = ps_now_ms();
@@ -402,6 +440,7 @@ run(actor_t *self)
             take_messages(self);
         }
         tick_if_due(self);
+        send_news(self);
     }
 }
 
@@ -467,7 +506,7 @@ void
 ps_shard_actor(zsock_t *pipe, void *args)
 {
     ps_shard_actor_args_t *mine = args;
-    actor_t self = {.pipe = pipe, .args = mine};
+    actor_t self = {.pipe = pipe, .args = mine, .news = &mine->news};
 
     ps_handover_take(mine);
     mine->ready = open_all(&self, mine);

@@ -6,10 +6,11 @@
  *          its effects become bytes and log lines. Takes all that waits before
  *          it sleeps.
  * Commands on the pipe, each [word][pointer]:
- *            TABLE DROP JOB INSPECT WAITING CLOCKS  a ps_shard_call_t; comes
- *                                                   back the same way, answered
- *            $TERM                                  (one frame) stop
- * Messages out of the pipe: the answered calls, in the order of the asked.
+ *            TABLE DROP JOB FENCE INSPECT WAITING CLOCKS
+ *                           a ps_shard_call_t; comes back the same way,
+ * answered $TERM          (one frame) stop Messages out of the pipe: the
+ * answered calls, in the order of the asked; NEWS           the ps_shard_news_t
+ * of its arguments, to be given back
  */
 #ifndef PS_DAEMON_SHARD_ACTOR_H
 #define PS_DAEMON_SHARD_ACTOR_H
@@ -18,6 +19,7 @@
 #include <stdatomic.h>
 
 #include "daemon/filler.h"
+#include "daemon/shard_news.h"
 #include "protocol/shard.h"
 #include "transport/socket.h"
 
@@ -40,6 +42,7 @@ typedef struct ps_shard_actor_args {
     char ipc[PS_ENDPOINT_MAX + 1]; /* the same; "" for none */
     bool with_lane;                /* beside ipc: at its path and ".lane" */
     ps_shard_common_t *common;     /* borrowed for good */
+    ps_shard_news_t news;          /* reports to the registry */
     psd_status_t ready;            /* out: PSD_OK, or why it stopped at once */
     char text[PS_ACTOR_TEXT_SIZE]; /* out: the reason */
 } ps_shard_actor_args_t;

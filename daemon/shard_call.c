@@ -54,6 +54,7 @@ ps_shard_call_new(ps_call_kind_t kind,
 
 psd_status_t
 ps_shard_call_table(const ps_table_t *table,
+                    const ps_copies_t *copies,
                     ps_shard_call_t **ret_call,
                     psd_error_t *err)
 {
@@ -69,6 +70,7 @@ ps_shard_call_table(const ps_table_t *table,
         return rc;
     }
     self->table = table->id;
+    self->copies = copies;
     self->routes = ps_alloc_raw(table->spec.n_partitions, sizeof *self->routes);
     if (self->routes == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the routes of %s",

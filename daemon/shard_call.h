@@ -14,12 +14,13 @@
 #include "protocol/shard.h"
 
 /* X(NAME): also the words on the pipe */
-#define PS_CALL_MAP(X)                                                \
-    X(TABLE)   /* table, spec, routes: a table and where it is now */ \
-    X(DROP)    /* table */                                            \
-    X(JOB)     /* job: as it is now */                                \
-    X(INSPECT) /* answers info and partitions */                      \
-    X(WAITING) /* job_id; answers waiting and clocks */               \
+#define PS_CALL_MAP(X)                                               \
+    X(TABLE)   /* table, spec, routes, copies: where it is now */    \
+    X(DROP)    /* table */                                           \
+    X(JOB)     /* job: as it is now */                               \
+    X(FENCE)   /* table, partition, epoch; a report says the rest */ \
+    X(INSPECT) /* answers info and partitions */                     \
+    X(WAITING) /* job_id; answers waiting and clocks */              \
     X(CLOCKS)  /* job_id; answers clocks */
 
 #define PS_CALL_ENUM(NAME) PS_CALL_##NAME,
@@ -35,9 +36,13 @@ typedef struct ps_shard_call {
     uint64_t serial; /* tells an answer that came too late from the present */
     /* asked */
     uint32_t table;
-    ps_table_spec_t spec; /* owned */
-    ps_route_t *routes;   /* owned; spec.n_partitions */
-    ps_job_t job;         /* owned */
+    ps_table_spec_t spec;      /* owned */
+    ps_route_t *routes;        /* owned; spec.n_partitions */
+    const ps_copies_t *copies; /* the same number; borrowed until the call is
+                                  back; NULL: each is where its route says */
+    uint32_t partition;
+    uint64_t epoch;
+    ps_job_t job; /* owned */
     uint32_t job_id;
     /* answered */
     uint64_t incarnation; /* of the node whose shard answered */
@@ -58,8 +63,10 @@ PSD_MUST_CHECK psd_status_t ps_shard_call_new(ps_call_kind_t kind,
                                               uint32_t job_id,
                                               ps_shard_call_t **ret_call,
                                               psd_error_t *err);
-/* TABLE with deep copies of the table. Errors: PSD_NOMEM. */
+/* TABLE with deep copies of the table, but for `copies` (may be NULL), which
+ * are borrowed. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_shard_call_table(const ps_table_t *table,
+                                                const ps_copies_t *copies,
                                                 ps_shard_call_t **ret_call,
                                                 psd_error_t *err);
 /* JOB with a deep copy. Errors: PSD_NOMEM. */

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_shard_news - reports of one shard on their way to the control part
+ *
+ * What     A list that the shard's thread fills, and a letter that goes to the
+ *          control part by the pipe and is given back when it was read. There
+ *          is one letter, so the pipe is never full of them and nobody waits.
+ * Owner    Whoever starts the shard; it outlives the thread.
+ * Threads  The list is the shard's; the letter is the control part's from
+ *          ps_shard_news_seal to ps_shard_news_give_back.
+ */
+#ifndef PS_DAEMON_SHARD_NEWS_H
+#define PS_DAEMON_SHARD_NEWS_H
+
+#include <stdatomic.h>
+
+#include "protocol/outbox.h"
+
+#define PS_SHARD_NEWS "NEWS" /* the word on the pipe */
+#define PS_SHARD_NEWS_KEPT 1024
+#define PS_SHARD_NEWS_LETTER 128
+
+typedef struct ps_shard_news {
+    ps_report_t kept[PS_SHARD_NEWS_KEPT]; /* the first n_kept */
+    uint32_t n_kept;
+    atomic_bool is_away;                      /* the letter, which is … */
+    ps_report_t letter[PS_SHARD_NEWS_LETTER]; /* … the first n_letter */
+    uint32_t n_letter;
+} ps_shard_news_t;
+
+/* Notes a report, behind the others; not when PS_SHARD_NEWS_KEPT wait: all come
+ * again while they are so, or are asked for again. */
+void ps_shard_news_add(ps_shard_news_t *self, const ps_report_t *report);
+/* Writes the letter; it is to be sent. false: there is nothing to say, or the
+ * last one is not back. */
+PSD_MUST_CHECK bool ps_shard_news_seal(ps_shard_news_t *self);
+/* From the control part's thread: the letter was read. */
+void ps_shard_news_give_back(ps_shard_news_t *self);
+#endif

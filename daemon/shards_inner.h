@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the shards' face: the threads, and what they were asked. */
+#ifndef PS_DAEMON_SHARDS_INNER_H
+#define PS_DAEMON_SHARDS_INNER_H
+
+#include <zmq.h>
+
+#include "daemon/shards.h"
+
+typedef struct ps_shard_thread {
+    zactor_t *actor;
+    ps_shard_actor_args_t args;
+    ps_route_t route;
+} ps_shard_thread_t;
+
+/* A question. It stays until every call has come back, for the calls borrow
+ * from it. */
+typedef struct ps_asked {
+    uint64_t serial;
+    ps_call_kind_t kind;
+    uint32_t first; /* shard that is asked … */
+    uint32_t n;     /* … and so many from there on */
+    ps_shard_call_t *
+        *calls;       /* n; owned while they are here and also, as nobody else
+                         frees them, while they are at their shards */
+    bool *is_back;    /* n; owned */
+    uint32_t n_back;  /* of the calls */
+    uint64_t sent_ms; /* when it was sent; UINT64_MAX: it waits for room */
+    bool is_ended;    /* its time was over */
+    ps_copies_t *copies; /* owned; of TABLE; NULL: none */
+} ps_asked_t;
+
+struct ps_shards {
+    ps_shard_thread_t *threads; /* owned */
+    uint32_t n_shards;
+    ps_shard_common_t common;
+    uint64_t last_serial;
+    ps_asked_t **asked; /* owned, each too; in the order of asking */
+    size_t n_asked;
+    size_t asked_capacity;
+    size_t n_under_way;      /* of them, sent and not back; they come first */
+    ps_shards_done_t *ended; /* owned; that nobody has taken */
+    size_t n_ended;
+    size_t ended_capacity;
+    ps_report_t *reports; /* owned; that nobody has taken */
+    size_t n_reports;
+    size_t reports_capacity;
+    zmq_pollitem_t *items; /* owned; of all pipes, for waits */
+};
+
+/* shards_ask.c: takes the end at `at` out of the list. */
+void
+ps_shards_take_ended(ps_shards_t *self, size_t at, ps_shards_done_t *ret_done);
+/* Frees what was asked; the threads have ended. */
+void ps_shards_forget_asked(ps_shards_t *self);
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shards_kit - shards of one node or more in one process, and a table
+ *
+ * Owner    A test embeds a node_t for each node: open_node, close_node. The
+ *          context is its own and outlives them.
+ */
+#ifndef PS_TESTS_SHARDS_KIT_H
+#define PS_TESTS_SHARDS_KIT_H
+
+#include <string.h>
+#include <zmq.h>
+
+#include "base/log.h"
+#include "daemon/shards.h"
+#include "support/check.h"
+
+#define PATIENCE_MS 20000
+#define LEASE_MS 200
+#define TABLE 3
+
+typedef struct node {
+    ps_context_t *context; /* borrowed */
+    uint64_t incarnation;
+    ps_shards_t *shards;
+    psd_error_t *err;
+} node_t;
+
+static inline ps_socket_args_t
+socket_args(ps_context_t *context)
+{
+    return (ps_socket_args_t){.context = context,
+                              .high_water = 1000,
+                              .frame_bytes = 64 << 20,
+                              .assembly_bytes = 256 << 20,
+                              .chunk_bytes = 1 << 20};
+}
+
+static inline bool
+open_node(node_t *self, uint32_t n_shards)
+{
+    const ps_shards_args_t args = {.n_shards = n_shards,
+                                   .core = {.incarnation = self->incarnation,
+                                            .credit_requests = 64,
+                                            .credit_bytes = 256 << 20,
+                                            .chunk_bytes = 1 << 20,
+                                            .slice_bytes = 64 << 20,
+                                            .held_bytes = 256 << 20,
+                                            .memory_bytes = 1 << 30,
+                                            .sessions_max = 16,
+                                            .lease_ms = LEASE_MS},
+                                   .socket = socket_args(self->context),
+                                   .host = "127.0.0.1",
+                                   .log_level = PS_LOG_ERROR};
+
+    self->err = psd_error_new();
+    CHECK_OK(ps_shards_start(&args, &self->shards, self->err), self->err);
+    return true;
+}
+
+static inline void
+close_node(node_t *self)
+{
+    ps_shards_stop(&self->shards);
+    psd_error_destroy(&self->err);
+}
+
+static inline void
+spec_init(ps_table_spec_t *spec, uint64_t n_rows, ps_ack_t ack)
+{
+    ps_table_spec_init(spec);
+    (void)snprintf(spec->name, sizeof spec->name, "t");
+    spec->n_rows = n_rows;
+    spec->type = PS_TYPE_I64;
+    spec->n_partitions = 1;
+    spec->n_col_slices = 1;
+    spec->replicas = ack == PS_ACK_MEMORY ? 1 : 2;
+    spec->ack = ack;
+}
+
+static inline ps_copy_t
+copy_at(const node_t *node, uint32_t shard, ps_copy_state_t state)
+{
+    ps_copy_t copy = {
+        .incarnation = node->incarnation, .shard = shard, .state = state};
+
+    memcpy(copy.tcp, ps_shards_route(node->shards, shard)->tcp,
+           sizeof copy.tcp);
+    return copy;
+}
+
+static inline ps_route_t
+route_to(const ps_copies_t *copies)
+{
+    ps_route_t route = {.epoch = copies->epoch,
+                        .incarnation = copies->at[0].incarnation,
+                        .shard = copies->at[0].shard};
+
+    memcpy(route.tcp, copies->at[0].tcp, sizeof route.tcp);
+    return route;
+}
+
+/* Waits for the next question that is done. */
+static inline bool
+wait_done(node_t *self, ps_shards_done_t *ret_done)
+{
+    uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
+
+    while (!ps_shards_next_done(self->shards, ret_done)) {
+        zmq_pollitem_t items[4];
+        uint32_t n = ps_shards_n(self->shards);
+
+        CHECK(ps_now_ms() < until_ms && n <= 4);
+        for (uint32_t i = 0; i < n; i++) {
+            items[i] =
+                (zmq_pollitem_t){.socket = ps_shards_handle(self->shards, i),
+                                 .events = ZMQ_POLLIN};
+        }
+        (void)zmq_poll(items, (int)n, 100);
+        ps_shards_take(self->shards, ps_now_ms());
+    }
+    return true;
+}
+
+/* Waits for the next report of that kind. */
+static inline bool
+wait_report(node_t *self, ps_report_kind_t kind, ps_report_t *ret_report)
+{
+    uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
+
+    do {
+        while (ps_shards_next_report(self->shards, ret_report)) {
+            if (ret_report->kind == kind) {
+                return true;
+            }
+        }
+        CHECK(ps_now_ms() < until_ms);
+        (void)zmq_poll(
+            &(zmq_pollitem_t){.socket = ps_shards_handle(self->shards, 0),
+                              .events = ZMQ_POLLIN},
+            1, 100);
+        ps_shards_take(self->shards, ps_now_ms());
+    } while (true);
+}
+#endif
