@@ -53,6 +53,8 @@ static const struct {
     {"node_announce", ps_control_node_announce, true, false, ASK_NONE},
     {"node_beat", ps_control_node_beat, true, false, ASK_NONE},
     {"node_answer", ps_control_node_answer, true, false, ASK_NONE},
+    {"node_report", ps_control_node_report, true, false, ASK_NONE},
+    {"node_end", ps_control_node_end, true, false, ASK_NONE},
 };
 #define N_OPS (sizeof OPS / sizeof OPS[0])
 
@@ -475,11 +477,12 @@ ps_control_receive(ps_control_t *self)
             continue;
         }
         if (!got) {
-            return;
+            break;
         }
         serve(self, conn, (ps_bytes_t){.data = text.data, .size = text.size});
         go_on(self);
     }
+    ps_control_decide(self);
 }
 
 /* ---- start and stop ---- */
@@ -492,6 +495,7 @@ make_fleet(ps_control_t *self, psd_error_t *err)
         .shards = self->is.shards,
         .port = self->is.port,
         .plugins = self->is.plugins,
+        .node = self->is.node,
         .incarnation = self->is.incarnation,
         .suspect_after_ms = self->is.config->cluster.suspect_after,
     };
@@ -551,7 +555,6 @@ ps_control_destroy(ps_control_t **self_p)
     ps_fleet_destroy(&self->fleet);
     ps_watches_done(&self->watches);
     ps_replies_done(&self->replies);
-    ps_untold_done(&self->drops);
     ps_free(self->clients);
     psd_error_destroy(&self->err);
     ps_free(self);

@@ -47,6 +47,8 @@ PSD_MUST_CHECK psd_status_t ps_control_start(ps_control_t *self,
                                              psd_error_t *err);
 /* Answers the requests that wait, not more than a batch at a time. */
 void ps_control_receive(ps_control_t *self);
+/* Takes in what the shards of this node have answered or reported. */
+void ps_control_receive_shards(ps_control_t *self);
 /* Declares silent workers lost and ends overdue barriers. */
 void ps_control_tick(ps_control_t *self);
 /* When ps_control_tick is next wanted; UINT64_MAX for never. */

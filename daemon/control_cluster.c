@@ -9,40 +9,60 @@
 #define EVENTS_DEFAULT 1000
 #define EVENTS_MAX 10000
 
-/* What this node holds. */
+/* What a node or a shard holds. */
 typedef struct load {
-    uint64_t n_partitions;
+    uint64_t n_primaries;
+    uint64_t n_replicas;
     uint64_t bytes;
 } load_t;
 
-static load_t
-load_of(const ps_shard_call_t *call)
+static uint64_t
+bytes_of(const ps_shard_call_t *call)
 {
-    load_t load = {.n_partitions = call->n_partitions};
+    uint64_t bytes = 0;
 
     for (size_t i = 0; i < call->n_partitions; i++) {
         const ps_partition_info_t *info = &call->partitions[i];
 
-        load.bytes += info->bytes.values + info->bytes.state +
-                      info->bytes.index + info->held_bytes;
+        bytes += info->bytes.values + info->bytes.state + info->bytes.index +
+                 info->held_bytes;
     }
-    return load;
+    return bytes;
+}
+
+static void
+count_copies(const ps_copies_t *copies, uint64_t incarnation, load_t *load)
+{
+    for (uint32_t i = 0; i < copies->n; i++) {
+        const ps_copy_t *copy = &copies->at[i];
+
+        if (copy->incarnation == incarnation) {
+            load->n_primaries += copy->state == PS_COPY_PRIMARY ? 1 : 0;
+            load->n_replicas += copy->state == PS_COPY_PRIMARY ? 0 : 1;
+        }
+    }
 }
 
 static load_t
-load_of_node(const ps_answers_t *answers, uint64_t incarnation)
+load_of_node(const ps_registry_t *registry,
+             const ps_answers_t *answers,
+             uint64_t incarnation)
 {
-    load_t sum = {0};
+    load_t load = {0};
 
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        if (answers->calls[i]->incarnation == incarnation) {
-            load_t load = load_of(answers->calls[i]);
+    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
+        const ps_table_t *table = ps_registry_table_at(registry, i);
 
-            sum.n_partitions += load.n_partitions;
-            sum.bytes += load.bytes;
+        for (uint32_t k = 0; k < table->spec.n_partitions; k++) {
+            count_copies(&table->copies[k], incarnation, &load);
         }
     }
-    return sum;
+    for (uint32_t i = 0; i < answers->n_calls; i++) {
+        load.bytes += answers->calls[i]->incarnation == incarnation
+                          ? bytes_of(answers->calls[i])
+                          : 0;
+    }
+    return load;
 }
 
 static bool
@@ -52,7 +72,7 @@ add_node(const ps_control_t *self,
          ps_doc_t *doc)
 {
     ps_fleet_view_t view = ps_fleet_look(self->fleet, node);
-    load_t load = load_of_node(answers, node->incarnation);
+    load_t load = load_of_node(self->is.registry, answers, node->incarnation);
     ps_doc_t *partitions = NULL;
 
     if (!ps_doc_set_text(doc, "name", node->name) ||
@@ -67,8 +87,8 @@ add_node(const ps_control_t *self,
     }
     partitions = ps_doc_add_object(doc, "partitions");
     return partitions != NULL &&
-           ps_doc_set_u64(partitions, "primary", load.n_partitions) &&
-           ps_doc_set_u64(partitions, "replica", 0) &&
+           ps_doc_set_u64(partitions, "primary", load.n_primaries) &&
+           ps_doc_set_u64(partitions, "replica", load.n_replicas) &&
            ps_doc_set_u64(doc, "bytes", load.bytes);
 }
 
@@ -91,9 +111,9 @@ add_nodes(ps_control_t *self,
     return array == NULL ? ps_control_no_memory(err) : PSD_OK;
 }
 
-/* Partitions that are reached through this node only. */
+/* Partitions whose last whole copy is on this node. */
 static uint64_t
-count_partitions(const ps_registry_t *registry, uint64_t incarnation)
+count_last(const ps_registry_t *registry, uint64_t incarnation)
 {
     uint64_t n = 0;
 
@@ -101,7 +121,13 @@ count_partitions(const ps_registry_t *registry, uint64_t incarnation)
         const ps_table_t *table = ps_registry_table_at(registry, i);
 
         for (uint32_t k = 0; k < table->spec.n_partitions; k++) {
-            n += table->routes[k].incarnation == incarnation ? 1 : 0;
+            const ps_copies_t *copies = &table->copies[k];
+            const ps_copy_t *copy = ps_copies_on(copies, incarnation);
+
+            n += copy != NULL && ps_copy_is_whole(copy) &&
+                         ps_copies_n_whole(copies) == 1
+                     ? 1
+                     : 0;
         }
     }
     return n;
@@ -125,7 +151,7 @@ print_silent(const ps_control_t *self,
                    "until it is back",
                    node->name, ps_fleet_state_name(view->state),
                    view->never ? "not heard since the registry's start" : since,
-                   count_partitions(self->is.registry, node->incarnation));
+                   count_last(self->is.registry, node->incarnation));
 }
 
 /* What an operator should do something about. */
@@ -272,7 +298,6 @@ add_shards(const ps_node_t *node, const ps_answers_t *answers, ps_doc_t *doc)
     for (uint32_t i = 0; done && i < answers->n_calls; i++) {
         const ps_shard_call_t *call = answers->calls[i];
         const ps_route_t *route = NULL;
-        load_t load = load_of(call);
         ps_doc_t *item = NULL;
 
         if (call->incarnation != node->incarnation ||
@@ -289,8 +314,8 @@ add_shards(const ps_node_t *node, const ps_answers_t *answers, ps_doc_t *doc)
             ps_doc_set_u64(item, "held_requests", call->info.held_requests) &&
             ps_doc_set_u64(item, "held_bytes", call->info.held_bytes) &&
             ps_doc_set_u64(item, "refused", call->info.refused) &&
-            ps_doc_set_u64(item, "partitions", load.n_partitions) &&
-            ps_doc_set_u64(item, "bytes", load.bytes);
+            ps_doc_set_u64(item, "partitions", call->n_partitions) &&
+            ps_doc_set_u64(item, "bytes", bytes_of(call));
     }
     return done;
 }

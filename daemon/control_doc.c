@@ -7,13 +7,20 @@
 #include "model/partition.h"
 #include "protocol/table_doc.h"
 
-/* What the shards say of one partition; NULL when none has it. */
+/* What one copy's shard says of it; NULL: it has not answered. */
 static const ps_partition_info_t *
-find_info(const ps_answers_t *answers, uint32_t table, uint32_t partition)
+find_info(const ps_answers_t *answers,
+          const ps_copy_t *copy,
+          uint32_t table,
+          uint32_t partition)
 {
     for (uint32_t i = 0; i < answers->n_calls; i++) {
         const ps_shard_call_t *call = answers->calls[i];
 
+        if (call->incarnation != copy->incarnation ||
+            call->shard != copy->shard) {
+            continue;
+        }
         for (size_t k = 0; k < call->n_partitions; k++) {
             if (call->partitions[k].table == table &&
                 call->partitions[k].partition == partition) {
@@ -24,31 +31,41 @@ find_info(const ps_answers_t *answers, uint32_t table, uint32_t partition)
     return NULL;
 }
 
-/* All partitions of one table together. */
-static ps_partition_info_t
-sum_of(const ps_answers_t *answers, uint32_t table)
+static void
+add_memory(ps_partition_info_t *sum, const ps_partition_info_t *info)
 {
-    ps_partition_info_t sum = {.table = table};
+    sum->bytes.values += info->bytes.values;
+    sum->bytes.state += info->bytes.state;
+    sum->bytes.index += info->bytes.index;
+    sum->held_bytes += info->held_bytes;
+    sum->queue_bytes += info->queue_bytes;
+}
 
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        const ps_shard_call_t *call = answers->calls[i];
+/* All partitions of one table together: what all copies take, and what the
+ * primaries have and have done. */
+static ps_partition_info_t
+sum_of(const ps_answers_t *answers, const ps_table_t *table)
+{
+    ps_partition_info_t sum = {.table = table->id};
 
-        for (size_t k = 0; k < call->n_partitions; k++) {
-            const ps_partition_info_t *info = &call->partitions[k];
+    for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
+        const ps_copies_t *copies = &table->copies[i];
 
-            if (info->table != table) {
+        for (uint32_t k = 0; k < copies->n; k++) {
+            const ps_partition_info_t *info =
+                find_info(answers, &copies->at[k], table->id, i);
+
+            if (info == NULL) {
                 continue;
             }
-            sum.bytes.values += info->bytes.values;
-            sum.bytes.state += info->bytes.state;
-            sum.bytes.index += info->bytes.index;
-            sum.bytes.rows_present += info->bytes.rows_present;
-            sum.held_bytes += info->held_bytes;
-            sum.queue_bytes += info->queue_bytes;
-            sum.pushes += info->pushes;
-            sum.pulls += info->pulls;
-            sum.rows_pushed += info->rows_pushed;
-            sum.rows_pulled += info->rows_pulled;
+            add_memory(&sum, info);
+            if (k == 0) {
+                sum.bytes.rows_present += info->bytes.rows_present;
+                sum.pushes += info->pushes;
+                sum.pulls += info->pulls;
+                sum.rows_pushed += info->rows_pushed;
+                sum.rows_pulled += info->rows_pulled;
+            }
         }
     }
     return sum;
@@ -67,23 +84,53 @@ add_bytes(ps_doc_t *doc, const ps_partition_info_t *sum)
            ps_doc_set_u64(bytes, "queues", sum->queue_bytes);
 }
 
-/* "node/shard" of a partition's only copy. */
-static bool
-add_places(const ps_control_t *self, const ps_route_t *route, ps_doc_t *doc)
+/* "node/shard" */
+static void
+print_place(const ps_control_t *self,
+            const ps_copy_t *copy,
+            char *ret_text,
+            size_t size)
 {
     const ps_node_t *node =
-        ps_registry_node_by_incarnation(self->is.registry, route->incarnation);
-    char place[PS_NAME_MAX + 16];
-    ps_doc_t *in_sync = NULL;
+        ps_registry_node_by_incarnation(self->is.registry, copy->incarnation);
 
-    (void)snprintf(place, sizeof place, "%s/%u",
-                   node == NULL ? "?" : node->name, route->shard);
-    if (!ps_doc_set_text(doc, "primary", place)) {
-        return false;
+    (void)snprintf(ret_text, size, "%s/%u", node == NULL ? "?" : node->name,
+                   copy->shard);
+}
+
+/* Places of the copies that are whole, or of those that are not. */
+static bool
+add_whole(const ps_control_t *self,
+          const ps_copies_t *copies,
+          bool whole,
+          ps_doc_t *array)
+{
+    bool done = array != NULL;
+
+    for (uint32_t i = 0; done && i < copies->n; i++) {
+        char place[PS_NAME_MAX + 16];
+
+        if (ps_copy_is_whole(&copies->at[i]) == whole) {
+            print_place(self, &copies->at[i], place, sizeof place);
+            done = ps_doc_append_text(array, place);
+        }
     }
-    in_sync = ps_doc_add_array(doc, "in_sync");
-    return in_sync != NULL && ps_doc_append_text(in_sync, place) &&
-           ps_doc_add_array(doc, "catching_up") != NULL;
+    return done;
+}
+
+/* The primary is "" while the partition is fenced. */
+static bool
+add_places(const ps_control_t *self, const ps_copies_t *copies, ps_doc_t *doc)
+{
+    const ps_copy_t *primary = ps_copies_primary(copies);
+    char place[PS_NAME_MAX + 16] = "";
+
+    if (primary != NULL) {
+        print_place(self, primary, place, sizeof place);
+    }
+    return ps_doc_set_text(doc, "primary", place) &&
+           add_whole(self, copies, true, ps_doc_add_array(doc, "in_sync")) &&
+           add_whole(self, copies, false, ps_doc_add_array(doc, "catching_up"));
 }
 
 static bool
@@ -100,7 +147,7 @@ add_partition(const ps_control_t *self,
            ps_doc_set_u64(doc, "last_row", extent.last_row) &&
            ps_doc_set_u64(doc, "first_col", extent.first_col) &&
            ps_doc_set_u64(doc, "last_col", extent.last_col) &&
-           add_places(self, &table->routes[partition], doc) &&
+           add_places(self, &table->copies[partition], doc) &&
            ps_doc_set_u64(doc, "epoch", table->routes[partition].epoch) &&
            ps_doc_set_u64(doc, "lsn", info == NULL ? 0 : info->lsn) &&
            ps_doc_set_u64(doc, "rows_present",
@@ -119,8 +166,10 @@ add_partitions(const ps_control_t *self,
         ps_doc_t *item = ps_doc_append_object(array);
 
         if (item == NULL ||
-            !add_partition(self, table, i, find_info(answers, table->id, i),
-                           item)) {
+            !add_partition(
+                self, table, i,
+                find_info(answers, &table->copies[i].at[0], table->id, i),
+                item)) {
             return false;
         }
     }
@@ -141,7 +190,7 @@ ps_control_table_doc(const ps_control_t *self,
                      bool with_partitions,
                      ps_doc_t *doc)
 {
-    ps_partition_info_t sum = sum_of(answers, table->id);
+    ps_partition_info_t sum = sum_of(answers, table);
 
     if (!ps_table_spec_to_doc(&table->spec, doc) ||
         !ps_doc_set_u64(doc, "id", table->id) ||
@@ -169,7 +218,7 @@ ps_control_stats_doc(const ps_table_t *table,
                      const ps_answers_t *answers,
                      ps_doc_t *doc)
 {
-    ps_partition_info_t sum = sum_of(answers, table->id);
+    ps_partition_info_t sum = sum_of(answers, table);
     ps_doc_t *stats = ps_doc_add_object(doc, "stats");
 
     return stats != NULL && ps_doc_set_u64(stats, "pushes", sum.pushes) &&

@@ -8,7 +8,6 @@
 #include "daemon/control.h"
 #include "daemon/fleet.h"
 #include "daemon/replies.h"
-#include "daemon/untold.h"
 #include "daemon/watch.h"
 #include "wire/doc.h"
 
@@ -31,11 +30,9 @@ struct ps_control {
     struct ps_task **tasks; /* owned, each too: requests that wait for nodes */
     size_t n_tasks;
     size_t tasks_capacity;
-    ps_untold_t drops; /* that shards may not know of */
-    uint64_t tell_ms;  /* when to tell drops and all jobs again; 0: all are
-                          told */
-    uint64_t grace_ms; /* no worker is lost before; 0: none is given */
-    psd_error_t *err;  /* of the request at hand */
+    uint64_t grace_ms;  /* no worker is lost before; 0: none is given */
+    uint64_t decide_ms; /* nothing is decided about copies before */
+    psd_error_t *err;   /* of the request at hand */
     bool broken;
 };
 
@@ -100,6 +97,27 @@ ps_control_op_t ps_control_node_join;
 ps_control_op_t ps_control_node_announce;
 ps_control_op_t ps_control_node_beat;
 ps_control_op_t ps_control_node_answer;
+/* The node that announced itself by the request's connection. Errors:
+ * PSD_NO_NODE, PSD_PROTO. */
+PSD_MUST_CHECK psd_status_t
+ps_control_hear_node(ps_control_t *self,
+                     const ps_control_request_t *request,
+                     uint64_t *ret_incarnation,
+                     psd_error_t *err);
+
+/* control_copies.c */
+ps_control_op_t ps_control_node_report;
+ps_control_op_t ps_control_node_end;
+/* Does what the registry finds to do about copies; behind all that it may have
+ * heard of. */
+void ps_control_decide(ps_control_t *self);
+/* The same at the start, when nodes still have to find this registry: they are
+ * given time. */
+void ps_control_decide_later(ps_control_t *self);
+/* When it may find something; UINT64_MAX for never. */
+uint64_t ps_control_decide_at(const ps_control_t *self);
+/* Tells the tables whose copies the command has changed. */
+void ps_control_tell_changes(ps_control_t *self, const ps_command_t *command);
 
 /* The operation is called again when every node that is up has answered, or is
  * known not to. Returns PSD_OK. */
@@ -147,10 +165,6 @@ PSD_MUST_CHECK psd_status_t ps_control_find_table(const ps_control_t *self,
  * ps_plugins_bind. */
 PSD_MUST_CHECK psd_status_t ps_control_check_updater(
     const ps_control_t *self, const ps_table_spec_t *spec, psd_error_t *err);
-/* Tells the shards what was dropped and they may not know. Errors: PSD_NOMEM,
- * PSD_BUSY; it will be told again. */
-PSD_MUST_CHECK psd_status_t ps_control_tell_drops(ps_control_t *self,
-                                                  psd_error_t *err);
 /* The job that "job_id" names by its number, or "job" by number or name.
  * Errors: PSD_PROTO, PSD_NO_JOB. */
 PSD_MUST_CHECK psd_status_t ps_control_find_job(const ps_control_t *self,
@@ -176,14 +190,9 @@ PSD_MUST_CHECK bool ps_control_stats_doc(const ps_table_t *table,
                                          const ps_answers_t *answers,
                                          ps_doc_t *doc);
 
-/* The job is as the registry now says: tells the shards, and opens its barrier
- * or ends those who wait at it in vain. Errors: PSD_NOMEM, PSD_BUSY. */
-PSD_MUST_CHECK psd_status_t ps_control_job_changed(ps_control_t *self,
-                                                   uint32_t job,
-                                                   psd_error_t *err);
-/* A shard may not know what the registry has decided: all jobs are told again
- * soon, until every shard has them. */
-void ps_control_tell_again(ps_control_t *self);
+/* The job is as the registry now says: tells the nodes, and opens its barrier
+ * or ends those who wait at it in vain. */
+void ps_control_job_changed(ps_control_t *self, uint32_t job);
 /* Answers those who wait at the barrier of a job as far as that is due. */
 void ps_control_settle_barrier(ps_control_t *self, uint32_t job);
 /* Requests whose questions have been answered. */

@@ -6,21 +6,13 @@
 
 #include "daemon/commit.h"
 
-psd_status_t
-ps_control_job_changed(ps_control_t *self, uint32_t job, psd_error_t *err)
+void
+ps_control_job_changed(ps_control_t *self, uint32_t job)
 {
-    const ps_job_t *known = ps_registry_job_by_id(self->is.registry, job);
-    psd_status_t rc = PSD_OK;
-
-    if (known == NULL) {
-        return PSD_OK;
+    if (ps_registry_job_by_id(self->is.registry, job) != NULL) {
+        ps_fleet_tell_job(self->fleet, job);
+        ps_control_settle_barrier(self, job);
     }
-    rc = ps_fleet_tell_job(self->fleet, known, err);
-    if (rc != PSD_OK) {
-        ps_control_tell_again(self);
-    }
-    ps_control_settle_barrier(self, job);
-    return rc;
 }
 
 /* ---- join ---- */
@@ -98,7 +90,10 @@ start_worker(ps_control_t *self,
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
     }
-    return rc == PSD_OK ? ps_control_job_changed(self, job, err) : rc;
+    if (rc == PSD_OK) {
+        ps_control_job_changed(self, job);
+    }
+    return rc;
 }
 
 /* Clocks that a client of this worker counts as finished when it comes: the
@@ -226,9 +221,8 @@ begin_join(ps_control_t *self,
         return rc;
     }
     request->job = command.job.id;
-    rc = ps_control_job_changed(self, request->job, err);
-    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_CLOCKS, request->job)
-                        : rc;
+    ps_control_job_changed(self, request->job);
+    return ps_control_ask(request, PS_CALL_CLOCKS, request->job);
 }
 
 /* Second step: all shards know it, and no clock can close there any more; from
@@ -402,7 +396,10 @@ ps_control_job_leave(ps_control_t *self,
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
     }
-    return rc == PSD_OK ? ps_control_job_changed(self, id, err) : rc;
+    if (rc == PSD_OK) {
+        ps_control_job_changed(self, id);
+    }
+    return rc;
 }
 
 psd_status_t
@@ -424,12 +421,10 @@ ps_control_job_stop(ps_control_t *self,
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_WARN, err);
     }
-    if (rc == PSD_OK) {
-        rc = ps_control_job_changed(self, id, err);
-    }
     if (rc != PSD_OK) {
         return rc;
     }
+    ps_control_job_changed(self, id);
     job = ps_registry_job_by_id(self->is.registry, id);
     if (!ps_doc_set_text(request->reply, "job", job == NULL ? "" : job->name) ||
         !ps_doc_set_text(request->reply, "state",

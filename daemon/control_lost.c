@@ -55,7 +55,8 @@ lose(ps_control_t *self, uint32_t job, uint32_t worker, psd_error_t *err)
            "job=%s id=%" PRIu32 " worker=%" PRIu32
            " hint=\"nobody waits for it any more\"",
            command.job.name, job, worker);
-    return ps_control_job_changed(self, job, err);
+    ps_control_job_changed(self, job);
+    return PSD_OK;
 }
 
 static bool
@@ -114,43 +115,13 @@ lose_silent(ps_control_t *self)
 }
 
 void
-ps_control_tell_again(ps_control_t *self)
-{
-    self->tell_ms = ps_now_ms() + RETRY_MS;
-}
-
-/* Tells drops, and every job once more; shards ignore what they know. */
-static void
-tell_untold(ps_control_t *self)
-{
-    size_t n = ps_registry_n_jobs(self->is.registry);
-    psd_status_t rc = PSD_OK;
-
-    if (self->tell_ms == 0 || self->tell_ms > ps_now_ms()) {
-        return;
-    }
-    self->tell_ms = 0;
-    rc = ps_control_tell_drops(self, self->err);
-    for (size_t i = 0; rc == PSD_OK && i < n; i++) {
-        rc = ps_fleet_tell_job(
-            self->fleet, ps_registry_job_at(self->is.registry, i), self->err);
-    }
-    if (rc != PSD_OK) {
-        ps_log(PS_LOG_ERROR, "shards_not_told",
-               "status=%s hint=\"tried again\"", psd_status_name(rc));
-        psd_error_clear(self->err);
-        ps_control_tell_again(self);
-    }
-}
-
-void
 ps_control_tick(ps_control_t *self)
 {
     ps_control_receive(self); /* signs of life that are here already */
     if (!gives_grace(self, ps_now_ms())) {
         lose_silent(self);
     }
-    tell_untold(self);
+    ps_control_receive_shards(self); /* decides, too */
     ps_fleet_tick(self->fleet);
     ps_control_go_on(self);
     ps_control_expire_barriers(self);
@@ -159,16 +130,20 @@ ps_control_tick(ps_control_t *self)
     }
 }
 
+static uint64_t
+min_u64(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 uint64_t
 ps_control_deadline(const ps_control_t *self)
 {
     uint64_t due_ms = ps_registry_deadline(self->is.registry);
     uint64_t workers = due_ms < self->grace_ms ? self->grace_ms : due_ms;
     uint64_t barriers = ps_watches_deadline(&self->watches);
-    uint64_t telling = self->tell_ms == 0 ? UINT64_MAX : self->tell_ms;
     uint64_t nodes = ps_fleet_deadline(self->fleet);
-    uint64_t first = workers < barriers ? workers : barriers;
-    uint64_t second = nodes < telling ? nodes : telling;
+    uint64_t copies = ps_control_decide_at(self);
 
-    return first < second ? first : second;
+    return min_u64(min_u64(workers, barriers), min_u64(nodes, copies));
 }

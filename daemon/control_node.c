@@ -155,25 +155,39 @@ read_shards(const ps_doc_t *doc, ps_node_t *node, psd_error_t *err)
     return rc;
 }
 
-/* Stored, and the tables whose partitions came along are told to everybody. */
+/* Stored, and the tables whose copies have changed are told to everybody. */
 static psd_status_t
 take_node(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    const ps_registry_t *registry = self->is.registry;
-    bool known = ps_registry_node(registry, node->name) != NULL;
-    psd_status_t rc =
-        ps_registry_plan_node(registry, node, ps_unix_ms(), &command, err);
+    psd_status_t rc = ps_registry_plan_node(self->is.registry, node,
+                                            ps_unix_ms(), &command, err);
 
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
     }
-    for (size_t i = 0;
-         rc == PSD_OK && known && i < ps_registry_n_tables(registry); i++) {
-        rc = ps_fleet_tell_table(self->fleet, ps_registry_table_at(registry, i),
-                                 err);
+    if (rc == PSD_OK) {
+        ps_control_tell_changes(self, &command);
     }
     return rc;
+}
+
+/* A life that the registry has already comes back to a registry that was
+ * restarted, or by another connection; it has one name. */
+static psd_status_t
+settle_life(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
+{
+    const ps_node_t *known =
+        ps_registry_node_by_incarnation(self->is.registry, node->incarnation);
+
+    if (known == NULL) {
+        return take_node(self, node, err);
+    }
+    return strcmp(known->name, node->name) == 0
+               ? PSD_OK
+               : psd_error_set(err, PSD_DENIED,
+                               "this life of a node is known as \"%s\"",
+                               known->name);
 }
 
 psd_status_t
@@ -184,6 +198,7 @@ ps_control_node_announce(ps_control_t *self,
     PSD_AUTO(ps_command_done) ps_command_t owner = {0};
     ps_node_t *node = &owner.node;
     const char *name = NULL;
+    uint64_t max_epoch = 0;
     psd_status_t rc =
         read_who(self, request->doc, &name, &node->incarnation, err);
 
@@ -194,14 +209,18 @@ ps_control_node_announce(ps_control_t *self,
     if (rc == PSD_OK) {
         rc = read_shards(request->doc, node, err);
     }
-    /* One that the registry has already comes back to a registry that was
-     * restarted. */
-    if (rc == PSD_OK && ps_registry_node_by_incarnation(
-                            self->is.registry, node->incarnation) == NULL) {
-        rc = take_node(self, node, err);
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(request->doc, "epoch", 0, INT64_MAX, 0,
+                               &max_epoch, err);
+    }
+    if (rc == PSD_OK) {
+        rc = settle_life(self, node, err);
     }
     if (rc == PSD_OK) {
         rc = ps_fleet_add(self->fleet, node, request->conn, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_fleet_beat(self->fleet, node->incarnation, max_epoch, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -215,18 +234,36 @@ ps_control_node_announce(ps_control_t *self,
 /* ---- live ---- */
 
 psd_status_t
+ps_control_hear_node(ps_control_t *self,
+                     const ps_control_request_t *request,
+                     uint64_t *ret_incarnation,
+                     psd_error_t *err)
+{
+    psd_status_t rc = read_incarnation(request->doc, ret_incarnation, err);
+
+    return rc == PSD_OK ? ps_fleet_hear(self->fleet, *ret_incarnation,
+                                        request->conn, err)
+                        : rc;
+}
+
+psd_status_t
 ps_control_node_beat(ps_control_t *self,
                      ps_control_request_t *request,
                      psd_error_t *err)
 {
     uint64_t incarnation = 0;
+    uint64_t max_epoch = 0;
     psd_status_t rc = ps_control_check_cluster(self, request->doc, err);
 
     if (rc == PSD_OK) {
-        rc = read_incarnation(request->doc, &incarnation, err);
+        rc = ps_control_hear_node(self, request, &incarnation, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_fleet_hear(self->fleet, incarnation, request->conn, err);
+        rc = ps_doc_get_u64(request->doc, "epoch", 0, INT64_MAX, &max_epoch,
+                            err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_fleet_beat(self->fleet, incarnation, max_epoch, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -243,11 +280,8 @@ ps_control_node_answer(ps_control_t *self,
                        psd_error_t *err)
 {
     uint64_t incarnation = 0;
-    psd_status_t rc = read_incarnation(request->doc, &incarnation, err);
+    psd_status_t rc = ps_control_hear_node(self, request, &incarnation, err);
 
-    if (rc == PSD_OK) {
-        rc = ps_fleet_hear(self->fleet, incarnation, request->conn, err);
-    }
     if (rc == PSD_OK) {
         rc = ps_fleet_take_answer(self->fleet, incarnation, request->doc, err);
     }

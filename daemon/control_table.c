@@ -49,30 +49,13 @@ ps_control_check_updater(const ps_control_t *self,
 /* ---- create and drop ---- */
 
 static psd_status_t
-tell_drop(void *fleet, uint32_t table, psd_error_t *err)
-{
-    return ps_fleet_tell_drop(fleet, table, err);
-}
-
-psd_status_t
-ps_control_tell_drops(ps_control_t *self, psd_error_t *err)
-{
-    psd_status_t rc = ps_untold_tell(&self->drops, tell_drop, self->fleet, err);
-
-    if (rc != PSD_OK) {
-        ps_control_tell_again(self);
-    }
-    return rc;
-}
-
-static psd_status_t
 drop(ps_control_t *self, const char *name, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     psd_status_t rc = ps_registry_plan_drop(self->is.registry, name,
                                             ps_unix_ms(), &command, err);
 
-    if (rc == PSD_OK && !ps_untold_reserve(&self->drops)) {
+    if (rc == PSD_OK && !ps_fleet_reserve(self->fleet)) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory to drop a table");
     }
     if (rc == PSD_OK) {
@@ -81,8 +64,8 @@ drop(ps_control_t *self, const char *name, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_untold_add(&self->drops, (uint32_t)command.number);
-    return ps_control_tell_drops(self, err);
+    ps_fleet_tell_drop(self->fleet, (uint32_t)command.number);
+    return PSD_OK;
 }
 
 /* A table that a shard cannot hold must not stay in the registry. */
@@ -101,7 +84,6 @@ static psd_status_t
 create(ps_control_t *self, const ps_table_spec_t *spec, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    const ps_table_t *table = NULL;
     uint64_t limit = self->is.config->limits.tables;
     psd_status_t rc = ps_registry_plan_table(self->is.registry, spec,
                                              ps_unix_ms(), &command, err);
@@ -122,12 +104,8 @@ create(ps_control_t *self, const ps_table_spec_t *spec, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    table = ps_registry_table(self->is.registry, spec->name);
-    rc = ps_fleet_tell_table(self->fleet, table, err);
-    if (rc != PSD_OK) {
-        take_back(self, spec->name);
-    }
-    return rc;
+    ps_fleet_tell_table(self->fleet, command.table.id);
+    return PSD_OK;
 }
 
 /* Every node has it: the table is shown; or one has not, and it goes again. */
@@ -228,7 +206,8 @@ open_for_job(ps_control_t *self,
     if (rc != PSD_OK || command.kind == 0) {
         return rc;
     }
-    return ps_control_job_changed(self, id, err);
+    ps_control_job_changed(self, id);
+    return PSD_OK;
 }
 
 psd_status_t

@@ -3,11 +3,13 @@
 #include "daemon/fleet.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "daemon/fleet_inner.h"
+#include "protocol/registry_decide.h"
 
 #define TICKS 4 /* looks within suspect_after */
 
@@ -16,15 +18,24 @@ ps_fleet_new(const ps_fleet_args_t *args,
              ps_fleet_t **ret_fleet,
              psd_error_t *err)
 {
-    ps_fleet_t *self = ps_alloc(1, sizeof *self);
+    PSD_AUTO(ps_fleet_destroy) ps_fleet_t *self = ps_alloc(1, sizeof *self);
 
-    if (self == NULL) {
+    if (self != NULL) {
+        self->is = *args;
+        self->ticked_ms = ps_now_ms();
+        self->sessions = ps_registry_old_sessions(args->registry);
+        self->err = psd_error_new();
+    }
+    if (self == NULL || self->err == NULL ||
+        !ps_grow(&self->nodes, &self->nodes_capacity, 1, sizeof *self->nodes)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the nodes");
     }
-    self->is = *args;
-    self->ticked_ms = ps_now_ms();
-    self->sessions = ps_registry_old_sessions(args->registry);
+    self->nodes[self->n_nodes++] = (ps_fleet_node_t){
+        .incarnation = args->incarnation, .state = PS_FLEET_UP, .here = true};
+    (void)snprintf(self->nodes[0].name, sizeof self->nodes[0].name, "%s",
+                   args->node);
     *ret_fleet = self;
+    self = NULL;
     return PSD_OK;
 }
 
@@ -44,6 +55,7 @@ ps_fleet_destroy(ps_fleet_t **self_p)
     }
     ps_free(self->questions);
     ps_free(self->nodes);
+    psd_error_destroy(&self->err);
     ps_free(self);
     *self_p = NULL;
 }
@@ -91,23 +103,23 @@ ps_fleet_look(const ps_fleet_t *self, const ps_node_t *node)
 {
     const ps_fleet_node_t *known = ps_fleet_find(self, node->incarnation);
     uint64_t now_ms = ps_now_ms();
+    ps_fleet_view_t view = {.state = PS_FLEET_DOWN, .never = true};
 
-    if (node->incarnation == self->is.incarnation) {
-        return (ps_fleet_view_t){.state = PS_FLEET_UP};
+    if (known != NULL) {
+        view = (ps_fleet_view_t){.state = known->state};
     }
-    if (known == NULL) {
-        return (ps_fleet_view_t){.state = PS_FLEET_DOWN,
-                                 .silent_ms = now_ms - node->last_seen_ms,
-                                 .never = true};
+    if ((known == NULL || !known->here) && now_ms > node->last_seen_ms) {
+        view.silent_ms = now_ms - node->last_seen_ms;
     }
-    return (ps_fleet_view_t){
-        .state = known->state,
-        .silent_ms = now_ms > known->heard_ms ? now_ms - known->heard_ms : 0};
+    return view;
 }
 
-/* A node that is not up is asked nothing and given nothing. */
+/* A node that is not up is asked nothing and told nothing. */
 static void
-set_state(ps_fleet_t *self, ps_fleet_node_t *node, ps_fleet_state_t state)
+set_state(ps_fleet_t *self,
+          ps_fleet_node_t *node,
+          ps_fleet_state_t state,
+          uint64_t silent_ms)
 {
     bool was_up = node->state == PS_FLEET_UP;
 
@@ -115,8 +127,6 @@ set_state(ps_fleet_t *self, ps_fleet_node_t *node, ps_fleet_state_t state)
         return;
     }
     node->state = state;
-    ps_registry_set_node_up(self->is.registry, node->incarnation,
-                            state == PS_FLEET_UP, node->heard_ms);
     if (state == PS_FLEET_UP) {
         ps_log(PS_LOG_INFO, "node_up", "node=%s", node->name);
         ps_fleet_note_all(self, node); /* it may have missed anything */
@@ -124,8 +134,9 @@ set_state(ps_fleet_t *self, ps_fleet_node_t *node, ps_fleet_state_t state)
     }
     ps_log(PS_LOG_WARN, state == PS_FLEET_DOWN ? "node_down" : "node_suspect",
            "node=%s silent_ms=%" PRIu64
-           " hint=\"its partitions cannot be used until it is back\"",
-           node->name, ps_now_ms() - node->heard_ms);
+           " hint=\"partitions with no copy elsewhere cannot be used until it "
+           "is back\"",
+           node->name, silent_ms);
     if (was_up) {
         ps_fleet_give_up(self, node);
     }
@@ -153,10 +164,9 @@ ps_fleet_add(ps_fleet_t *self,
     memcpy(known->name, node->name, sizeof known->name);
     known->incarnation = node->incarnation;
     known->conn = conn;
-    known->heard_ms = ps_now_ms();
     known->n_tells = 0;
     known->state = PS_FLEET_DOWN; /* so that it comes up now */
-    set_state(self, known, PS_FLEET_UP);
+    set_state(self, known, PS_FLEET_UP, 0);
     return PSD_OK;
 }
 
@@ -168,48 +178,56 @@ ps_fleet_hear(ps_fleet_t *self,
 {
     ps_fleet_node_t *node = ps_fleet_find(self, incarnation);
 
-    if (node == NULL) {
+    if (node == NULL || node->here || node->conn != conn) {
         return psd_error_set(err, PSD_NO_NODE,
                              "the registry does not know this life of the "
-                             "node; it has to announce itself");
+                             "node by this connection; it has to announce "
+                             "itself");
     }
-    node->heard_ms = ps_now_ms();
-    if (node->conn != conn) {
-        node->conn = conn; /* what went the old way may be lost */
-        ps_fleet_note_all(self, node);
-    }
-    set_state(self, node, PS_FLEET_UP);
     return PSD_OK;
+}
+
+psd_status_t
+ps_fleet_beat(ps_fleet_t *self,
+              uint64_t incarnation,
+              uint64_t max_epoch,
+              psd_error_t *err)
+{
+    ps_fleet_node_t *node = ps_fleet_find(self, incarnation);
+    psd_status_t rc = PSD_OK;
+
+    if (node == NULL) {
+        return psd_error_set(err, PSD_NO_NODE, "no such node has come");
+    }
+    rc = ps_registry_node_beat(self->is.registry, node->name, incarnation,
+                               max_epoch, ps_now_ms(), err);
+    if (rc == PSD_OK) {
+        set_state(self, node, PS_FLEET_UP, 0);
+    }
+    return rc;
 }
 
 /* ---- time ---- */
 
-static ps_fleet_state_t
-state_after(const ps_fleet_t *self, uint64_t silent_ms)
-{
-    if (silent_ms < self->is.suspect_after_ms) {
-        return PS_FLEET_UP;
-    }
-    return silent_ms < PS_FLEET_DOWN_FACTOR * self->is.suspect_after_ms
-               ? PS_FLEET_SUSPECT
-               : PS_FLEET_DOWN;
-}
-
-/* When this process itself stood still, nobody is blamed for that time. */
+/* As the registry sees the node; one that it does not have any more is down. */
 static void
-forgive(ps_fleet_t *self, uint64_t now_ms)
+look_at(ps_fleet_t *self, ps_fleet_node_t *node, uint64_t now_ms)
 {
-    uint64_t gap_ms = now_ms - self->ticked_ms;
+    const ps_node_t *known =
+        ps_registry_node_by_incarnation(self->is.registry, node->incarnation);
+    uint64_t silent_ms = known == NULL || now_ms < known->last_seen_ms
+                             ? 0
+                             : now_ms - known->last_seen_ms;
+    ps_fleet_state_t state = PS_FLEET_UP;
 
-    self->ticked_ms = now_ms;
-    if (gap_ms < self->is.suspect_after_ms) {
-        return;
+    if (known == NULL ||
+        silent_ms >= PS_FLEET_DOWN_FACTOR * self->is.suspect_after_ms) {
+        state = PS_FLEET_DOWN;
+    } else if (known->suspect) {
+        state = PS_FLEET_SUSPECT;
     }
-    for (size_t i = 0; i < self->n_nodes; i++) {
-        ps_fleet_node_t *node = &self->nodes[i];
-
-        node->heard_ms =
-            now_ms - node->heard_ms > gap_ms ? node->heard_ms + gap_ms : now_ms;
+    if (state > node->state) { /* only a sign of life brings it back */
+        set_state(self, node, state, silent_ms);
     }
 }
 
@@ -218,13 +236,12 @@ ps_fleet_tick(ps_fleet_t *self)
 {
     uint64_t now_ms = ps_now_ms();
 
-    forgive(self, now_ms);
+    self->ticked_ms = now_ms;
     for (size_t i = 0; i < self->n_nodes; i++) {
         ps_fleet_node_t *node = &self->nodes[i];
-        ps_fleet_state_t state = state_after(self, now_ms - node->heard_ms);
 
-        if (state > node->state) { /* only a sign of life brings it back */
-            set_state(self, node, state);
+        if (!node->here) {
+            look_at(self, node, now_ms);
         }
         ps_fleet_send_due(self, node);
     }
@@ -234,7 +251,9 @@ ps_fleet_tick(ps_fleet_t *self)
 uint64_t
 ps_fleet_deadline(const ps_fleet_t *self)
 {
-    return self->n_nodes == 0
-               ? UINT64_MAX
-               : self->ticked_ms + self->is.suspect_after_ms / TICKS;
+    bool waits = self->n_nodes > 1 || self->n_questions > 0 ||
+                 self->nodes[0].n_tells > 0 || self->nodes[0].stale;
+
+    return waits ? self->ticked_ms + self->is.suspect_after_ms / TICKS
+                 : UINT64_MAX;
 }

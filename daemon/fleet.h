@@ -4,19 +4,20 @@
  *
  * What     Tells them what the registry has decided and asks them how things
  *          are. What is told is a name (a table, a job); its newest state is
- *          sent, and sent again until the node says that it has it. Questions
- *          go to every shard of every node that is up; what is told before a
- *          question is done before it is answered, so that an answer also says
- *          that. No call waits for another node. The registry's own node is
- *          one of them, and its shards are asked in place.
+ *          sent, and sent again until the node says that it has it, in the
+ *          order of telling and under one number. Questions go to every shard
+ *          of every node that is up; what is told before a question is done
+ *          before it is answered, so that an answer also says that. The
+ *          registry's own node is one of them: its shards are told and asked
+ *          by their pipes. No call waits for anybody.
  * Shape    A node's life:
  *
  *              up <--> suspect --> down
  *               ^-------------------+
  *
- *          up: heard within suspect_after; suspect: silent for longer, it gets
- *          no new partitions and is not asked; down: silent for
- *          PS_FLEET_DOWN_FACTOR times as long.
+ *          up: it has announced itself and the registry does not suspect it;
+ *          suspect: it is told and asked nothing; down: silent for
+ *          PS_FLEET_DOWN_FACTOR times suspect_after.
  * Owner    The caller. Threads: confined to one.
  */
 #ifndef PS_DAEMON_FLEET_H
@@ -38,6 +39,7 @@ typedef struct ps_fleet_args {
     ps_shards_t *shards; /* of this node */
     ps_socket_t *port;   /* the control port: other nodes speak through it */
     const ps_plugins_t *plugins;
+    const char *node;     /* this node */
     uint64_t incarnation; /* of this node */
     uint64_t suspect_after_ms;
 } ps_fleet_args_t;
@@ -74,29 +76,37 @@ PSD_MUST_CHECK psd_status_t ps_fleet_add(ps_fleet_t *self,
                                          const ps_node_t *node,
                                          uint64_t conn,
                                          psd_error_t *err);
-/* A sign of life. Errors: PSD_NO_NODE it has to announce itself (first, or
- * again, for the registry was restarted). */
+/* PSD_OK: the node has announced itself by that connection. Errors: PSD_NO_NODE
+ * it has to (first, or again, for the registry was restarted). */
 PSD_MUST_CHECK psd_status_t ps_fleet_hear(ps_fleet_t *self,
                                           uint64_t incarnation,
                                           uint64_t conn,
                                           psd_error_t *err);
+/* A sign of life, with the greatest epoch that the node knows. Errors:
+ * PSD_NO_NODE, and those of ps_registry_node_beat. */
+PSD_MUST_CHECK psd_status_t ps_fleet_beat(ps_fleet_t *self,
+                                          uint64_t incarnation,
+                                          uint64_t max_epoch,
+                                          psd_error_t *err);
 
 /* ---- telling ---- */
 
-/* The table, job or highest session, as the registry has it. The shards of this
- * node have it behind the call; other nodes later. Errors: those of this node's
- * shards (ps_shards_tell_table …, ps_plugins_bind). */
-PSD_MUST_CHECK psd_status_t ps_fleet_tell_table(ps_fleet_t *self,
-                                                const ps_table_t *table,
-                                                psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_fleet_tell_drop(ps_fleet_t *self,
-                                               uint32_t table,
-                                               psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_fleet_tell_job(ps_fleet_t *self,
-                                              const ps_job_t *job,
-                                              psd_error_t *err);
+/* The table, job or highest session, as the registry has it. */
+void ps_fleet_tell_table(ps_fleet_t *self, uint32_t table);
+void ps_fleet_tell_job(ps_fleet_t *self, uint32_t job);
 /* Sessions up to this one may be given out. */
 void ps_fleet_tell_sessions(ps_fleet_t *self, uint64_t session);
+/* Before a drop is decided: there is memory to remember that it is to be told,
+ * for the registry will have forgotten the table. false: there is none. */
+PSD_MUST_CHECK bool ps_fleet_reserve(ps_fleet_t *self);
+void ps_fleet_tell_drop(ps_fleet_t *self, uint32_t table);
+/* Asks the node of that copy to take no records of older epochs there. Once:
+ * the answer comes as a report, and who wants it asks again. */
+void ps_fleet_fence(ps_fleet_t *self,
+                    const ps_copy_t *copy,
+                    uint32_t table,
+                    uint32_t partition,
+                    uint64_t epoch);
 /* PSD_OK, or why a node could not take the table in, with the node's name. */
 PSD_MUST_CHECK psd_status_t ps_fleet_refusal(const ps_fleet_t *self,
                                              uint32_t table,
@@ -118,8 +128,9 @@ typedef struct ps_question {
 void ps_question_destroy(ps_question_t **self_p);
 
 /* Asks; the question comes out of ps_fleet_next_done when every node that is up
- * has answered, or is silent, or the deadline has passed. Errors: PSD_NOMEM,
- * PSD_BUSY (too many questions, or a shard of this node is stuck). */
+ * has answered, or is silent, or the deadline has passed. About a job, a silent
+ * node that clients of its tables may still reach is missing. Errors:
+ * PSD_NOMEM, PSD_BUSY too many questions. */
 PSD_MUST_CHECK psd_status_t ps_fleet_ask(ps_fleet_t *self,
                                          ps_call_kind_t kind,
                                          uint32_t job,
@@ -134,6 +145,9 @@ PSD_MUST_CHECK psd_status_t ps_fleet_take_answer(ps_fleet_t *self,
                                                  const ps_doc_t *doc,
                                                  psd_error_t *err);
 
+/* Takes in what the shards of this node have answered; their reports are the
+ * caller's to take. */
+void ps_fleet_take_shards(ps_fleet_t *self);
 /* Who is silent, what has to be told again, what is overdue. */
 void ps_fleet_tick(ps_fleet_t *self);
 /* When ps_fleet_tick is next wanted; UINT64_MAX for never. */

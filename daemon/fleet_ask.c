@@ -27,20 +27,6 @@ ps_question_destroy(ps_question_t **self_p)
     *self_p = NULL;
 }
 
-static bool
-send_question(ps_fleet_t *self,
-              const ps_fleet_node_t *node,
-              const ps_question_t *question)
-{
-    PSD_AUTO(ps_doc_destroy)
-    ps_doc_t *doc = ps_fleet_message("ask", question->serial);
-
-    return doc != NULL &&
-           ps_doc_set_text(doc, "kind", ps_call_name(question->kind)) &&
-           ps_doc_set_u64(doc, "job", question->job) &&
-           ps_fleet_send(self, node, doc);
-}
-
 /* The first node that did not answer is the one that is named. */
 static void
 miss(ps_question_t *self, const char *node, const char *why)
@@ -51,22 +37,64 @@ miss(ps_question_t *self, const char *node, const char *why)
     }
 }
 
-/* Asks the other nodes. What could not be sent counts as not answered. */
+/* ---- asking ---- */
+
+/* Clients reach partitions of the job's tables on that node. */
+static bool
+serves_job(const ps_registry_t *registry, uint64_t incarnation, uint32_t job)
+{
+    const uint32_t *ids = NULL;
+    size_t n = ps_registry_job_tables(registry, job, &ids);
+
+    for (size_t i = 0; i < n; i++) {
+        const ps_table_t *table = ps_registry_table_by_id(registry, ids[i]);
+
+        for (uint32_t k = 0; table != NULL && k < table->spec.n_partitions;
+             k++) {
+            if (!table->copies[k].fenced &&
+                table->routes[k].incarnation == incarnation) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* A node that is silent is not asked; when it may go on serving the job that is
+ * asked about, its answer is missing. */
 static void
-ask_others(ps_fleet_t *self, ps_question_t *question)
+miss_silent(const ps_fleet_t *self, ps_question_t *question)
+{
+    const ps_registry_t *registry = self->is.registry;
+
+    for (size_t i = 0; question->job != 0 && i < ps_registry_n_nodes(registry);
+         i++) {
+        const ps_node_t *node = ps_registry_node_at(registry, i);
+
+        if (ps_fleet_look(self, node).state != PS_FLEET_UP &&
+            serves_job(registry, node->incarnation, question->job)) {
+            miss(question, node->name, "is silent");
+        }
+    }
+}
+
+static void
+ask_all(ps_fleet_t *self, ps_question_t *question)
 {
     for (size_t i = 0; i < self->n_nodes; i++) {
-        const ps_fleet_node_t *node = &self->nodes[i];
+        ps_fleet_node_t *node = &self->nodes[i];
 
         if (node->state != PS_FLEET_UP) {
             continue;
         }
-        if (send_question(self, node, question)) {
+        if (ps_fleet_note_question(node, question)) {
             question->waits[question->n_waits++] = node->incarnation;
+            ps_fleet_send_due(self, node);
         } else {
             miss(question, node->name, "could not be asked");
         }
     }
+    miss_silent(self, question);
 }
 
 psd_status_t
@@ -78,7 +106,6 @@ ps_fleet_ask(ps_fleet_t *self,
 {
     PSD_AUTO(ps_question_destroy)
     ps_question_t *question = ps_alloc(1, sizeof *question);
-    psd_status_t rc = PSD_OK;
 
     if (self->n_questions >= QUESTIONS_MAX) {
         return psd_error_set(err, PSD_BUSY,
@@ -98,14 +125,21 @@ ps_fleet_ask(ps_fleet_t *self,
     question->job = job;
     question->deadline_ms = ps_now_ms() + ANSWER_WITHIN_MS;
     question->context = context;
-    ask_others(self, question); /* they work while our shards do */
-    rc = ps_shards_ask(self->is.shards, kind, job, &question->answers, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
     self->questions[self->n_questions++] = question;
+    ask_all(self, question);
     question = NULL;
     return PSD_OK;
+}
+
+ps_question_t *
+ps_fleet_question(const ps_fleet_t *self, uint64_t serial)
+{
+    for (size_t i = 0; i < self->n_questions; i++) {
+        if (self->questions[i]->serial == serial) {
+            return self->questions[i];
+        }
+    }
+    return NULL;
 }
 
 ps_question_t *
@@ -120,10 +154,13 @@ ps_fleet_next_done(ps_fleet_t *self)
         self->n_questions--;
         memmove(&self->questions[i], &self->questions[i + 1],
                 (self->n_questions - i) * sizeof(ps_question_t *));
+        ps_fleet_withdraw(self, question->serial);
         return question;
     }
     return NULL;
 }
+
+/* ---- answers ---- */
 
 /* The node's place among those that are waited for; n_waits: it is not. */
 static size_t
@@ -168,45 +205,92 @@ ps_fleet_expire(ps_fleet_t *self, uint64_t now_ms)
     }
 }
 
+/* A job that the node could not take in: it goes on without its news. */
+static bool
+lacks_jobs(const ps_fleet_node_t *node)
+{
+    for (size_t i = 0; i < node->n_tells; i++) {
+        if (node->tells[i].kind == PS_TELL_JOB &&
+            node->tells[i].status != PSD_OK) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Moves the calls over. false: no memory. */
+static bool
+join_answers(ps_answers_t *to, ps_answers_t *from)
+{
+    size_t capacity = to->n_calls;
+
+    if (from->n_calls == 0) {
+        return true;
+    }
+    if (!ps_grow(&to->calls, &capacity, (size_t)to->n_calls + from->n_calls,
+                 sizeof(ps_shard_call_t *))) {
+        return false;
+    }
+    for (uint32_t i = 0; i < from->n_calls; i++) {
+        to->calls[to->n_calls++] = from->calls[i];
+        from->calls[i] = NULL;
+    }
+    return true;
+}
+
+void
+ps_fleet_answered(ps_fleet_t *self,
+                  ps_fleet_node_t *node,
+                  ps_tell_t *tell,
+                  psd_status_t status,
+                  ps_answers_t *answers)
+{
+    ps_question_t *question = ps_fleet_question(self, tell->question);
+    size_t at = question == NULL ? 0 : place_of(question, node->incarnation);
+
+    ps_fleet_told(node, tell, PSD_OK, "");
+    if (question == NULL || at == question->n_waits) {
+        return;
+    }
+    question->waits[at] = question->waits[--question->n_waits];
+    if (status != PSD_OK || !join_answers(&question->answers, answers)) {
+        miss(question, node->name, "could not answer");
+    } else if (lacks_jobs(node)) {
+        miss(question, node->name, "could not take in a job");
+    }
+}
+
+/* ---- what other nodes say ---- */
+
+static ps_tell_t *
+find_tell(ps_fleet_node_t *node, uint64_t serial)
+{
+    for (size_t i = 0; i < node->n_tells; i++) {
+        if (node->tells[i].serial == serial) {
+            return &node->tells[i];
+        }
+    }
+    return NULL;
+}
+
 static psd_status_t
-take_shards(ps_question_t *question,
-            uint64_t incarnation,
+take_shards(ps_fleet_t *self,
+            ps_fleet_node_t *node,
+            ps_tell_t *tell,
             const ps_doc_t *doc,
             psd_error_t *err)
 {
+    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
     const ps_doc_t *array = NULL;
     psd_status_t rc =
         ps_doc_get_array(doc, "shards", PS_NODE_SHARDS_MAX, &array, err);
 
-    return rc == PSD_OK ? ps_answers_from_doc(array, incarnation, ps_now_ms(),
-                                              &question->answers, err)
-                        : rc;
-}
-
-/* Answers to older questions, which nobody waits for any more, are dropped. */
-static psd_status_t
-answer_question(ps_fleet_t *self,
-                const ps_fleet_node_t *node,
-                uint64_t serial,
-                const ps_doc_t *doc,
-                psd_error_t *err)
-{
-    for (size_t i = 0; i < self->n_questions; i++) {
-        ps_question_t *question = self->questions[i];
-        size_t at = place_of(question, node->incarnation);
-        psd_status_t rc = PSD_OK;
-
-        if (question->serial != serial || at == question->n_waits) {
-            continue;
-        }
-        question->waits[at] = question->waits[--question->n_waits];
-        rc = take_shards(question, node->incarnation, doc, err);
-        if (rc != PSD_OK) {
-            miss(question, node->name, "has answered what is not understood");
-        }
-        return rc;
+    if (rc == PSD_OK) {
+        rc = ps_answers_from_doc(array, node->incarnation, ps_now_ms(),
+                                 &answers, err);
     }
-    return PSD_OK;
+    ps_fleet_answered(self, node, tell, rc, &answers);
+    return rc;
 }
 
 psd_status_t
@@ -215,7 +299,9 @@ ps_fleet_take_answer(ps_fleet_t *self,
                      const ps_doc_t *doc,
                      psd_error_t *err)
 {
+    PSD_AUTO(ps_answers_done) ps_answers_t none = {0};
     ps_fleet_node_t *node = ps_fleet_find(self, incarnation);
+    ps_tell_t *tell = NULL;
     const char *text = NULL;
     uint64_t serial = 0;
     uint64_t status = 0;
@@ -231,9 +317,50 @@ ps_fleet_take_answer(ps_fleet_t *self,
     if (rc == PSD_OK) {
         rc = ps_doc_get_text_or(doc, "text", 2000, "", &text, err);
     }
-    if (rc != PSD_OK ||
-        ps_fleet_told(node, serial, (psd_status_t)status, text)) {
-        return rc;
+    tell = rc == PSD_OK ? find_tell(node, serial) : NULL;
+    if (tell == NULL) {
+        return rc; /* an answer that nobody waits for any more */
     }
-    return answer_question(self, node, serial, doc, err);
+    if (tell->kind == PS_TELL_ASK && status == PSD_OK) {
+        rc = take_shards(self, node, tell, doc, err);
+    } else if (tell->kind == PS_TELL_ASK) {
+        ps_fleet_answered(self, node, tell, (psd_status_t)status, &none);
+    } else {
+        ps_fleet_told(node, tell, (psd_status_t)status, text);
+    }
+    ps_fleet_send_due(self, node); /* there is room for more */
+    return rc;
+}
+
+/* ---- what the shards that are here say ---- */
+
+static ps_tell_t *
+find_local(ps_fleet_node_t *here, uint64_t local)
+{
+    for (size_t i = 0; i < here->n_tells; i++) {
+        if (here->tells[i].flying && here->tells[i].local == local) {
+            return &here->tells[i];
+        }
+    }
+    return NULL;
+}
+
+void
+ps_fleet_take_shards(ps_fleet_t *self)
+{
+    ps_fleet_node_t *here = &self->nodes[0];
+    ps_shards_done_t done;
+
+    ps_shards_take(self->is.shards, ps_now_ms());
+    while (ps_shards_next_done(self->is.shards, &done)) {
+        ps_tell_t *tell = find_local(here, done.serial);
+
+        if (tell != NULL && tell->kind == PS_TELL_ASK) {
+            ps_fleet_answered(self, here, tell, done.status, &done.answers);
+        } else if (tell != NULL) {
+            ps_fleet_told(here, tell, done.status, done.text);
+        }
+        ps_shards_done_done(&done);
+    }
+    ps_fleet_send_due(self, here);
 }

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Telling: what is noted for a node is sent until the node has it. */
+/* Telling: what is noted for a node is sent, in order and under one number,
+ * until the node has it. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "daemon/fleet_doc.h"
 #include "daemon/fleet_inner.h"
-#include "protocol/table_doc.h"
 
-#define AGAIN_MS 1000 /* after what was sent and not answered, or refused */
+#define WINDOW 64 /* sent to a node and not answered */
+#define AGAIN_MS                                                    \
+    1000 /* after what was sent and not answered, or refused; twice \
+            as long each time */
+#define AGAIN_MAX_MS 16000
 
-static const char *
-op_of(ps_tell_kind_t kind)
+const char *
+ps_tell_op(ps_tell_kind_t kind)
 {
     static const char *const OPS[] = {
 #define TELL_OP(NAME, op) op,
@@ -23,92 +27,6 @@ op_of(ps_tell_kind_t kind)
     return OPS[kind];
 }
 
-ps_doc_t *
-ps_fleet_message(const char *op, uint64_t serial)
-{
-    ps_doc_t *doc = ps_doc_new();
-
-    if (doc != NULL &&
-        (!ps_doc_set_u64(doc, "v", 1) || !ps_doc_set_text(doc, "op", op) ||
-         !ps_doc_set_u64(doc, "serial", serial))) {
-        ps_doc_destroy(&doc);
-    }
-    return doc;
-}
-
-bool
-ps_fleet_send(ps_fleet_t *self,
-              const ps_fleet_node_t *node,
-              const ps_doc_t *doc)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
-
-    return ps_doc_print(doc, &text) &&
-           ps_socket_send_text(
-               self->is.port, node->conn,
-               (ps_bytes_t){.data = text.data, .size = text.size},
-               NULL) == PSD_OK;
-}
-
-/* ---- what is told ---- */
-
-static bool
-fill_known(const ps_fleet_t *self, ps_doc_t *doc)
-{
-    ps_doc_t *array = ps_doc_add_array(doc, "tables");
-    bool done = array != NULL;
-
-    for (size_t i = 0; done && i < ps_registry_n_tables(self->is.registry);
-         i++) {
-        done = ps_doc_append_u64(
-            array, ps_registry_table_at(self->is.registry, i)->id);
-    }
-    return done;
-}
-
-static bool
-fill_table(const ps_table_t *table, ps_doc_t *doc)
-{
-    ps_doc_t *spec = ps_doc_add_object(doc, "spec");
-    ps_doc_t *routes = ps_doc_add_array(doc, "routes");
-
-    return spec != NULL && routes != NULL &&
-           ps_doc_set_u64(doc, "table", table->id) &&
-           ps_table_spec_to_doc(&table->spec, spec) &&
-           ps_routes_to_doc(table->routes, table->spec.n_partitions, routes);
-}
-
-/* The newest state. false: no memory. *ret_gone: there is nothing to tell any
- * more. */
-static bool
-fill(const ps_fleet_t *self, const ps_tell_t *tell, ps_doc_t *doc, bool *gone)
-{
-    const ps_table_t *table = NULL;
-    const ps_job_t *job = NULL;
-
-    *gone = false;
-    switch (tell->kind) {
-    case PS_TELL_KNOWN:
-        return fill_known(self, doc);
-    case PS_TELL_SESSIONS:
-        return ps_doc_set_u64(doc, "session", self->sessions);
-    case PS_TELL_DROP:
-        return ps_doc_set_u64(doc, "table", tell->id);
-    case PS_TELL_TABLE:
-        table = ps_registry_table_by_id(self->is.registry, tell->id);
-        *gone = table == NULL;
-        return table == NULL || fill_table(table, doc);
-    case PS_TELL_JOB:
-        job = ps_registry_job_by_id(self->is.registry, tell->id);
-        *gone = job == NULL;
-        return job == NULL || ps_job_to_doc(job, doc);
-    case PS_TELL_COUNT:
-    default:
-        *gone = true;
-        return true;
-    }
-}
-
 static void
 forget(ps_fleet_node_t *node, size_t i)
 {
@@ -117,12 +35,83 @@ forget(ps_fleet_node_t *node, size_t i)
             (node->n_tells - i) * sizeof *node->tells);
 }
 
-/* ---- noting and sending ---- */
+/* ---- sending ---- */
+
+static void
+refuse(ps_fleet_node_t *node,
+       ps_tell_t *tell,
+       psd_status_t status,
+       const char *text)
+{
+    char quoted[512];
+
+    if (tell->status == PSD_OK) {
+        ps_log(PS_LOG_ERROR, "node_not_told",
+               "node=%s what=%s id=%" PRIu32
+               " status=%s reason=%s hint=\"tried again\"",
+               node->name, ps_tell_op(tell->kind), tell->id,
+               psd_status_name(status),
+               ps_log_quote(text, quoted, sizeof quoted));
+    }
+    tell->flying = false;
+    tell->status = status;
+    (void)snprintf(tell->text, sizeof tell->text, "%.*s",
+                   (int)sizeof tell->text - 1, text);
+}
+
+/* Its next sending, if the node says nothing. */
+static void
+put_off(ps_tell_t *tell, uint64_t now_ms)
+{
+    tell->again_ms = tell->again_ms == 0 ? AGAIN_MS : 2 * tell->again_ms;
+    if (tell->again_ms > AGAIN_MAX_MS) {
+        tell->again_ms = AGAIN_MAX_MS;
+    }
+    tell->due_ms = now_ms + tell->again_ms;
+}
+
+/* true: the next one may go. */
+static bool
+send_one(ps_fleet_t *self, ps_fleet_node_t *node, size_t *i)
+{
+    ps_tell_t *tell = &node->tells[*i];
+
+    put_off(tell, ps_now_ms());
+    switch (ps_fleet_send(self, node, tell)) {
+    case PS_SENT:
+        tell->flying = true;
+        (*i)++;
+        return true;
+    case PS_SENT_REFUSED:
+        refuse(node, tell, psd_error_status(self->err),
+               psd_error_text(self->err));
+        (*i)++;
+        return true;
+    case PS_SENT_GONE:
+        forget(node, *i);
+        return true;
+    case PS_SENT_NOT:
+    default:
+        return false;
+    }
+}
+
+static size_t
+count_flying(const ps_fleet_node_t *node)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < node->n_tells; i++) {
+        n += node->tells[i].flying ? 1 : 0;
+    }
+    return n;
+}
 
 void
 ps_fleet_send_due(ps_fleet_t *self, ps_fleet_node_t *node)
 {
     uint64_t now_ms = ps_now_ms();
+    size_t n_flying = count_flying(node);
     size_t i = 0;
 
     if (node->state != PS_FLEET_UP) {
@@ -133,46 +122,64 @@ ps_fleet_send_due(ps_fleet_t *self, ps_fleet_node_t *node)
         return;
     }
     while (i < node->n_tells) {
-        PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
-        ps_tell_t *tell = &node->tells[i];
-        bool gone = false;
+        const ps_tell_t *tell = &node->tells[i];
+        bool is_new = !tell->flying;
 
-        if (tell->serial != 0 && tell->due_ms > now_ms) {
-            i++;
+        if ((tell->serial != 0 && tell->due_ms > now_ms) ||
+            (node->here && tell->flying)) {
+            i++; /* the shards that are here lose nothing */
             continue;
         }
-        tell->serial = ++self->last_serial;
-        tell->due_ms = now_ms + AGAIN_MS;
-        doc = ps_fleet_message(op_of(tell->kind), tell->serial);
-        if (doc == NULL || !fill(self, tell, doc, &gone) ||
-            (!gone && !ps_fleet_send(self, node, doc))) {
+        if ((is_new && n_flying >= WINDOW) || !send_one(self, node, &i)) {
             return; /* the order is kept: the rest goes with it, later */
         }
-        if (gone) {
-            forget(node, i);
-        } else {
-            i++;
-        }
+        n_flying += is_new ? 1 : 0;
     }
 }
 
-/* Puts it behind all others; what is noted already moves there. */
+/* ---- noting ---- */
+
+/* A node that has it among what it was not sent yet gets its newest state then;
+ * what it has refused is tried anew. false: it is to be noted. */
 static bool
-put(ps_fleet_node_t *node, ps_tell_kind_t kind, uint32_t id)
+is_noted(ps_fleet_node_t *node, ps_tell_kind_t kind, uint32_t id)
 {
     for (size_t i = 0; i < node->n_tells; i++) {
-        if (node->tells[i].kind == kind && node->tells[i].id == id) {
-            forget(node, i);
-            break;
+        const ps_tell_t *tell = &node->tells[i];
+
+        if (tell->kind != kind || tell->id != id || tell->flying) {
+            continue;
         }
-    }
-    if (!ps_grow(&node->tells, &node->tells_capacity, node->n_tells + 1,
-                 sizeof *node->tells)) {
-        node->stale = true;
+        if (tell->serial == 0) {
+            return true;
+        }
+        forget(node, i);
         return false;
     }
-    node->tells[node->n_tells++] = (ps_tell_t){.kind = kind, .id = id};
+    return false;
+}
+
+static bool
+put(ps_fleet_node_t *node, const ps_tell_t *tell)
+{
+    if (!ps_grow(&node->tells, &node->tells_capacity, node->n_tells + 1,
+                 sizeof *node->tells)) {
+        return false;
+    }
+    node->tells[node->n_tells++] = *tell;
     return true;
+}
+
+static bool
+note(ps_fleet_node_t *node, ps_tell_kind_t kind, uint32_t id)
+{
+    const ps_tell_t tell = {.kind = kind, .id = id};
+
+    if (is_noted(node, kind, id) || put(node, &tell)) {
+        return true;
+    }
+    node->stale = true;
+    return false;
 }
 
 void
@@ -181,11 +188,36 @@ ps_fleet_note(ps_fleet_t *self,
               ps_tell_kind_t kind,
               uint32_t id)
 {
-    if (put(node, kind, id)) {
+    if (node->state == PS_FLEET_UP && note(node, kind, id)) {
         ps_fleet_send_due(self, node);
     }
 }
 
+bool
+ps_fleet_note_question(ps_fleet_node_t *node, const ps_question_t *question)
+{
+    const ps_tell_t tell = {.kind = PS_TELL_ASK, .question = question->serial};
+
+    return put(node, &tell);
+}
+
+void
+ps_fleet_withdraw(ps_fleet_t *self, uint64_t question)
+{
+    for (size_t i = 0; i < self->n_nodes; i++) {
+        ps_fleet_node_t *node = &self->nodes[i];
+
+        for (size_t k = node->n_tells; k > 0; k--) {
+            if (node->tells[k - 1].kind == PS_TELL_ASK &&
+                node->tells[k - 1].question == question) {
+                forget(node, k - 1);
+            }
+        }
+    }
+}
+
+/* What is on its way to another node is told again under a new number; to the
+ * shards that are here nothing is lost, and nobody else knows of drops. */
 void
 ps_fleet_note_all(ps_fleet_t *self, ps_fleet_node_t *node)
 {
@@ -193,50 +225,43 @@ ps_fleet_note_all(ps_fleet_t *self, ps_fleet_node_t *node)
     bool fits = true;
 
     node->stale = false;
-    node->n_tells = 0;
-    fits = put(node, PS_TELL_KNOWN, 0) && put(node, PS_TELL_SESSIONS, 0);
+    node->n_tells = node->here ? node->n_tells : 0;
+    fits = note(node, PS_TELL_KNOWN, 0) && note(node, PS_TELL_SESSIONS, 0);
     for (size_t i = 0; fits && i < ps_registry_n_tables(registry); i++) {
-        fits = put(node, PS_TELL_TABLE, ps_registry_table_at(registry, i)->id);
+        fits = note(node, PS_TELL_TABLE, ps_registry_table_at(registry, i)->id);
     }
     for (size_t i = 0; fits && i < ps_registry_n_jobs(registry); i++) {
-        fits = put(node, PS_TELL_JOB, ps_registry_job_at(registry, i)->id);
+        fits = note(node, PS_TELL_JOB, ps_registry_job_at(registry, i)->id);
     }
     if (fits) {
         ps_fleet_send_due(self, node);
     }
 }
 
-bool
+/* It was noted again behind this one. */
+static bool
+is_newer(const ps_fleet_node_t *node, const ps_tell_t *than)
+{
+    for (size_t i = (size_t)(than - node->tells) + 1; i < node->n_tells; i++) {
+        if (node->tells[i].kind == than->kind &&
+            node->tells[i].id == than->id) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void
 ps_fleet_told(ps_fleet_node_t *node,
-              uint64_t serial,
+              ps_tell_t *tell,
               psd_status_t status,
               const char *text)
 {
-    for (size_t i = 0; i < node->n_tells; i++) {
-        ps_tell_t *tell = &node->tells[i];
-        char quoted[512];
-
-        if (tell->serial != serial) {
-            continue;
-        }
-        if (status == PSD_OK) {
-            forget(node, i);
-            return true;
-        }
-        if (tell->status == PSD_OK) {
-            ps_log(PS_LOG_ERROR, "node_not_told",
-                   "node=%s what=%s id=%" PRIu32
-                   " status=%s reason=%s hint=\"tried again\"",
-                   node->name, op_of(tell->kind), tell->id,
-                   psd_status_name(status),
-                   ps_log_quote(text, quoted, sizeof quoted));
-        }
-        tell->status = status;
-        (void)snprintf(tell->text, sizeof tell->text, "%.*s",
-                       (int)sizeof tell->text - 1, text);
-        return true;
+    if (status == PSD_OK || is_newer(node, tell)) {
+        forget(node, (size_t)(tell - node->tells));
+    } else {
+        refuse(node, tell, status, text);
     }
-    return false;
 }
 
 /* ---- the face ---- */
@@ -249,33 +274,36 @@ note_everywhere(ps_fleet_t *self, ps_tell_kind_t kind, uint32_t id)
     }
 }
 
-psd_status_t
-ps_fleet_tell_table(ps_fleet_t *self, const ps_table_t *table, psd_error_t *err)
+void
+ps_fleet_tell_table(ps_fleet_t *self, uint32_t table)
 {
-    ps_table_t bound = *table; /* its arrays stay borrowed */
-    psd_status_t rc = ps_plugins_bind(self->is.plugins, &bound.spec, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_shards_tell_table(self->is.shards, &bound, err);
-    }
-    if (rc == PSD_OK) {
-        note_everywhere(self, PS_TELL_TABLE, table->id);
-    }
-    return rc;
+    note_everywhere(self, PS_TELL_TABLE, table);
 }
 
-psd_status_t
-ps_fleet_tell_drop(ps_fleet_t *self, uint32_t table, psd_error_t *err)
+bool
+ps_fleet_reserve(ps_fleet_t *self)
+{
+    bool done = true;
+
+    for (size_t i = 0; done && i < self->n_nodes; i++) {
+        ps_fleet_node_t *node = &self->nodes[i];
+
+        done = ps_grow(&node->tells, &node->tells_capacity, node->n_tells + 1,
+                       sizeof *node->tells);
+    }
+    return done;
+}
+
+void
+ps_fleet_tell_drop(ps_fleet_t *self, uint32_t table)
 {
     note_everywhere(self, PS_TELL_DROP, table);
-    return ps_shards_tell_drop(self->is.shards, table, err);
 }
 
-psd_status_t
-ps_fleet_tell_job(ps_fleet_t *self, const ps_job_t *job, psd_error_t *err)
+void
+ps_fleet_tell_job(ps_fleet_t *self, uint32_t job)
 {
-    note_everywhere(self, PS_TELL_JOB, job->id);
-    return ps_shards_tell_job(self->is.shards, job, err);
+    note_everywhere(self, PS_TELL_JOB, job);
 }
 
 void
@@ -298,8 +326,10 @@ ps_fleet_refusal(const ps_fleet_t *self, uint32_t table, psd_error_t *err)
 
             if (tell->kind == PS_TELL_TABLE && tell->id == table &&
                 tell->status != PSD_OK) {
-                return psd_error_set(err, tell->status, "node %s: %s",
-                                     node->name, tell->text);
+                return node->here
+                           ? psd_error_set(err, tell->status, "%s", tell->text)
+                           : psd_error_set(err, tell->status, "node %s: %s",
+                                           node->name, tell->text);
             }
         }
     }

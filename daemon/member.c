@@ -9,10 +9,10 @@
 #include "base/log.h"
 #include "daemon/member_inner.h"
 
-#define ANSWER_MS 2000     /* a registry that is asked to join */
-#define PATIENCE_MS 5000   /* for an earlier life of the node to be forgotten */
-#define AGAIN_MS 100       /* between two tries of that */
-#define ALONE_BEAT_MS 1000 /* to a registry that does not answer */
+#define ANSWER_MS 2000    /* a registry that is asked to join */
+#define PATIENCE_MS 5000  /* for an earlier life of the node to be forgotten */
+#define AGAIN_MS 100      /* between two tries of that */
+#define ALONE_BEAT_MS 250 /* to a registry that does not answer */
 #define GONE_AFTER_BEATS 10 /* of silence */
 #define BATCH 256
 #define OP_MAX 64
@@ -43,16 +43,21 @@ ps_member_message(ps_member_t *self, const char *op)
     return doc;
 }
 
-bool
-ps_member_send(ps_member_t *self, const ps_doc_t *doc)
+psd_status_t
+ps_member_send(ps_member_t *self, const ps_doc_t *doc, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
 
-    return ps_doc_print(doc, &text) &&
-           ps_socket_send_text(
-               self->link, 0,
-               (ps_bytes_t){.data = text.data, .size = text.size},
-               NULL) == PSD_OK;
+    if (!ps_doc_print(doc, &text)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a message");
+    }
+    if (text.size > PS_DOC_BYTES_MAX) {
+        return psd_error_set(err, PSD_LIMIT,
+                             "%zu bytes of a control message; allowed: %d",
+                             text.size, (int)PS_DOC_BYTES_MAX);
+    }
+    return ps_socket_send_text(
+        self->link, 0, (ps_bytes_t){.data = text.data, .size = text.size}, err);
 }
 
 /* PSD_OK, or what the registry's answer says. */
@@ -146,10 +151,13 @@ ask_join(ps_member_t *self, ps_joined_t *joined, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     doc = ps_member_message(self, "node_join");
-    if (doc == NULL || !ps_member_send(self, doc)) {
+    if (doc == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to join a cluster");
     }
-    rc = wait_answer(self, &reply, err);
+    rc = ps_member_send(self, doc, err);
+    if (rc == PSD_OK) {
+        rc = wait_answer(self, &reply, err);
+    }
     if (rc == PSD_OK) {
         rc = status_of(reply, err);
     }
@@ -232,6 +240,7 @@ ps_member_destroy(ps_member_t **self_p)
     }
     ps_socket_drop(&self->link);
     ps_free(self->tables);
+    ps_free(self->errands);
     psd_error_destroy(&self->err);
     ps_free(self);
     *self_p = NULL;
@@ -256,7 +265,8 @@ fill_announcement(const ps_member_t *self, ps_doc_t *doc)
     return done;
 }
 
-/* A beat, or the announcement as long as that was not answered. */
+/* A beat, or the announcement as long as that was not answered. What does not
+ * go out goes with the next one: the registry is gone, or slow. */
 static void
 beat(ps_member_t *self)
 {
@@ -264,10 +274,10 @@ beat(ps_member_t *self)
     ps_doc_t *doc = ps_member_message(
         self, self->is_announced ? "node_beat" : "node_announce");
 
-    if (doc != NULL && (self->is_announced || fill_announcement(self, doc))) {
-        bool sent = ps_member_send(self, doc);
-
-        (void)sent; /* a full queue: the registry is gone, or slow */
+    if (doc != NULL && ps_doc_set_u64(doc, "epoch", self->max_epoch) &&
+        (self->is_announced || fill_announcement(self, doc)) &&
+        ps_member_send(self, doc, NULL) == PSD_OK && !self->is_announced) {
+        self->announce_id = self->last_id;
     }
     self->beat_ms =
         ps_now_ms() + (self->is_heard ? self->heartbeat_ms : ALONE_BEAT_MS);
@@ -315,25 +325,40 @@ hear(ps_member_t *self)
     }
 }
 
-/* An answer to a beat or to the announcement. */
+/* The registry does not know this life (any more), or not by this connection.
+ * Refusals of what was sent before the last announcement say nothing. */
+static void
+announce_again(ps_member_t *self, uint64_t id)
+{
+    if (self->is_announced && id > self->announce_id) {
+        self->is_announced = false;
+        self->beat_ms = 0;
+    }
+}
+
+/* An answer to what has that number. */
 static void
 take_reply(ps_member_t *self, const ps_doc_t *doc)
 {
     char quoted[512];
-    psd_status_t rc = status_of(doc, self->err);
+    uint64_t id = 0;
+    psd_status_t rc = ps_doc_get_u64(doc, "id", 0, UINT64_MAX, &id, self->err);
 
     if (rc == PSD_OK) {
-        self->is_announced = true;
+        rc = status_of(doc, self->err);
+    }
+    if (rc == PSD_OK) {
+        self->is_announced = self->is_announced || id == self->announce_id;
         return;
     }
-    if (rc == PSD_NO_NODE && self->is_announced) {
-        self->is_announced = false; /* it was restarted */
-        self->beat_ms = 0;
-    } else if (rc != PSD_NO_NODE) {
-        ps_log(PS_LOG_ERROR, "registry_refuses", "status=%s reason=%s",
+    if (rc == PSD_NO_NODE) {
+        announce_again(self, id);
+    } else {
+        ps_log(PS_LOG_ERROR, "registry_refuses",
+               "what=%s id=%" PRIu64 " status=%s reason=%s",
+               id == self->announce_id ? "announcement" : "message", id,
                psd_status_name(rc),
                ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
-        self->is_announced = false;
     }
     psd_error_clear(self->err);
 }
@@ -382,11 +407,25 @@ ps_member_receive(ps_member_t *self)
 }
 
 void
+ps_member_end(ps_member_t *self)
+{
+    PSD_AUTO(ps_doc_destroy)
+    ps_doc_t *doc =
+        self->is_announced ? ps_member_message(self, "node_end") : NULL;
+
+    if (doc != NULL && ps_member_send(self, doc, NULL) != PSD_OK) {
+        ps_log(PS_LOG_WARN, "end_not_told", "registry=%s", self->registry);
+    }
+    self->is_announced = false;
+}
+
+void
 ps_member_tick(ps_member_t *self)
 {
     uint64_t now_ms = ps_now_ms();
 
     ps_member_receive(self);
+    ps_member_receive_shards(self);
     if (self->is_heard &&
         now_ms > self->heard_ms + GONE_AFTER_BEATS * self->heartbeat_ms) {
         self->is_heard = false;

@@ -4,9 +4,10 @@
  *
  * What     Speaks with the registry's control port: joins, announces its
  *          shards, says that it lives, takes in what it is told and answers
- *          what it is asked. When the registry is gone the shards go on with
- *          what they know, and the node announces itself when it is back. The
- *          node's own control port answers that the registry is elsewhere.
+ *          what it is asked, when its shards have done it; passes on what they
+ *          report of copies. Waits for nobody. When the registry is gone the
+ * shards go on with what they know, and the node announces itself when it is
+ * back. The node's own control port answers that the registry is elsewhere.
  * Shape    joining --> announced <--> alone
  * Owner    The caller. Threads: confined to one.
  */
@@ -67,6 +68,10 @@ const char *ps_member_registry(const ps_member_t *self);
 bool ps_member_is_heard(const ps_member_t *self);
 /* Takes in what the registry sends. */
 void ps_member_receive(ps_member_t *self);
+/* Takes in what the shards of this node have done or reported, and answers. */
+void ps_member_receive_shards(ps_member_t *self);
+/* Says that this node ends, so that nobody waits for its silence. */
+void ps_member_end(ps_member_t *self);
 /* Refuses what came to the node's own control port. */
 void ps_member_receive_port(ps_member_t *self);
 /* Says that it lives; sees whether the registry does. */

@@ -6,6 +6,14 @@
 #include "daemon/member.h"
 #include "wire/doc.h"
 
+/* What the registry has told or asked, and the shards have not done yet. */
+typedef struct ps_errand {
+    uint64_t serial; /* the registry's; several errands may have one */
+    uint64_t local;  /* the shards' */
+    uint32_t drop;   /* the table that is dropped; 0: none */
+    bool asks;       /* its answer is what the shards say */
+} ps_errand_t;
+
 struct ps_member {
     ps_member_args_t is; /* from ps_member_start on */
     ps_socket_t *link;   /* owned */
@@ -15,6 +23,8 @@ struct ps_member {
     ps_id_t cluster;
     uint64_t heartbeat_ms;
     uint64_t last_id;
+    uint64_t announce_id; /* of the last announcement */
+    uint64_t max_epoch;   /* the greatest that was told */
     uint64_t heard_ms;
     uint64_t beat_ms;  /* when the next beat is due */
     bool is_announced; /* the registry has answered that */
@@ -22,14 +32,35 @@ struct ps_member {
     uint32_t *tables; /* owned; that the shards were told */
     size_t n_tables;
     size_t tables_capacity;
+    ps_errand_t *errands; /* owned; in order */
+    size_t n_errands;
+    size_t errands_capacity;
+    psd_status_t worst; /* of those of one serial that are done */
     psd_error_t *err;
 };
 
-/* member_tell.c: does what the registry tells or asks, and answers. */
+/* member_tell.c: does what the registry tells or asks. */
 void ps_member_obey(ps_member_t *self, const char *op, const ps_doc_t *doc);
+/* member_answer.c */
+/* The errand is answered when the shards have done it. Room was made for it by
+ * ps_member_expect. */
+void ps_member_await(ps_member_t *self, const ps_errand_t *errand);
+/* Room for n more. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_member_expect(ps_member_t *self,
+                                             size_t n,
+                                             psd_error_t *err);
+/* Says how it ended; asked again, when this answer does not go out. */
+void ps_member_answer(ps_member_t *self,
+                      uint64_t serial,
+                      psd_status_t rc,
+                      const char *text);
+/* member.c */
 /* {"v":1,"id":…,"op":…,"versions":…,"cluster":…,"name":…,"incarnation":…};
  * NULL: no memory. */
 ps_doc_t *ps_member_message(ps_member_t *self, const char *op);
-/* false: it did not go. */
-PSD_MUST_CHECK bool ps_member_send(ps_member_t *self, const ps_doc_t *doc);
+/* Errors: PSD_NOMEM; PSD_LIMIT it is longer than a control message may be;
+ * those of ps_socket_send_text. */
+PSD_MUST_CHECK psd_status_t ps_member_send(ps_member_t *self,
+                                           const ps_doc_t *doc,
+                                           psd_error_t *err);
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the registry tells and asks a node, done with its shards. */
+/* What the registry tells and asks a node, handed to its shards. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -7,94 +7,90 @@
 #include "base/log.h"
 #include "daemon/fleet_doc.h"
 #include "daemon/member_inner.h"
-#include "protocol/table_doc.h"
 
 #define TABLES_MAX 65536
 
 /* ---- tables ---- */
 
-static size_t
-place_of(const ps_member_t *self, uint32_t table)
+static bool
+has_table(const ps_member_t *self, uint32_t table)
 {
-    size_t i = 0;
-
-    while (i < self->n_tables && self->tables[i] != table) {
-        i++;
+    for (size_t i = 0; i < self->n_tables; i++) {
+        if (self->tables[i] == table) {
+            return true;
+        }
     }
-    return i;
+    return false;
+}
+
+static void
+see_epochs(ps_member_t *self, const ps_table_t *table)
+{
+    for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
+        if (table->copies[i].epoch > self->max_epoch) {
+            self->max_epoch = table->copies[i].epoch;
+        }
+    }
 }
 
 static psd_status_t
-drop(ps_member_t *self, uint32_t table, psd_error_t *err)
+do_table(ps_member_t *self,
+         const ps_doc_t *doc,
+         ps_errand_t *errand,
+         psd_error_t *err)
 {
-    psd_status_t rc = ps_shards_tell_drop(self->is.shards, table, err);
-    size_t at = place_of(self, table);
+    PSD_AUTO(ps_told_table_done) ps_table_t table = {0};
+    ps_table_t bound;
+    psd_status_t rc = ps_told_table_from_doc(doc, &table, err);
 
-    if (rc == PSD_OK && at < self->n_tables) {
-        self->tables[at] = self->tables[--self->n_tables];
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (!has_table(self, table.id)) {
+        if (!ps_grow(&self->tables, &self->tables_capacity, self->n_tables + 1,
+                     sizeof *self->tables)) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for a table");
+        }
+        self->tables[self->n_tables++] = table.id;
+    }
+    bound = table; /* its arrays stay borrowed */
+    rc = ps_plugins_bind(self->is.plugins, &bound.spec, err);
+    if (rc == PSD_OK) {
+        rc = ps_shards_send_table(self->is.shards, &bound, &errand->local, err);
+    }
+    if (rc == PSD_OK) {
+        see_epochs(self, &table);
+        ps_member_await(self, errand);
     }
     return rc;
 }
 
 static psd_status_t
-take_table(ps_member_t *self, ps_table_t *table, psd_error_t *err)
+send_drop(ps_member_t *self,
+          uint32_t table,
+          const ps_errand_t *like,
+          psd_error_t *err)
 {
-    ps_table_t bound = *table; /* its arrays stay borrowed */
-    psd_status_t rc = PSD_OK;
+    ps_errand_t errand = {.serial = like->serial, .drop = table};
+    psd_status_t rc =
+        ps_shards_send_drop(self->is.shards, table, &errand.local, err);
 
-    if (place_of(self, table->id) == self->n_tables) {
-        if (!ps_grow(&self->tables, &self->tables_capacity, self->n_tables + 1,
-                     sizeof *self->tables)) {
-            return psd_error_set(err, PSD_NOMEM, "no memory for a table");
-        }
-        self->tables[self->n_tables++] = table->id;
+    if (rc == PSD_OK) {
+        ps_member_await(self, &errand);
     }
-    rc = ps_plugins_bind(self->is.plugins, &bound.spec, err);
-    return rc == PSD_OK ? ps_shards_tell_table(self->is.shards, &bound, err)
-                        : rc;
+    return rc;
 }
 
 static psd_status_t
-do_table(ps_member_t *self, const ps_doc_t *doc, psd_error_t *err)
-{
-    PSD_AUTO(ps_command_done) ps_command_t owner = {0};
-    ps_table_t *table = &owner.table;
-    const ps_doc_t *spec = NULL;
-    const ps_doc_t *routes = NULL;
-    uint64_t id = 0;
-    uint32_t n = 0;
-    psd_status_t rc = ps_doc_get_u64(doc, "table", 1, UINT32_MAX, &id, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_object(doc, "spec", &spec, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_table_spec_from_doc(spec, &table->spec, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_array(doc, "routes", PS_TABLE_PARTITIONS_MAX, &routes,
-                              err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_routes_from_doc(routes, &table->routes, &n, err);
-    }
-    if (rc == PSD_OK && n != table->spec.n_partitions) {
-        rc = psd_error_set(err, PSD_PROTO,
-                           "table %s has %" PRIu32 " routes for %" PRIu32
-                           " partitions",
-                           table->spec.name, n, table->spec.n_partitions);
-    }
-    table->id = (uint32_t)id;
-    return rc == PSD_OK ? take_table(self, table, err) : rc;
-}
-
-static psd_status_t
-do_drop(ps_member_t *self, const ps_doc_t *doc, psd_error_t *err)
+do_drop(ps_member_t *self,
+        const ps_doc_t *doc,
+        ps_errand_t *errand,
+        psd_error_t *err)
 {
     uint64_t id = 0;
     psd_status_t rc = ps_doc_get_u64(doc, "table", 1, UINT32_MAX, &id, err);
 
-    return rc == PSD_OK ? drop(self, (uint32_t)id, err) : rc;
+    return rc == PSD_OK ? send_drop(self, (uint32_t)id, errand, err) : rc;
 }
 
 static bool
@@ -113,15 +109,25 @@ has_number(const ps_doc_t *array, uint32_t wanted)
 
 /* What the registry does not have any more was dropped unheard. */
 static psd_status_t
-do_known(ps_member_t *self, const ps_doc_t *doc, psd_error_t *err)
+do_known(ps_member_t *self,
+         const ps_doc_t *doc,
+         ps_errand_t *errand,
+         psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
+    size_t before = self->n_errands;
     psd_status_t rc = ps_doc_get_array(doc, "tables", TABLES_MAX, &array, err);
 
-    for (size_t i = self->n_tables; rc == PSD_OK && i > 0; i--) {
-        if (!has_number(array, self->tables[i - 1])) {
-            rc = drop(self, self->tables[i - 1], err);
+    if (rc == PSD_OK) {
+        rc = ps_member_expect(self, self->n_tables, err);
+    }
+    for (size_t i = 0; rc == PSD_OK && i < self->n_tables; i++) {
+        if (!has_number(array, self->tables[i])) {
+            rc = send_drop(self, self->tables[i], errand, err);
         }
+    }
+    if (rc == PSD_OK && self->n_errands == before) {
+        ps_member_answer(self, errand->serial, PSD_OK, "");
     }
     return rc;
 }
@@ -129,7 +135,10 @@ do_known(ps_member_t *self, const ps_doc_t *doc, psd_error_t *err)
 /* ---- the rest ---- */
 
 static psd_status_t
-do_sessions(ps_member_t *self, const ps_doc_t *doc, psd_error_t *err)
+do_sessions(ps_member_t *self,
+            const ps_doc_t *doc,
+            ps_errand_t *errand,
+            psd_error_t *err)
 {
     uint64_t session = 0;
     psd_status_t rc =
@@ -137,44 +146,27 @@ do_sessions(ps_member_t *self, const ps_doc_t *doc, psd_error_t *err)
 
     if (rc == PSD_OK) {
         ps_shards_set_last_session(self->is.shards, session);
+        ps_member_answer(self, errand->serial, PSD_OK, "");
     }
     return rc;
 }
 
 static psd_status_t
-do_job(ps_member_t *self, const ps_doc_t *doc, psd_error_t *err)
+do_job(ps_member_t *self,
+       const ps_doc_t *doc,
+       ps_errand_t *errand,
+       psd_error_t *err)
 {
     PSD_AUTO(ps_job_done) ps_job_t job = {0};
     psd_status_t rc = ps_job_from_doc(doc, &job, err);
 
-    return rc == PSD_OK ? ps_shards_tell_job(self->is.shards, &job, err) : rc;
-}
-
-/* ---- answers ---- */
-
-static ps_doc_t *
-new_answer(ps_member_t *self, uint64_t serial)
-{
-    ps_doc_t *doc = ps_member_message(self, "node_answer");
-
-    if (doc != NULL && !ps_doc_set_u64(doc, "serial", serial)) {
-        ps_doc_destroy(&doc);
+    if (rc == PSD_OK) {
+        rc = ps_shards_send_job(self->is.shards, &job, &errand->local, err);
     }
-    return doc;
-}
-
-/* Asked again, when this answer does not go out. */
-static void
-answer(ps_member_t *self, uint64_t serial, psd_status_t rc)
-{
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = new_answer(self, serial);
-
-    if (doc == NULL || !ps_doc_set_u64(doc, "result", (uint64_t)rc) ||
-        !ps_doc_set_text(doc, "text",
-                         rc == PSD_OK ? "" : psd_error_text(self->err)) ||
-        !ps_member_send(self, doc)) {
-        ps_log(PS_LOG_WARN, "registry_not_answered", "serial=%" PRIu64, serial);
+    if (rc == PSD_OK) {
+        ps_member_await(self, errand);
     }
+    return rc;
 }
 
 static psd_status_t
@@ -207,65 +199,108 @@ read_question(const ps_doc_t *doc,
 }
 
 static psd_status_t
-answer_question(ps_member_t *self,
-                uint64_t serial,
-                const ps_doc_t *doc,
-                psd_error_t *err)
+do_ask(ps_member_t *self,
+       const ps_doc_t *doc,
+       ps_errand_t *errand,
+       psd_error_t *err)
 {
-    PSD_AUTO(ps_answers_done) ps_answers_t answers = {0};
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     ps_call_kind_t kind = PS_CALL_INSPECT;
     uint32_t job = 0;
     psd_status_t rc = read_question(doc, &kind, &job, err);
 
     if (rc == PSD_OK) {
-        rc = ps_shards_ask(self->is.shards, kind, job, &answers, err);
+        rc =
+            ps_shards_send_ask(self->is.shards, kind, job, &errand->local, err);
     }
-    if (rc != PSD_OK) {
-        return rc;
+    if (rc == PSD_OK) {
+        errand->asks = true;
+        ps_member_await(self, errand);
     }
-    reply = new_answer(self, serial);
-    if (reply == NULL ||
-        !ps_answers_to_doc(&answers, ps_now_ms(),
-                           ps_doc_add_array(reply, "shards")) ||
-        !ps_member_send(self, reply)) {
-        return psd_error_set(err, PSD_NOMEM, "no answer could be sent");
+    return rc;
+}
+
+/* Its answer is a report of the shard. */
+static psd_status_t
+do_fence(ps_member_t *self,
+         const ps_doc_t *doc,
+         ps_errand_t *errand,
+         psd_error_t *err)
+{
+    uint64_t shard = 0;
+    uint64_t table = 0;
+    uint64_t partition = 0;
+    ps_shards_fence_t fence = {0};
+    psd_status_t rc =
+        ps_doc_get_u64(doc, "shard", 0, PS_NODE_SHARDS_MAX - 1, &shard, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "table", 1, UINT32_MAX, &table, err);
     }
-    return PSD_OK;
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "partition", 0, UINT32_MAX, &partition, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "epoch", 1, INT64_MAX, &fence.epoch, err);
+    }
+    fence.shard = (uint32_t)shard;
+    fence.table = (uint32_t)table;
+    fence.partition = (uint32_t)partition;
+    return rc == PSD_OK ? ps_shards_send_fence(self->is.shards, &fence,
+                                               &errand->local, err)
+                        : rc;
+}
+
+static const struct {
+    const char *op;
+    psd_status_t (*run)(ps_member_t *self,
+                        const ps_doc_t *doc,
+                        ps_errand_t *errand,
+                        psd_error_t *err);
+} TELLS[] = {
+    {"tell_known", do_known}, {"tell_sessions", do_sessions},
+    {"tell_table", do_table}, {"tell_drop", do_drop},
+    {"tell_job", do_job},     {"tell_fence", do_fence},
+    {"ask", do_ask},
+};
+
+static psd_status_t
+obey(ps_member_t *self,
+     const char *op,
+     const ps_doc_t *doc,
+     uint64_t serial,
+     psd_error_t *err)
+{
+    ps_errand_t errand = {.serial = serial};
+    psd_status_t rc = ps_member_expect(self, 1, err);
+
+    for (size_t i = 0; rc == PSD_OK && i < sizeof TELLS / sizeof TELLS[0];
+         i++) {
+        if (strcmp(op, TELLS[i].op) == 0) {
+            return TELLS[i].run(self, doc, &errand, err);
+        }
+    }
+    return rc == PSD_OK ? psd_error_set(err, PSD_UNSUPPORTED, "unknown") : rc;
 }
 
 void
 ps_member_obey(ps_member_t *self, const char *op, const ps_doc_t *doc)
 {
-    static const struct {
-        const char *op;
-        psd_status_t (*run)(ps_member_t *self,
-                            const ps_doc_t *doc,
-                            psd_error_t *err);
-    } TELLS[] = {
-        {"tell_known", do_known}, {"tell_sessions", do_sessions},
-        {"tell_table", do_table}, {"tell_drop", do_drop},
-        {"tell_job", do_job},
-    };
     char quoted[512];
     uint64_t serial = 0;
     psd_status_t rc =
         ps_doc_get_u64(doc, "serial", 1, UINT64_MAX, &serial, self->err);
 
-    if (rc == PSD_OK && strcmp(op, "ask") == 0) {
-        rc = answer_question(self, serial, doc, self->err);
+    if (rc == PSD_OK) {
+        rc = obey(self, op, doc, serial, self->err);
     }
-    for (size_t i = 0; rc == PSD_OK && i < sizeof TELLS / sizeof TELLS[0];
-         i++) {
-        if (strcmp(op, TELLS[i].op) == 0) {
-            rc = TELLS[i].run(self, doc, self->err);
-            answer(self, serial, rc);
-        }
+    if (rc == PSD_OK) {
+        return;
     }
-    if (rc != PSD_OK) {
-        ps_log(PS_LOG_ERROR, "registry_not_obeyed", "op=%s status=%s reason=%s",
-               ps_log_quote(op, quoted, 64), psd_status_name(rc),
-               ps_log_quote(psd_error_text(self->err), quoted + 64, 448));
-        psd_error_clear(self->err);
+    ps_log(PS_LOG_ERROR, "registry_not_obeyed", "op=%s status=%s reason=%s",
+           ps_log_quote(op, quoted, 64), psd_status_name(rc),
+           ps_log_quote(psd_error_text(self->err), quoted + 64, 448));
+    if (serial != 0) {
+        ps_member_answer(self, serial, rc, psd_error_text(self->err));
     }
+    psd_error_clear(self->err);
 }

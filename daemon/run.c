@@ -136,6 +136,17 @@ handle_link(zloop_t *loop, zmq_pollitem_t *item, void *argument)
     return go_on(self);
 }
 
+static int
+handle_shards(zloop_t *loop, zmq_pollitem_t *item, void *argument)
+{
+    run_t *self = argument;
+
+    (void)loop;
+    (void)item;
+    ps_server_receive_shards(self->server);
+    return go_on(self);
+}
+
 /* ---- signals ---- */
 
 static void
@@ -242,6 +253,23 @@ raise_files(void)
     }
 }
 
+static bool
+watch_shards(run_t *self)
+{
+    bool done = true;
+
+    for (uint32_t i = 0; done && i < ps_server_n_pipes(self->server); i++) {
+        zmq_pollitem_t pipe = {.socket = ps_server_pipe_handle(self->server, i),
+                               .events = ZMQ_POLLIN};
+
+        done = zloop_poller(self->loop, &pipe, handle_shards, self) == 0;
+        if (done) {
+            zloop_poller_set_tolerant(self->loop, &pipe);
+        }
+    }
+    return done;
+}
+
 static psd_status_t
 make_loop(run_t *self, psd_error_t *err)
 {
@@ -258,7 +286,8 @@ make_loop(run_t *self, psd_error_t *err)
     }
     zloop_set_nonstop(self->loop, true);
     if (zloop_poller(self->loop, &port, handle_port, self) != 0 ||
-        zloop_poller(self->loop, &signals, handle_signal, self) != 0) {
+        zloop_poller(self->loop, &signals, handle_signal, self) != 0 ||
+        !watch_shards(self)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
     }
     if (link.socket != NULL) {

@@ -34,6 +34,8 @@ open_registry(ps_server_t *self, psd_error_t *err)
         .tables_max = (uint32_t)ps_config_key(PS_KEY_limits_tables)->max,
         .jobs_max = (uint32_t)config->limits.jobs,
         .nodes_max = NODES_MAX,
+        .uneven_max = UINT32_MAX, /* copies stay until rows can travel */
+        .suspect_after_ms = config->cluster.suspect_after,
     };
     psd_status_t rc = ps_server_check_own(self, err);
 
@@ -485,6 +487,9 @@ ps_server_close(ps_server_t **self_p)
     }
     remove_files(self);
     ps_control_destroy(&self->control);
+    if (self->member != NULL) {
+        ps_member_end(self->member);
+    }
     ps_member_destroy(&self->member);
     ps_shards_stop(&self->shards);
     ps_socket_close(&self->port);
@@ -498,82 +503,4 @@ ps_server_close(ps_server_t **self_p)
     ps_free(self->dir);
     ps_free(self);
     *self_p = NULL;
-}
-
-/* ---- running ---- */
-
-void *
-ps_server_handle(ps_server_t *self)
-{
-    return ps_socket_handle(self->port);
-}
-
-void *
-ps_server_link_handle(ps_server_t *self)
-{
-    return self->member == NULL ? NULL : ps_member_handle(self->member);
-}
-
-void
-ps_server_receive(ps_server_t *self)
-{
-    if (self->member == NULL) {
-        ps_control_receive(self->control);
-    } else {
-        ps_member_receive_port(self->member);
-    }
-}
-
-void
-ps_server_receive_link(ps_server_t *self)
-{
-    ps_member_receive(self->member);
-}
-
-void
-ps_server_tick(ps_server_t *self)
-{
-    if (self->member == NULL) {
-        ps_control_tick(self->control);
-    } else {
-        ps_member_tick(self->member);
-    }
-}
-
-uint64_t
-ps_server_deadline(const ps_server_t *self)
-{
-    return self->member == NULL ? ps_control_deadline(self->control)
-                                : ps_member_deadline(self->member);
-}
-
-bool
-ps_server_is_broken(const ps_server_t *self)
-{
-    return self->member == NULL && ps_control_is_broken(self->control);
-}
-
-void
-ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
-{
-    if (self->member == NULL) {
-        (void)snprintf(ret_text, size, "serving on %s, %zu tables, %zu nodes",
-                       self->endpoint, ps_registry_n_tables(self->registry),
-                       ps_registry_n_nodes(self->registry));
-    } else {
-        (void)snprintf(
-            ret_text, size, "serving for the registry at %s, which %s",
-            ps_member_registry(self->member),
-            ps_member_is_heard(self->member) ? "is heard" : "is silent");
-    }
-}
-
-void
-ps_server_reloaded(ps_server_t *self)
-{
-    ps_log_set_level((ps_log_level_t)self->config->log.level);
-    ps_shards_set_log_level(self->shards, self->config->log.level);
-    if (self->control != NULL) {
-        ps_control_set_config(self->control, self->config);
-    }
 }

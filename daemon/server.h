@@ -34,8 +34,12 @@ void *ps_server_handle(ps_server_t *self);
 /* That of the link to a registry elsewhere; ps_server_receive_link then. NULL:
  * the registry is here. */
 void *ps_server_link_handle(ps_server_t *self);
+/* Those of the shards' pipes, 0 .. n - 1; ps_server_receive_shards then. */
+uint32_t ps_server_n_pipes(const ps_server_t *self);
+void *ps_server_pipe_handle(ps_server_t *self, uint32_t i);
 void ps_server_receive(ps_server_t *self);
 void ps_server_receive_link(ps_server_t *self);
+void ps_server_receive_shards(ps_server_t *self);
 void ps_server_tick(ps_server_t *self);
 /* When ps_server_tick is next wanted; UINT64_MAX for never. */
 uint64_t ps_server_deadline(const ps_server_t *self);
