@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-static const char *const state_names[] = {"?", "primary", "in_sync",
+static const char *const state_names[] = {"?", "primary", "in_sync", "kept",
                                           "catching_up"};
 
 const char *
@@ -33,6 +33,12 @@ ps_copy_is_whole(const ps_copy_t *self)
     return self->state == PS_COPY_PRIMARY || self->state == PS_COPY_IN_SYNC;
 }
 
+bool
+ps_copy_is_heir(const ps_copy_t *self)
+{
+    return ps_copy_is_whole(self) || self->state == PS_COPY_KEPT;
+}
+
 const ps_copy_t *
 ps_copies_on(const ps_copies_t *self, uint64_t incarnation)
 {
@@ -57,6 +63,17 @@ ps_copies_n_whole(const ps_copies_t *self)
 
     for (uint32_t i = 0; i < self->n; i++) {
         n += ps_copy_is_whole(&self->at[i]) ? 1 : 0;
+    }
+    return n;
+}
+
+uint32_t
+ps_copies_n_heirs(const ps_copies_t *self)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < self->n; i++) {
+        n += ps_copy_is_heir(&self->at[i]) ? 1 : 0;
     }
     return n;
 }
@@ -102,7 +119,7 @@ ps_copies_promote(ps_copies_t *self, uint32_t at)
 {
     ps_copy_t copy = self->at[at];
 
-    assert(self->fenced && ps_copy_is_whole(&copy));
+    assert(self->fenced && ps_copy_is_heir(&copy));
     memmove(&self->at[1], &self->at[0], at * sizeof *self->at);
     copy.state = PS_COPY_PRIMARY;
     self->at[0] = copy;
@@ -125,7 +142,7 @@ check_copy(const ps_copies_t *self, uint32_t i, psd_error_t *err)
 
     if (copy->state < PS_COPY_PRIMARY || copy->state > PS_COPY_CATCHING_UP ||
         is_first != (copy->state == PS_COPY_PRIMARY) ||
-        (i == 0 && !ps_copy_is_whole(copy)) ||
+        (i == 0 && !ps_copy_is_heir(copy)) ||
         (i > 0 && self->at[i - 1].state > copy->state)) {
         return psd_error_set(err, PSD_INVALID, "copy %u of %u%s is %s", i,
                              self->n, self->fenced ? ", fenced," : "",

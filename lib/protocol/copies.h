@@ -4,10 +4,9 @@
  *
  * What     One line of the map with everything that nodes need. Clients are
  *          told the primary only, as a ps_route_t.
- * Shape    The primary first, then copies in sync, then those that catch up;
- *          all on different nodes. A fenced partition has no primary: its
- *          copies in sync, of which one will be promoted, come first, the
- *          former primary before all.
+ * Shape    The primary first, then copies in sync, those that were kept, and
+ *          those that catch up; all on different nodes. A fenced partition has
+ *          no primary: one of its heirs, which come first, will be promoted.
  *          JSON: {"epoch":4,"fenced":true,"copies":[{"incarnation":7,
  *          "shard":0,"state":"in_sync","leaving":true,"tcp":"tcp://…"},…]};
  *          fenced and leaving are there when they are true
@@ -24,7 +23,12 @@
 typedef enum ps_copy_state {
     PS_COPY_PRIMARY = 1,    /* serves */
     PS_COPY_IN_SYNC = 2,    /* has all that was acknowledged at `replica` */
-    PS_COPY_CATCHING_UP = 3 /* gets rows and records; may lack anything */
+    PS_COPY_KEPT = 3,       /* was one of those two when its node started again
+                               with its log: has all that was acknowledged at
+                               `disk`; acknowledgements wait for it as for one
+                               in sync, but it is promoted only where no copy is
+                               whole */
+    PS_COPY_CATCHING_UP = 4 /* gets rows and records; may lack anything */
 } ps_copy_state_t;
 
 typedef struct ps_copy {
@@ -42,27 +46,32 @@ typedef struct ps_copies {
     ps_copy_t at[PS_COPIES_MAX];
 } ps_copies_t;
 
-/* "primary", "in_sync", "catching_up"; "?" for no state. */
+/* "primary", "in_sync", "kept", "catching_up"; "?" for no state. */
 const char *ps_copy_state_name(ps_copy_state_t state);
 /* 0, which is no state, for a word that names none. */
 ps_copy_state_t ps_copy_state_parse(const char *word);
 
 /* Has all that was acknowledged at `replica`: the primary, or in sync. */
 bool ps_copy_is_whole(const ps_copy_t *self);
+/* Whole or kept: it may become the primary, and a primary acknowledges nothing
+ * at `replica` or `disk` that it has not. */
+bool ps_copy_is_heir(const ps_copy_t *self);
 /* The copy on a node; NULL when there is none. */
 const ps_copy_t *ps_copies_on(const ps_copies_t *self, uint64_t incarnation);
 /* NULL when fenced. */
 const ps_copy_t *ps_copies_primary(const ps_copies_t *self);
 /* Copies that are whole. */
 uint32_t ps_copies_n_whole(const ps_copies_t *self);
+/* Copies that are heirs, a primary included. */
+uint32_t ps_copies_n_heirs(const ps_copies_t *self);
 
 /* Changes of a value, before it becomes the map. Each keeps the order. */
 void ps_copies_remove(ps_copies_t *self, uint32_t at);
 /* Not when there are PS_COPIES_MAX; state is not PRIMARY. */
 void ps_copies_add(ps_copies_t *self, const ps_copy_t *copy);
-/* IN_SYNC or CATCHING_UP; at is not the primary. */
+/* Not PRIMARY; at is not the primary. */
 void ps_copies_set_state(ps_copies_t *self, uint32_t at, ps_copy_state_t state);
-/* Ends the fence: `at`, which is whole, is the primary. */
+/* Ends the fence: `at`, an heir, is the primary. */
 void ps_copies_promote(ps_copies_t *self, uint32_t at);
 /* Begins a fence: there is no primary any more. */
 void ps_copies_fence(ps_copies_t *self);

@@ -33,12 +33,16 @@ typedef struct ps_node {
     ps_route_t *shards; /* owned; n_shards: tcp and ipc of each shard */
     bool draining;      /* it gets no copies, and those that it has move away */
     bool kept;          /* a start only: its logs were read, and tables that
-                           have one are there again as far as it was flushed */
+                           have one are there again as far as it was flushed.
+                           They were there when an earlier life joined: of two
+                           starts without a join between, the second must not
+                           call kept what the first had not found */
     /* Not stored. */
     bool up;      /* it has started or was heard since the registry was loaded,
                      and is not suspect; only such nodes are given partitions */
     bool suspect; /* silent for too long (registry_decide.h) */
     uint64_t last_seen_ms; /* now_ms of its last sign of life */
+    uint64_t started_ms;   /* now_ms of its start, or of the load */
 } ps_node_t;
 
 typedef enum ps_node_state {
@@ -125,8 +129,10 @@ typedef struct ps_registry_args {
     /* For registry_decide.h; 0 is the default beside it. */
     uint64_t suspect_after_ms; /* 400: silence after which a node is suspect */
     uint64_t ask_again_ms;     /* 100: between questions about a fence */
-    uint64_t repair_after_ms;  /* 30000: silence after which a node's copies are
-                                  made anew elsewhere */
+    uint64_t repair_after_ms;  /* 30000: silence after which a node is given
+                                  up: its copies are made anew elsewhere */
+    uint64_t lease_ms;         /* 300: that shards have: nothing is promoted on
+                                  a node that has started since */
     uint32_t catching_up_max; /* 1: copies that are begun on a node at a time */
     uint32_t moves_max;       /* 4: moves at a time, of copies and of
                                  primaries, to even the nodes out */
@@ -179,9 +185,11 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_drop(const ps_registry_t *self,
                                                   psd_error_t *err);
 /* A node of the same name is the same node, started again: what its copies had
  * is gone, unless it was kept. A copy of it catches up where another one is
- * whole; its primaries are fenced there, for one of those to be promoted. Where
- * none is, it stays (or becomes) the primary, and rows are lost. Of its shards
- * tcp and ipc are read. */
+ * an heir; its primaries are fenced there, for one of those to be promoted.
+ * Where none is, it stays (or will become) the primary, and rows are lost. What
+ * was kept of a table with a log and was an heir is PS_COPY_KEPT, or the
+ * primary still where no other one is an heir. Of its shards tcp and ipc are
+ * read. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_node(const ps_registry_t *self,
                                                   const ps_node_t *node,
                                                   uint64_t unix_ms,

@@ -149,17 +149,21 @@ ps_spot_is_served(const ps_look_t *look, const ps_spot_t *spot)
 }
 
 bool
-ps_copy_stays(ps_look_t *look, const ps_copy_t *copy)
+ps_copy_is_given_up(ps_look_t *look, const ps_copy_t *copy)
 {
     const ps_node_t *node = ps_copy_node(look->registry, copy);
     uint64_t after = look->registry->args.repair_after_ms;
 
-    if (copy->leaving || node->draining) {
+    if (!node->suspect) {
         return false;
     }
-    if (!node->suspect) {
-        return true;
-    }
     ps_look_due(look, node->last_seen_ms + after);
-    return !is_silent(node, after, look->now_ms);
+    return is_silent(node, after, look->now_ms);
+}
+
+bool
+ps_copy_stays(ps_look_t *look, const ps_copy_t *copy)
+{
+    return !copy->leaving && !ps_copy_node(look->registry, copy)->draining &&
+           !ps_copy_is_given_up(look, copy);
 }

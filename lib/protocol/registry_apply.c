@@ -26,6 +26,7 @@ ps_registry_apply_node(ps_registry_t *self,
         return rc;
     }
     node.last_seen_ms = now_ms;
+    node.started_ms = now_ms;
     node.suspect = false;
     if (known == NULL) {
         self->nodes[self->n_nodes++] = node;

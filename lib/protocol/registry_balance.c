@@ -126,45 +126,28 @@ move_primary(ps_look_t *look,
                           self->nodes[even->to].incarnation, text, err);
 }
 
-static psd_status_t
-even_copies(ps_look_t *look, psd_error_t *err)
+psd_status_t
+ps_step_even_copies(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
     const ps_registry_args_t *args = &look->registry->args;
-    ps_spot_t spot = {0};
-    size_t at = 0;
-    psd_status_t rc = PSD_OK;
+    ps_even_t even;
 
-    while (rc == PSD_OK && look->n_moving < args->moves_max &&
-           ps_spot_next(look, &spot, &at)) {
-        ps_even_t even;
-
-        if (ps_even_copy(look, &spot, &even) &&
-            look->catching_up[even.to] < args->catching_up_max) {
-            rc = move_copy(look, &spot, &even, err);
-        }
+    if (look->n_moving >= args->moves_max || !ps_even_copy(look, spot, &even) ||
+        look->catching_up[even.to] >= args->catching_up_max) {
+        return PSD_OK;
     }
-    return rc;
+    return move_copy(look, spot, &even, err);
 }
 
+/* Primaries are evened out when copies are. */
 psd_status_t
-ps_step_even(ps_look_t *look, psd_error_t *err)
+ps_step_even_primaries(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
-    const ps_registry_args_t *args = &look->registry->args;
-    ps_spot_t spot = {0};
-    size_t at = 0;
-    psd_status_t rc = even_copies(look, err);
+    ps_even_t even;
 
-    if (rc != PSD_OK || look->decision->kind != PS_DECIDE_NOTHING ||
-        look->n_moving > 0 || look->now_ms < look->registry->hand_after_ms) {
-        return rc;
+    if (look->n_moving > 0 || !ps_look_may_hand(look) ||
+        !ps_even_primary(look, spot, &even)) {
+        return PSD_OK;
     }
-    while (rc == PSD_OK && look->n_handing < args->moves_max &&
-           ps_spot_next(look, &spot, &at)) {
-        ps_even_t even;
-
-        if (ps_even_primary(look, &spot, &even)) {
-            rc = move_primary(look, &spot, &even, err);
-        }
-    }
-    return rc;
+    return move_primary(look, spot, &even, err);
 }

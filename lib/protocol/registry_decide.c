@@ -47,9 +47,11 @@ ps_look_due(ps_look_t *look, uint64_t at_ms)
 }
 
 bool
-ps_look_is_full(const ps_look_t *look)
+ps_look_may_hand(ps_look_t *look)
 {
-    return look->decision->command.n_changes == PS_CHANGES_MAX;
+    ps_look_due(look, look->registry->hand_after_ms);
+    return look->now_ms >= look->registry->hand_after_ms &&
+           look->n_handing < look->registry->args.moves_max;
 }
 
 static psd_status_t
@@ -140,10 +142,26 @@ count_moves(ps_look_t *look)
 }
 
 static ps_step_t *const steps[] = {
-    ps_step_fence,  ps_step_ask,   ps_step_promote,
-    ps_step_shrink, ps_step_admit, ps_step_remove,
-    ps_step_hand,   ps_step_add,   ps_step_even,
+    ps_step_fence,  ps_step_ask,         ps_step_promote,        ps_step_shrink,
+    ps_step_let_go, ps_step_admit,       ps_step_remove,         ps_step_hand,
+    ps_step_add,    ps_step_even_copies, ps_step_even_primaries,
 };
+
+static psd_status_t
+visit_all(ps_look_t *look, ps_step_t *step, psd_error_t *err)
+{
+    const ps_decision_t *decision = look->decision;
+    ps_spot_t spot = {0};
+    size_t at = 0;
+    psd_status_t rc = PSD_OK;
+
+    while (rc == PSD_OK && decision->command.n_changes < PS_CHANGES_MAX &&
+           decision->n_fences < PS_CHANGES_MAX &&
+           ps_spot_next(look, &spot, &at)) {
+        rc = step(look, &spot, err);
+    }
+    return rc;
+}
 
 static psd_status_t
 look_for(ps_look_t *look, psd_error_t *err)
@@ -162,7 +180,7 @@ look_for(ps_look_t *look, psd_error_t *err)
     for (size_t i = 0; i < sizeof steps / sizeof *steps && rc == PSD_OK &&
                        look->decision->kind == PS_DECIDE_NOTHING;
          i++) {
-        rc = steps[i](look, err);
+        rc = visit_all(look, steps[i], err);
     }
     return rc;
 }

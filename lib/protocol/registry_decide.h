@@ -33,7 +33,7 @@
  * What nodes must keep to:
  *          A fenced copy takes no record of an older epoch, for good. A primary
  *          that reports CAUGHT_UP waits for that copy from then on as for one
- *          in sync. Reports are for one epoch; what still holds is reported
+ *          in sync, and what was acknowledged at `disk` is flushed there. Reports are for one epoch; what still holds is reported
  *          again in the next. A node that has started again joins (plan_node)
  *          before its next beat.
  */

@@ -3,9 +3,9 @@
  * ps_look - one look of the registry at all its copies; for the files behind
  * registry_decide.h only
  *
- * What     Each step looks at every partition for one kind of thing to do;
- *          the first that finds any makes the decision: a FENCE or a COMMIT of
- *          everything of its kind, PS_CHANGES_MAX at most.
+ * What     Each step is a visitor of partitions that looks for one kind of
+ *          thing to do; the first that finds any makes the decision: a FENCE or
+ *          a COMMIT of everything of its kind, PS_CHANGES_MAX at most.
  */
 #ifndef PS_PROTOCOL_REGISTRY_LOOK_H
 #define PS_PROTOCOL_REGISTRY_LOOK_H
@@ -34,11 +34,13 @@ typedef struct ps_spot {
     ps_watch_t *watch;
 } ps_spot_t;
 
-/* registry_decide.c: begins at {0}; false at the end. */
+/* registry_decide.c: begins at {0}; false at the end. Only for what is no step.
+ */
 bool ps_spot_next(ps_look_t *look, ps_spot_t *spot, size_t *table_at);
 /* The next one's time is not later. */
 void ps_look_due(ps_look_t *look, uint64_t at_ms);
-bool ps_look_is_full(const ps_look_t *look);
+/* One more primary may be moved now. */
+bool ps_look_may_hand(ps_look_t *look);
 /* A change of the partition's copies joins the decision's command (which it
  * makes if it is the first). `copies` are as they shall be; the text of the
  * first says what is done ("partition 3 of table w" stands before it). Errors:
@@ -57,25 +59,30 @@ bool ps_copy_lives(const ps_registry_t *self, const ps_copy_t *copy);
 bool ps_copy_is_suspect(const ps_registry_t *self, const ps_copy_t *copy);
 /* There is a primary, and its node is up. */
 bool ps_spot_is_served(const ps_look_t *look, const ps_spot_t *spot);
-/* Neither leaving, nor on a node that drains or is silent for repair_after. */
+/* Its node is silent for repair_after: it is not waited for. */
+bool ps_copy_is_given_up(ps_look_t *look, const ps_copy_t *copy);
+/* Neither leaving, nor given up, nor on a node that drains. */
 bool ps_copy_stays(ps_look_t *look, const ps_copy_t *copy);
 /* Who has become suspect by now. */
 void ps_registry_watch_nodes(ps_registry_t *self, uint64_t now_ms);
 /* The next time at which a node may become so. */
 uint64_t ps_registry_silence_due(const ps_registry_t *self);
 
-/* Steps. Each leaves decision->kind 0 when it finds nothing. Errors: PSD_NOMEM.
- */
-typedef psd_status_t ps_step_t(ps_look_t *look, psd_error_t *err);
-ps_step_t ps_step_fence;   /* registry_fence.c: primaries that are lost */
-ps_step_t ps_step_ask;     /*   who has how much */
-ps_step_t ps_step_promote; /*   the one with most */
-ps_step_t ps_step_shrink;  /* registry_sync.c: out of sync */
-ps_step_t ps_step_admit;   /*   in sync */
-ps_step_t ps_step_remove;  /* registry_repair.c: what leaves goes */
-ps_step_t ps_step_hand;    /*   primaries that leave move */
-ps_step_t ps_step_add;     /*   what is missing comes */
-ps_step_t ps_step_even;    /* registry_balance.c: copies and primaries move */
+/* Steps: each is called for every partition until the decision is full, and
+ * leaves it as it is where there is nothing to do. Errors: PSD_NOMEM. */
+typedef psd_status_t
+ps_step_t(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err);
+ps_step_t ps_step_fence;       /* registry_fence.c: primaries that are lost */
+ps_step_t ps_step_ask;         /*   who has how much */
+ps_step_t ps_step_promote;     /* registry_promote.c: the one with most */
+ps_step_t ps_step_shrink;      /* registry_sync.c: out of sync */
+ps_step_t ps_step_let_go;      /*   what was kept is not needed */
+ps_step_t ps_step_admit;       /*   in sync */
+ps_step_t ps_step_remove;      /* registry_repair.c: what leaves goes */
+ps_step_t ps_step_hand;        /*   primaries that leave move */
+ps_step_t ps_step_add;         /*   what is missing comes */
+ps_step_t ps_step_even_copies; /* registry_balance.c */
+ps_step_t ps_step_even_primaries;
 
 /* registry_balance.c: copies as they would be behind one move that evens the
  * nodes out; false: there is none. `at` is the copy that moves to node `to`;

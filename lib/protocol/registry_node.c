@@ -54,36 +54,42 @@ place_of(const ps_copies_t *copies, uint64_t incarnation)
     return (uint32_t)(ps_copies_on(copies, incarnation) - copies->at);
 }
 
-/* A whole copy has nothing any more. Another whole one, if there is one, will
- * be the primary; it is the registry's to find out which has most. */
+/* An heir has become something less. Another one, if there is one, will be the
+ * primary; it is the registry's to find out which has most. */
+static void
+step_back(ps_copies_t *copies, uint32_t at, ps_copy_state_t state)
+{
+    if (copies->at[at].state == PS_COPY_PRIMARY) {
+        ps_copies_fence(copies);
+    }
+    ps_copies_set_state(copies, at, state);
+}
+
+/* An heir has nothing any more. */
 static void
 lose_rows(ps_change_t *change, uint32_t at)
 {
     ps_copies_t *copies = &change->copies;
+    bool last = ps_copies_n_heirs(copies) == 1;
 
-    if (ps_copies_n_whole(copies) == 1) {
-        change->rows_lost = true;
-        if (copies->fenced) {
-            ps_copies_promote(copies, at);
-        }
-        return;
+    change->rows_lost = last;
+    if (!last) {
+        step_back(copies, at, PS_COPY_CATCHING_UP);
+    } else if (copies->at[at].state == PS_COPY_KEPT) {
+        ps_copies_set_state(copies, at, PS_COPY_IN_SYNC);
     }
-    if (copies->at[at].state == PS_COPY_PRIMARY) {
-        ps_copies_fence(copies);
-    }
-    ps_copies_set_state(copies, at, PS_COPY_CATCHING_UP);
 }
 
-/* A whole copy has what it had flushed: all that was acknowledged at `disk`.
- * Others that are whole may have more. */
+/* An heir has what it had flushed: all that was acknowledged at `disk`, but not
+ * at `replica`. Only a primary that nobody can have more than goes on. */
 static void
 keep_rows(ps_change_t *change, uint32_t at)
 {
     ps_copies_t *copies = &change->copies;
 
-    if (copies->at[at].state == PS_COPY_PRIMARY &&
-        ps_copies_n_whole(copies) > 1) {
-        ps_copies_fence(copies);
+    if (copies->at[at].state != PS_COPY_PRIMARY ||
+        ps_copies_n_heirs(copies) > 1) {
+        step_back(copies, at, PS_COPY_KEPT);
     }
 }
 
@@ -102,7 +108,7 @@ restart_copy(const ps_node_t *old,
     copy->incarnation = node->incarnation;
     copy->shard = same ? copy->shard
                        : (table->id - 1 + change->partition) % node->n_shards;
-    if (!ps_copy_is_whole(copy)) {
+    if (!ps_copy_is_heir(copy)) {
         return;
     }
     if (node->kept && same && table->spec.ack == PS_ACK_DISK) {
@@ -197,7 +203,7 @@ take_copy(const ps_node_t *old,
 }
 
 /* Copies on the node; *ret_table is the first table of which one is the last
- * whole copy of its partition, NULL for none. */
+ * heir of its partition, NULL for none. */
 static size_t
 count_copies(const ps_registry_t *self,
              const ps_node_t *node,
@@ -214,8 +220,8 @@ count_copies(const ps_registry_t *self,
                 ps_copies_on(&table->copies[j], node->incarnation);
 
             n += copy == NULL ? 0 : 1;
-            if (copy != NULL && ps_copy_is_whole(copy) &&
-                ps_copies_n_whole(&table->copies[j]) == 1 &&
+            if (copy != NULL && ps_copy_is_heir(copy) &&
+                ps_copies_n_heirs(&table->copies[j]) == 1 &&
                 *ret_table == NULL) {
                 *ret_table = table;
             }

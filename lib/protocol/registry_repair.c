@@ -86,26 +86,19 @@ spare(ps_look_t *look, uint32_t wanted, ps_copies_t *copies, const char **ret)
 }
 
 psd_status_t
-ps_step_remove(ps_look_t *look, psd_error_t *err)
+ps_step_remove(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
-    ps_spot_t spot = {0};
-    size_t at = 0;
-    psd_status_t rc = PSD_OK;
+    ps_copies_t copies = *spot->copies;
+    const char *name = "";
+    char text[128];
 
-    while (rc == PSD_OK && !ps_look_is_full(look) &&
-           ps_spot_next(look, &spot, &at)) {
-        ps_copies_t copies = *spot.copies;
-        const char *name = "";
-        char text[128];
-
-        if (ps_spot_is_served(look, &spot) &&
-            spare(look, spot.table->spec.replicas, &copies, &name)) {
-            (void)snprintf(text, sizeof text, "has no copy on node %s any more",
-                           name);
-            rc = ps_look_change(look, &spot, &copies, 0, text, err);
-        }
+    if (ps_spot_is_served(look, spot) &&
+        spare(look, spot->table->spec.replicas, &copies, &name)) {
+        (void)snprintf(text, sizeof text, "has no copy on node %s any more",
+                       name);
+        return ps_look_change(look, spot, &copies, 0, text, err);
     }
-    return rc;
+    return PSD_OK;
 }
 
 /* Where a primary that leaves goes: a copy in sync that stays, on the node with
@@ -134,40 +127,28 @@ successor(ps_look_t *look, const ps_copies_t *copies)
 }
 
 psd_status_t
-ps_step_hand(ps_look_t *look, psd_error_t *err)
+ps_step_hand(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
-    ps_spot_t spot = {0};
-    size_t at = 0;
-    psd_status_t rc = PSD_OK;
+    ps_copies_t copies = *spot->copies;
+    uint32_t next = PS_COPIES_MAX;
+    char text[192];
 
-    if (look->now_ms < look->registry->hand_after_ms) {
-        ps_look_due(look, look->registry->hand_after_ms);
+    if (!ps_look_may_hand(look) || !ps_spot_is_served(look, spot) ||
+        ps_copy_stays(look, &copies.at[0])) {
         return PSD_OK;
     }
-    while (rc == PSD_OK && look->n_handing < look->registry->args.moves_max &&
-           !ps_look_is_full(look) && ps_spot_next(look, &spot, &at)) {
-        ps_copies_t copies = *spot.copies;
-        uint32_t next = PS_COPIES_MAX;
-        char text[192];
-
-        if (!ps_spot_is_served(look, &spot) ||
-            ps_copy_stays(look, &copies.at[0])) {
-            continue;
-        }
-        next = successor(look, &copies);
-        if (next == PS_COPIES_MAX) {
-            continue;
-        }
-        (void)snprintf(text, sizeof text,
-                       "is fenced: its primary moves from node %s to node %s",
-                       ps_copy_node(look->registry, &copies.at[0])->name,
-                       ps_copy_node(look->registry, &copies.at[next])->name);
-        ps_copies_fence(&copies);
-        look->n_handing++;
-        rc = ps_look_change(look, &spot, &copies, copies.at[next].incarnation,
-                            text, err);
+    next = successor(look, &copies);
+    if (next == PS_COPIES_MAX) {
+        return PSD_OK;
     }
-    return rc;
+    (void)snprintf(text, sizeof text,
+                   "is fenced: its primary moves from node %s to node %s",
+                   ps_copy_node(look->registry, &copies.at[0])->name,
+                   ps_copy_node(look->registry, &copies.at[next])->name);
+    ps_copies_fence(&copies);
+    look->n_handing++;
+    return ps_look_change(look, spot, &copies, copies.at[next].incarnation,
+                          text, err);
 }
 
 /* A copy that was to go, on a node that may keep it, costs nothing. */
@@ -222,29 +203,23 @@ add_copy(ps_look_t *look, ps_copies_t *copies, const char **ret_name)
 }
 
 psd_status_t
-ps_step_add(ps_look_t *look, psd_error_t *err)
+ps_step_add(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
-    ps_spot_t spot = {0};
-    size_t at = 0;
-    psd_status_t rc = PSD_OK;
+    ps_copies_t copies = *spot->copies;
+    const char *name = "";
+    char text[128];
 
-    while (rc == PSD_OK && !ps_look_is_full(look) &&
-           ps_spot_next(look, &spot, &at)) {
-        ps_copies_t copies = *spot.copies;
-        const char *name = "";
-        char text[128];
-
-        if (!ps_spot_is_served(look, &spot) ||
-            count_staying(look, &copies).n >= spot.table->spec.replicas) {
-            continue;
-        }
-        if (keep_leaver(look, &copies)) {
-            rc = ps_look_change(look, &spot, &copies, 0,
-                                "keeps a copy that was to go", err);
-        } else if (add_copy(look, &copies, &name)) {
-            (void)snprintf(text, sizeof text, "gets a copy on node %s", name);
-            rc = ps_look_change(look, &spot, &copies, 0, text, err);
-        }
+    if (!ps_spot_is_served(look, spot) ||
+        count_staying(look, &copies).n >= spot->table->spec.replicas) {
+        return PSD_OK;
     }
-    return rc;
+    if (keep_leaver(look, &copies)) {
+        return ps_look_change(look, spot, &copies, 0,
+                              "keeps a copy that was to go", err);
+    }
+    if (!add_copy(look, &copies, &name)) {
+        return PSD_OK;
+    }
+    (void)snprintf(text, sizeof text, "gets a copy on node %s", name);
+    return ps_look_change(look, spot, &copies, 0, text, err);
 }

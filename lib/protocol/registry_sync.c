@@ -41,67 +41,79 @@ ps_registry_report(ps_registry_t *self,
 }
 
 psd_status_t
-ps_step_shrink(ps_look_t *look, psd_error_t *err)
+ps_step_shrink(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
-    ps_spot_t spot = {0};
-    size_t at = 0;
-    psd_status_t rc = PSD_OK;
+    ps_copies_t copies = *spot->copies;
+    char text[128] = "";
 
-    while (rc == PSD_OK && !ps_look_is_full(look) &&
-           ps_spot_next(look, &spot, &at)) {
-        ps_copies_t copies = *spot.copies;
-        char text[128] = "";
+    /* From the end: those behind move, which were looked at already. */
+    for (uint32_t i = copies.n - 1; i > 0 && ps_spot_is_served(look, spot);
+         i--) {
+        const ps_copy_t *copy = &spot->copies->at[i];
+        bool suspect = ps_copy_is_suspect(look->registry, copy);
 
-        /* From the end: those behind move, which were looked at already. */
-        for (uint32_t i = copies.n - 1; i > 0 && ps_spot_is_served(look, &spot);
-             i--) {
-            const ps_copy_t *copy = &spot.copies->at[i];
-            bool suspect = ps_copy_is_suspect(look->registry, copy);
-
-            if (copy->state == PS_COPY_IN_SYNC &&
-                (suspect || (spot.watch->out >> i & 1) != 0)) {
-                (void)snprintf(text, sizeof text,
-                               "is no longer in sync on node %s: it %s",
-                               ps_copy_node(look->registry, copy)->name,
-                               suspect ? "is silent" : "lags");
-                ps_copies_set_state(&copies, i, PS_COPY_CATCHING_UP);
-            }
-        }
-        if (text[0] != '\0') {
-            rc = ps_look_change(look, &spot, &copies, 0, text, err);
+        if (copy->state == PS_COPY_IN_SYNC &&
+            (suspect || (spot->watch->out >> i & 1) != 0)) {
+            (void)snprintf(text, sizeof text,
+                           "is no longer in sync on node %s: it %s",
+                           ps_copy_node(look->registry, copy)->name,
+                           suspect ? "is silent" : "lags");
+            ps_copies_set_state(&copies, i, PS_COPY_CATCHING_UP);
         }
     }
-    return rc;
+    return text[0] == '\0' ? PSD_OK
+                           : ps_look_change(look, spot, &copies, 0, text, err);
+}
+
+/* A copy that was kept was an heir for the case that the primary is gone, too.
+ * Where the primary has been heard since, it has all, and waits no more. */
+psd_status_t
+ps_step_let_go(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
+{
+    const ps_registry_t *self = look->registry;
+    ps_copies_t copies = *spot->copies;
+    uint64_t heard_ms = ps_copy_node(self, &copies.at[0])->last_seen_ms;
+    char text[128] = "";
+
+    for (uint32_t i = copies.n - 1; i > 0 && ps_spot_is_served(look, spot);
+         i--) {
+        const ps_copy_t *copy = &spot->copies->at[i];
+        const ps_node_t *node = ps_copy_node(self, copy);
+
+        if (copy->state != PS_COPY_KEPT) {
+            continue;
+        }
+        if (heard_ms <= node->started_ms) {
+            ps_look_due(look, look->now_ms + self->args.ask_again_ms);
+        } else {
+            (void)snprintf(text, sizeof text,
+                           "is to catch up on node %s, which started again",
+                           node->name);
+            ps_copies_set_state(&copies, i, PS_COPY_CATCHING_UP);
+        }
+    }
+    return text[0] == '\0' ? PSD_OK
+                           : ps_look_change(look, spot, &copies, 0, text, err);
 }
 
 psd_status_t
-ps_step_admit(ps_look_t *look, psd_error_t *err)
+ps_step_admit(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
-    ps_spot_t spot = {0};
-    size_t at = 0;
-    psd_status_t rc = PSD_OK;
+    ps_copies_t copies = *spot->copies;
+    char text[128] = "";
 
-    while (rc == PSD_OK && !ps_look_is_full(look) &&
-           ps_spot_next(look, &spot, &at)) {
-        ps_copies_t copies = *spot.copies;
-        char text[128] = "";
+    /* From the start: those before move, which were looked at already. */
+    for (uint32_t i = 1; i < copies.n && ps_spot_is_served(look, spot); i++) {
+        const ps_copy_t *copy = &spot->copies->at[i];
 
-        /* From the start: those before move, which were looked at already. */
-        for (uint32_t i = 1; i < copies.n && ps_spot_is_served(look, &spot);
-             i++) {
-            const ps_copy_t *copy = &spot.copies->at[i];
-
-            if (copy->state == PS_COPY_CATCHING_UP &&
-                (spot.watch->caught_up >> i & 1) != 0 &&
-                ps_copy_lives(look->registry, copy)) {
-                (void)snprintf(text, sizeof text, "is in sync on node %s",
-                               ps_copy_node(look->registry, copy)->name);
-                ps_copies_set_state(&copies, i, PS_COPY_IN_SYNC);
-            }
-        }
-        if (text[0] != '\0') {
-            rc = ps_look_change(look, &spot, &copies, 0, text, err);
+        if (copy->state == PS_COPY_CATCHING_UP &&
+            (spot->watch->caught_up >> i & 1) != 0 &&
+            ps_copy_lives(look->registry, copy)) {
+            (void)snprintf(text, sizeof text, "is in sync on node %s",
+                           ps_copy_node(look->registry, copy)->name);
+            ps_copies_set_state(&copies, i, PS_COPY_IN_SYNC);
         }
     }
-    return rc;
+    return text[0] == '\0' ? PSD_OK
+                           : ps_look_change(look, spot, &copies, 0, text, err);
 }

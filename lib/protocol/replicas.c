@@ -69,7 +69,7 @@ set_followers(ps_shard_t *shard,
                 follower->sent_ms = 0; /* it learns of the epoch at once */
             }
         }
-        follower->in_sync = copy->state == PS_COPY_IN_SYNC;
+        follower->in_sync = ps_copy_is_heir(copy);
         self->n_in_sync += follower->in_sync ? 1 : 0;
         self->n_followers++;
     }

@@ -28,7 +28,7 @@ make_copies(uint32_t n_in_sync, uint32_t n_late)
     return copies;
 }
 
-/* Nodes in their order, with p, s or c for the state. */
+/* Nodes in their order, with p, s, k or c for the state. */
 static void
 assert_is(const ps_copies_t *copies, const char *text)
 {
@@ -37,7 +37,7 @@ assert_is(const ps_copies_t *copies, const char *text)
     for (uint32_t i = 0; i < copies->n; i++) {
         (void)snprintf(got + 3 * i, 4, "%u%c ",
                        (unsigned)copies->at[i].incarnation,
-                       "?psc"[copies->at[i].state]);
+                       "?pskc"[copies->at[i].state]);
     }
     cr_assert_str_eq(got, text);
     cr_assert_eq(ps_copies_check(copies, NULL), PSD_OK);
@@ -52,7 +52,7 @@ Test(copies, states_have_words)
     }
     cr_assert_eq(ps_copy_state_parse("?"), 0);
     cr_assert_eq(ps_copy_state_parse("gone"), 0);
-    cr_assert_str_eq(ps_copy_state_name((ps_copy_state_t)4), "?");
+    cr_assert_str_eq(ps_copy_state_name((ps_copy_state_t)5), "?");
 }
 
 Test(copies, whole_ones_are_the_primary_and_those_in_sync)
@@ -85,6 +85,25 @@ Test(copies, changes_keep_the_order_of_states)
     assert_is(&copies, "2p 1s 3s 4c 9c ");
     ps_copies_remove(&copies, 1);
     assert_is(&copies, "2p 3s 4c 9c ");
+}
+
+/* It stands behind those that are whole, and may become the primary. */
+Test(copies, what_was_kept_is_an_heir)
+{
+    ps_copies_t copies = make_copies(2, 1);
+
+    ps_copies_fence(&copies);
+    ps_copies_set_state(&copies, 0, PS_COPY_KEPT);
+    assert_is(&copies, "2s 3s 1k 4c ");
+    cr_assert_eq(ps_copies_n_whole(&copies), 2);
+    cr_assert_eq(ps_copies_n_heirs(&copies), 3);
+    ps_copies_set_state(&copies, 0, PS_COPY_KEPT);
+    ps_copies_set_state(&copies, 0, PS_COPY_CATCHING_UP);
+    assert_is(&copies, "1k 2k 4c 3c ");
+    ps_copies_promote(&copies, 1);
+    assert_is(&copies, "2p 1k 4c 3c ");
+    copies.at[0].state = PS_COPY_KEPT;
+    cr_assert_eq(ps_copies_check(&copies, NULL), PSD_INVALID, "no primary");
 }
 
 Test(copies, what_is_in_no_order_is_refused)

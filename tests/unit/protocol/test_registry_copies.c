@@ -22,6 +22,14 @@ make_three(void)
     start_node("n0", 1, 2);
     start_node("n1", 2, 2);
     start_node("n2", 3, 2);
+    now_ms += 1000; /* leases from before the start have ended */
+    for (size_t i = 0; i < 3; i++) {
+        const ps_node_t *node = ps_registry_node_at(registry, i);
+
+        cr_assert_eq(ps_registry_node_beat(registry, node->name,
+                                           node->incarnation, 0, now_ms, err),
+                     PSD_OK);
+    }
 }
 
 TestSuite(registry_copies, .init = make_three, .fini = drop_registry);
@@ -204,8 +212,15 @@ Test(registry_copies, of_a_node_that_starts_again_catch_up)
     cr_assert_eq(table->copies[0].at[1].state, PS_COPY_CATCHING_UP);
     start_node(second == 2 ? "n1" : "n2", 10, 2);
     cr_assert(table->rows_lost, "that was the last whole one");
-    cr_assert_not(table->copies[0].fenced);
     cr_assert_eq(table->copies[0].at[0].incarnation, 10);
+    cr_assert(table->copies[0].fenced);
+    assert_asks(1, 10);
+    cr_assert(answer(10, 0));
+    assert_rests(); /* leases that it granted before its start */
+    now_ms += 300;
+    beat(10, 0);
+    beat(9, 0);
+    assert_commits("partition 0 of table w has its primary on node n1 now");
 }
 
 /* A node starts again with what its logs had. */
@@ -219,32 +234,122 @@ start_kept(const char *name, uint64_t incarnation)
     do_planned(ps_registry_plan_node(registry, &node, 2, &command, err));
 }
 
-Test(registry_copies, that_were_kept_stay_whole)
+/* A table with a log. */
+static const ps_copies_t *
+make_logged(uint32_t replicas)
 {
     ps_table_spec_t spec = fixture_spec("w");
-    const ps_copies_t *copies = NULL;
 
     spec.n_partitions = 1;
-    spec.replicas = 2;
+    spec.replicas = replicas;
     cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err),
                  PSD_OK);
     command.table.spec.ack = PS_ACK_DISK; /* not offered yet */
     do_planned(PSD_OK);
-    copies = ps_registry_table(registry, "w")->copies;
+    return ps_registry_table(registry, "w")->copies;
+}
+
+/* What was acknowledged at `replica`, and not flushed, is in the other one. */
+Test(registry_copies, that_were_kept_catch_up_where_another_one_is_whole)
+{
+    const ps_copies_t *copies = make_logged(2);
+
+    start_kept("n0", 9);
+    cr_assert(copies->fenced);
+    cr_assert_eq(copies->at[1].incarnation, 9);
+    cr_assert_eq(copies->at[1].state, PS_COPY_KEPT);
+    assert_asks(2, 2);
+    cr_assert(answer_of(9, 4, 31));
+    assert_rests();
+    cr_assert(answer_of(2, 3, 30));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    cr_assert_eq(copies->at[1].incarnation, 9);
+    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+}
+
+/* Its primary was not heard since, and may be gone, too. */
+Test(registry_copies, that_were_kept_are_let_go_when_the_primary_is_heard)
+{
+    const ps_copies_t *copies = make_logged(2);
+
+    now_ms += 100;
     start_kept("n1", 8);
     cr_assert_not(copies->fenced);
-    cr_assert_eq(copies->at[1].incarnation, 8);
-    cr_assert_eq(ps_copies_n_whole(copies), 2);
+    cr_assert_eq(copies->at[1].state, PS_COPY_KEPT);
+    assert_rests();
+    now_ms += 100;
+    beat(1, 0);
+    assert_commits("partition 0 of table w is to catch up on node n1, which "
+                   "started again");
+    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
+}
+
+/* All nodes were killed at once: the longest log is the one to go on with, and
+ * nobody goes on before leases from before the start have ended. */
+Test(registry_copies, that_were_all_kept_are_compared)
+{
+    const ps_copies_t *copies = make_logged(3);
+
+    start_kept("n1", 8);
     start_kept("n0", 9);
-    cr_assert(copies->fenced, "who has most is to be asked");
-    cr_assert_eq(copies->at[0].incarnation, 9);
-    cr_assert_eq(ps_copies_n_whole(copies), 2);
-    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
-    assert_asks(2, 9);
-    cr_assert(answer(9, 30));
-    cr_assert(answer(8, 31));
+    start_kept("n2", 10);
+    cr_assert(copies->fenced);
+    cr_assert_eq(ps_copies_n_whole(copies), 0);
+    cr_assert_eq(ps_copies_n_heirs(copies), 3);
+    assert_asks(3, copies->at[0].incarnation);
+    cr_assert(answer_of(9, 3, 31));
+    cr_assert(answer_of(8, 3, 32));
+    assert_rests();
+    cr_assert(answer_of(10, 2, 50));
+    now_ms += 299;
+    assert_rests();
+    now_ms += 1;
     assert_commits("partition 0 of table w has its primary on node n1 now");
-    cr_assert_eq(ps_copies_n_whole(copies), 2);
+    cr_assert_eq(ps_copies_n_heirs(copies), 1);
+    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+}
+
+/* A node that does not come back is waited for, but not for ever. */
+Test(registry_copies, that_were_kept_do_not_wait_for_ever)
+{
+    const ps_copies_t *copies = make_logged(2);
+    uint64_t until = now_ms + 30000;
+
+    start_kept("n1", 8);
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    while (now_ms + 100 < until) {
+        now_ms += 100;
+        beat(8, 0);
+        beat(3, 0);
+        assert_rests();
+        cr_assert_not(copies->fenced);
+    }
+    now_ms += 100;
+    beat(8, 0);
+    beat(3, 0);
+    assert_commits("partition 0 of table w is fenced: node n0 is silent");
+    assert_asks(1, 8);
+    cr_assert(answer(8, 30));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+}
+
+Test(registry_copies, of_which_one_was_kept_and_one_not)
+{
+    const ps_copies_t *copies = make_logged(2);
+
+    start_kept("n1", 8);
+    start_node("n0", 9, 2);
+    cr_assert(copies->fenced);
+    cr_assert_eq(copies->at[0].incarnation, 8);
+    cr_assert_eq(copies->at[0].state, PS_COPY_KEPT);
+    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+    start_node("n1", 10, 2);
+    cr_assert(ps_registry_table(registry, "w")->rows_lost);
+    cr_assert_eq(copies->at[0].state, PS_COPY_IN_SYNC);
+    cr_assert(copies->fenced, "the lease is waited for first");
 }
 
 Test(registry_copies, of_tables_without_a_log_are_not_kept)
@@ -416,7 +521,7 @@ Test(registry_copies, the_timer_alone_finds_who_is_silent)
         now_ms = (now_ms < at ? at : now_ms) + 20; /* a timer is late */
     }
     cr_assert(ps_registry_node(registry, "n0")->suspect);
-    cr_assert_lt(now_ms, 1000 + 400 + 200);
+    cr_assert_lt(now_ms, 2000 + 400 + 200);
 }
 
 Test(registry_copies, that_lag_go_out_of_sync_and_come_back)

@@ -59,6 +59,13 @@ before_start(world_t *self, const ps_command_t *command, uint64_t incarnation)
                : incarnation;
 }
 
+static bool
+has_more(const world_copy_t *copy, const world_copy_t *than)
+{
+    return copy->lsn_epoch > than->lsn_epoch ||
+           (copy->lsn_epoch == than->lsn_epoch && copy->lsn > than->lsn);
+}
+
 /* No copy that could be asked has more. So a planned move loses nothing, not
  * even what was acknowledged at `memory`. */
 static void
@@ -68,16 +75,87 @@ check_greatest(world_t *self,
                const world_node_t *promoted)
 {
     uint32_t table = change->table - 1;
+    const ps_copy_t *chosen =
+        promoted == NULL ? NULL : ps_copies_on(old, promoted->incarnation);
 
+    for (uint32_t i = 0; i < old->n && chosen != NULL; i++) {
+        const world_node_t *node = world_node(self, old->at[i].incarnation);
+
+        if (old->at[i].state <= chosen->state && node != NULL &&
+            !is_silent(self, node->incarnation) &&
+            has_more(&node->copies[table][change->partition],
+                     &promoted->copies[table][change->partition])) {
+            world_blame(self, "a copy with less is promoted", change->table,
+                        change->partition);
+        }
+    }
+}
+
+/* A primary that has started again with its log, and what was kept, have what
+ * was acknowledged at `disk`; all others also what was at `replica`. */
+static void
+check_acked(world_t *self,
+            const ps_command_t *command,
+            const ps_change_t *change,
+            const ps_copy_t *was,
+            const world_node_t *node)
+{
+    uint64_t lsn = node->copies[change->table - 1][change->partition].lsn;
+    uint64_t *acked = &self->acked[change->table - 1][change->partition];
+    bool restarted = command->kind == PS_COMMAND_NODE &&
+                     command->node.incarnation == node->incarnation;
+
+    if (was->state == PS_COPY_KEPT || restarted) {
+        self->n_kept++;
+        *acked = lsn < *acked ? lsn : *acked;
+    }
+    if (lsn < *acked ||
+        lsn < self->acked_disk[change->table - 1][change->partition]) {
+        world_blame(self, "an acknowledged push is lost", change->table,
+                    change->partition);
+    }
+}
+
+/* What is gone was not there any more. */
+static void
+check_lost(world_t *self,
+           const ps_command_t *command,
+           const ps_change_t *change,
+           const ps_copies_t *old)
+{
+    if (!change->rows_lost) {
+        return;
+    }
+    if (command->kind != PS_COMMAND_NODE || ps_copies_n_heirs(old) != 1) {
+        world_blame(self, "rows are lost while another copy is whole",
+                    change->table, change->partition);
+    }
+    self->acked[change->table - 1][change->partition] = 0;
+    self->acked_disk[change->table - 1][change->partition] = 0;
+}
+
+static void
+check_lease(world_t *self, const ps_change_t *change, const world_node_t *node)
+{
+    if (node != NULL && self->now_ms < node->start_ms + WORLD_LEASE_MS) {
+        world_blame(self, "a node that has just started is promoted",
+                    change->table, change->partition);
+    }
+}
+
+/* What may have more was waited for. */
+static void
+check_patience(world_t *self, const ps_change_t *change, const ps_copies_t *old)
+{
     for (uint32_t i = 0; i < old->n; i++) {
         const world_node_t *node = world_node(self, old->at[i].incarnation);
 
-        if (ps_copy_is_whole(&old->at[i]) && node != NULL && promoted != NULL &&
-            !change->rows_lost && !is_silent(self, node->incarnation) &&
-            node->copies[table][change->partition].lsn >
-                promoted->copies[table][change->partition].lsn) {
-            world_blame(self, "a copy with less is promoted", change->table,
-                        change->partition);
+        if (ps_copy_is_whole(&old->at[i]) && node != NULL &&
+            self->now_ms - node->beat_ms < WORLD_REPAIR_MS) {
+            world_blame(self,
+                        "what was kept is promoted before a whole copy "
+                        "is given up",
+                        change->table, change->partition);
         }
     }
 }
@@ -97,23 +175,20 @@ check_primary(world_t *self,
     }
     was = ps_copies_on(old, before_start(self, command, primary->incarnation));
     node = world_node(self, primary->incarnation);
-    if (was == NULL || !ps_copy_is_whole(was)) {
+    if (was == NULL || !ps_copy_is_heir(was)) {
         world_blame(self, "a copy that was not in sync is promoted",
                     change->table, change->partition);
-    } else if (change->rows_lost) {
-        if (command->kind != PS_COMMAND_NODE || ps_copies_n_whole(old) != 1) {
-            world_blame(self, "rows are lost while another copy is whole",
-                        change->table, change->partition);
-        }
-        self->acked[change->table - 1][change->partition] = 0;
-    } else if (node != NULL &&
-               node->copies[change->table - 1][change->partition].lsn <
-                   self->acked[change->table - 1][change->partition]) {
-        world_blame(self, "an acknowledged push is lost", change->table,
-                    change->partition);
+        return;
+    }
+    if (node != NULL && !change->rows_lost) {
+        check_acked(self, command, change, was, node);
     }
     if (old->fenced) {
         self->n_promoted++;
+        check_lease(self, change, node);
+        if (was->state == PS_COPY_KEPT) {
+            check_patience(self, change, old);
+        }
         check_greatest(self, change, old, node);
     } else if (was != NULL && was != &old->at[0]) {
         world_blame(self, "a primary changes without a fence", change->table,
@@ -132,7 +207,7 @@ check_fence(world_t *self,
     if (old->fenced || !change->copies.fenced) {
         return;
     }
-    if (ps_copies_n_whole(&change->copies) < 1) {
+    if (ps_copies_n_heirs(&change->copies) < 1) {
         world_blame(self, "a fence for nobody", change->table,
                     change->partition);
     }
@@ -169,7 +244,7 @@ check_shrink(world_t *self,
             world_blame(self, "a whole copy goes that is needed", change->table,
                         change->partition);
         }
-        if (now != NULL && !ps_copy_is_whole(now) &&
+        if (now != NULL && !ps_copy_is_heir(now) &&
             !self->out[change->table - 1][change->partition] &&
             !is_silent(self, now->incarnation)) {
             world_blame(self, "a copy is out of sync without cause",
@@ -194,6 +269,7 @@ world_check_command(world_t *self, const ps_command_t *command)
             world_blame(self, "copies are in no order", change->table,
                         change->partition);
         }
+        check_lost(self, command, change, old);
         check_primary(self, command, change, old);
         check_fence(self, command, change, old);
         check_shrink(self, command, change, old);

@@ -35,7 +35,7 @@ __wrap_ps_copies_promote(ps_copies_t *self, uint32_t at)
 
 /* NULL, or what was broken, said in `where`. */
 static const char *
-live(uint64_t seed, char where[128], uint64_t counts[2])
+live(uint64_t seed, char where[128], uint64_t counts[3])
 {
     world_t world;
     const char *wrong = NULL;
@@ -49,6 +49,7 @@ live(uint64_t seed, char where[128], uint64_t counts[2])
     memcpy(where, world.where, sizeof world.where);
     counts[0] += world.n_promoted;
     counts[1] += world.n_moved;
+    counts[2] += world.n_kept;
     world_done(&world);
     return wrong;
 }
@@ -58,7 +59,7 @@ main(int argc, char **argv)
 {
     uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
     uint64_t n = argc > 2 ? strtoull(argv[2], NULL, 10) : SEEDS;
-    uint64_t counts[2] = {0, 0};
+    uint64_t counts[3] = {0, 0, 0};
     char where[128] = "";
     const char *wrong = NULL;
 
@@ -69,9 +70,9 @@ main(int argc, char **argv)
         (void)fprintf(stderr, "%s: %s\n", where, wrong);
         return 1;
     }
-    (void)printf("%llu lives: %llu promotions, %llu planned moves\n",
+    (void)printf("%llu lives: %llu promotions, %llu planned moves, %llu kept\n",
                  (unsigned long long)n, (unsigned long long)counts[0],
-                 (unsigned long long)counts[1]);
+                 (unsigned long long)counts[1], (unsigned long long)counts[2]);
     planted = true;
     for (uint64_t i = 0; i < PLANTED_SEEDS && wrong == NULL; i++) {
         wrong = live(first + i, where, counts);

@@ -24,6 +24,7 @@ world_args(void)
     args.copies_max = 3;
     args.suspect_after_ms = WORLD_SUSPECT_MS;
     args.repair_after_ms = WORLD_REPAIR_MS;
+    args.lease_ms = WORLD_LEASE_MS;
     args.moves_max = 2;
     return args;
 }
@@ -106,11 +107,13 @@ join(world_t *self, world_node_t *node)
         fixture_node(node->name, node->incarnation, node->n_shards, shards);
     ps_command_t command = {0};
 
+    is.kept = node->kept;
     is.weight = 1; /* all alike, so that what is even is plain to see */
     if (ps_registry_plan_node(self->registry, &is, self->now_ms, &command,
                               NULL) == PSD_OK) {
         node->beat_ms = self->now_ms;
         node->joined = true;
+        node->logged = true;
         commit(self, &command);
     }
 }
@@ -130,15 +133,49 @@ beat(world_t *self, world_node_t *node)
     }
 }
 
+/* A copy as a log keeps it. */
 static void
-start(world_t *self, world_node_t *node)
+restart_copy(world_copy_t *copy, bool kept)
 {
-    memset(node->copies, 0, sizeof node->copies);
+    world_copy_t old = *copy;
+
+    *copy = (world_copy_t){0};
+    if (kept) {
+        copy->lsn = copy->flushed = old.flushed;
+        copy->lsn_epoch = copy->flushed_epoch = old.flushed_epoch;
+    }
+}
+
+static bool
+has_log(const world_t *self, uint32_t table)
+{
+    return ps_registry_n_tables(self->registry) > table &&
+           ps_registry_table_at(self->registry, table)->spec.ack == PS_ACK_DISK;
+}
+
+static void
+start(world_t *self, world_node_t *node, bool kept)
+{
+    node->n_shards = kept ? node->n_shards : SHARDS + (chance(self, 8) ? 1 : 0);
+    node->kept = kept && node->logged;
+    node->logged = node->kept;
+    for (uint32_t i = 0; i < WORLD_TABLES; i++) {
+        for (int j = 0; j < WORLD_PARTITIONS; j++) {
+            restart_copy(&node->copies[i][j], node->kept && has_log(self, i));
+        }
+    }
+    node->start_ms = self->now_ms;
     node->incarnation = ++self->incarnations;
     node->alive = true;
     node->frozen = false;
     node->joined = false;
-    node->n_shards = SHARDS + (chance(self, 8) ? 1 : 0);
+}
+
+static void
+flush(world_copy_t *copy)
+{
+    copy->flushed = copy->lsn;
+    copy->flushed_epoch = copy->lsn_epoch;
 }
 
 /* A node hears what the registry has of one partition. */
@@ -148,22 +185,34 @@ tell(world_t *self, world_node_t *node, const ps_table_t *table, uint32_t at)
     const ps_copies_t *copies = &table->copies[at];
     const ps_copy_t *copy = ps_copies_on(copies, node->incarnation);
     world_copy_t *mine = &node->copies[table->id - 1][at];
+    const ps_copy_t *was = ps_copies_on(&mine->map, node->incarnation);
 
-    if (!node->alive || node->frozen || copies->epoch <= mine->map.epoch) {
+    if (!node->alive || node->frozen || !node->joined ||
+        copies->epoch <= mine->map.epoch) {
         return;
     }
     if (copy == NULL) {
         *mine = (world_copy_t){.epoch = copies->epoch, .map = *copies};
         return;
     }
-    if (ps_copies_on(&mine->map, node->incarnation) == NULL) {
-        mine->lsn = 0; /* a new one has nothing */
+    if (copy->state == PS_COPY_CATCHING_UP &&
+        (was == NULL || was->state != PS_COPY_CATCHING_UP)) {
+        mine->lsn = mine->flushed = 0; /* it begins anew */
+        mine->lsn_epoch = mine->flushed_epoch = 0;
     }
-    (void)self;
     mine->epoch = copies->epoch > mine->epoch ? copies->epoch : mine->epoch;
     mine->map = *copies;
     mine->waits = 0;
-    mine->serves = copy->state == PS_COPY_PRIMARY;
+    if (copy->state != PS_COPY_PRIMARY) {
+        mine->serves = false;
+    } else if (!mine->serves) {
+        mine->serves = true;
+        mine->lsn++;
+        mine->lsn_epoch = copies->epoch;
+    }
+    if (chance(self, 2)) {
+        flush(mine);
+    }
 }
 
 /* What a primary sends to copy i; false: it is not taken. */
@@ -182,8 +231,15 @@ send_to(world_t *self,
         ps_copies_on(&to->map, node->incarnation) == NULL) {
         return false;
     }
+    if (to->flushed > from->lsn) {
+        to->flushed = to->flushed_epoch = 0; /* it has others: begins anew */
+    }
     to->lsn = from->lsn;
+    to->lsn_epoch = from->lsn_epoch;
     to->epoch = from->map.epoch;
+    if (chance(self, 2)) {
+        flush(to);
+    }
     return true;
 }
 
@@ -196,21 +252,27 @@ acknowledge(world_t *self,
             uint32_t at)
 {
     uint64_t least = from->lsn;
+    uint64_t flushed = from->flushed;
     uint32_t n = 1;
 
     for (uint32_t i = 1; i < from->map.n; i++) {
         const world_node_t *node =
             world_node(self, from->map.at[i].incarnation);
 
-        if (ps_copy_is_whole(&from->map.at[i]) || (from->waits >> i & 1) != 0) {
+        if (ps_copy_is_heir(&from->map.at[i]) || (from->waits >> i & 1) != 0) {
             uint64_t has = node == NULL ? 0 : node->copies[table][at].lsn;
+            uint64_t safe = node == NULL ? 0 : node->copies[table][at].flushed;
 
             least = has < least ? has : least;
-            n += ps_copy_is_whole(&from->map.at[i]) ? 1 : 0;
+            flushed = safe < flushed ? safe : flushed;
+            n += ps_copy_is_heir(&from->map.at[i]) ? 1 : 0;
         }
     }
     if (n >= 2 && least > self->acked[table][at]) {
         self->acked[table][at] = least;
+    }
+    if (has_log(self, table) && flushed > self->acked_disk[table][at]) {
+        self->acked_disk[table][at] = flushed;
     }
 }
 
@@ -245,11 +307,17 @@ serve(world_t *self, world_node_t *node, uint32_t table, uint32_t at, bool calm)
         return;
     }
     mine->lsn += ps_rng_below(&self->rng, 3);
+    if (calm || chance(self, 2)) {
+        flush(mine);
+    }
     for (uint32_t i = 1; i < mine->map.n; i++) {
         bool late = !calm && chance(self, 3);
         bool taken = !late && send_to(self, mine, table, at, i);
 
-        if (taken && !ps_copy_is_whole(&mine->map.at[i])) {
+        if (taken && mine->map.at[i].state == PS_COPY_CATCHING_UP) {
+            world_node_t *to = world_node(self, mine->map.at[i].incarnation);
+
+            flush(&to->copies[table][at]);
             mine->waits = (uint8_t)(mine->waits | 1U << i);
             report(self, node, table, at, i, PS_REPORT_CAUGHT_UP);
         } else if (!taken && !calm && chance(self, 20)) {
@@ -285,7 +353,8 @@ answer(
                             .table = table + 1,
                             .partition = at,
                             .epoch = mine->asked,
-                            .lsn = mine->lsn};
+                            .lsn = mine->lsn,
+                            .lsn_epoch = mine->lsn_epoch};
 
         (void)ps_registry_fenced(self->registry, node->incarnation, &said);
     }
@@ -370,13 +439,31 @@ set_state(world_t *self, const world_node_t *node, ps_node_state_t state)
     }
 }
 
+/* All nodes are killed at once, and start with what their logs have. */
+static void
+kill_all(world_t *self)
+{
+    for (int i = 0; i < WORLD_NODES; i++) {
+        if (self->nodes[i].incarnation != 0) {
+            start(self, &self->nodes[i], true);
+            self->nodes[i].alive = !chance(self, 4);
+        }
+    }
+    if (chance(self, 2)) {
+        reload(self);
+    }
+}
+
 /* Something happens to a node. */
 static void
 disturb(world_t *self)
 {
     world_node_t *node = &self->nodes[ps_rng_below(&self->rng, WORLD_NODES)];
 
-    switch (ps_rng_below(&self->rng, 10)) {
+    switch (ps_rng_below(&self->rng, 11)) {
+    case 10:
+        kill_all(self);
+        break;
     case 0:
     case 1:
         node->alive = false;
@@ -391,7 +478,7 @@ disturb(world_t *self)
     case 5:
     case 6:
         if (!node->alive || chance(self, 3)) {
-            start(self, node);
+            start(self, node, node->incarnation != 0 && chance(self, 2));
         }
         break;
     case 7:
@@ -422,7 +509,7 @@ world_make(world_t *self, uint64_t seed)
         (void)snprintf(self->nodes[i].name, sizeof self->nodes[i].name, "n%d",
                        i);
         if (i < 3 || chance(self, 2)) {
-            start(self, &self->nodes[i]);
+            start(self, &self->nodes[i], false);
             beat(self, &self->nodes[i]);
         }
     }
@@ -437,6 +524,9 @@ world_make(world_t *self, uint64_t seed)
         need(ps_registry_plan_table(self->registry, &spec, 1, &command, NULL) ==
                  PSD_OK,
              "no table");
+        if (chance(self, 2)) {
+            command.table.spec.ack = PS_ACK_DISK; /* has a log */
+        }
         commit(self, &command);
     }
 }
@@ -488,7 +578,8 @@ world_calm(world_t *self)
     for (int i = 0; i < WORLD_NODES; i++) {
         self->nodes[i].frozen = false;
         if (!self->nodes[i].alive) {
-            start(self, &self->nodes[i]);
+            start(self, &self->nodes[i],
+                  self->nodes[i].incarnation != 0 && chance(self, 2));
         }
         beat(self, &self->nodes[i]);
     }

@@ -4,11 +4,12 @@
  *
  * What     What nodes do when they keep to registry_decide.h, in a few lines: a
  *          primary pushes, sends to its copies, counts what all whole ones have
- *          as acknowledged; nodes die, freeze, start again, drain, are removed;
- *          fences, answers, maps and reports are late or lost; the registry is
- *          loaded again from the commands that it has stored. Every change of
- *          the copies is held against what it may be (walk_check.c).
- * Owner    One world at a time, in the caller; world_done frees it.
+ *          or have flushed, as acknowledged; nodes die, freeze, start again
+ * with or without their log, one or all of them, drain, are removed; fences,
+ * answers, maps and reports are late or lost; the registry is loaded again from
+ * the commands that it has stored. Every change of the copies is held against
+ * what it may be (walk_check.c). Owner    One world at a time, in the caller;
+ * world_done frees it.
  */
 #ifndef PS_TESTS_WALK_WORLD_H
 #define PS_TESTS_WALK_WORLD_H
@@ -22,11 +23,15 @@
 #define WORLD_PARTITIONS 4
 #define WORLD_SUSPECT_MS 400
 #define WORLD_REPAIR_MS 2000
+#define WORLD_LEASE_MS 300
 
 /* What a node has of one partition. */
 typedef struct world_copy {
-    uint64_t epoch;  /* it takes nothing older */
-    uint64_t lsn;    /* what it has */
+    uint64_t epoch;         /* it takes nothing older */
+    uint64_t lsn;           /* what it has */
+    uint64_t lsn_epoch;     /* of that record */
+    uint64_t flushed;       /* what a start with the log finds again */
+    uint64_t flushed_epoch; /* of that record */
     uint64_t asked;  /* the epoch of a fence that it has not answered yet */
     bool serves;     /* it is the primary, and not fenced */
     uint8_t waits;   /* primary: copies reported as caught up, as bits */
@@ -39,6 +44,9 @@ typedef struct world_node {
     bool alive;
     bool frozen; /* neither hears nor says anything */
     bool joined; /* the registry knows this incarnation */
+    bool kept;   /* it started with its log */
+    bool logged; /* … which was there when a life of it joined */
+    uint64_t start_ms;
     uint64_t beat_ms;
     uint32_t n_shards;
     world_copy_t copies[WORLD_TABLES][WORLD_PARTITIONS];
@@ -55,10 +63,12 @@ typedef struct world {
     size_t n_log;
     size_t max_log;
     world_node_t nodes[WORLD_NODES];
-    uint64_t acked[WORLD_TABLES][WORLD_PARTITIONS]; /* lsn that all had */
-    bool out[WORLD_TABLES][WORLD_PARTITIONS];       /* reported in this epoch */
+    uint64_t acked[WORLD_TABLES][WORLD_PARTITIONS];      /* lsn that all had */
+    uint64_t acked_disk[WORLD_TABLES][WORLD_PARTITIONS]; /* … had flushed */
+    bool out[WORLD_TABLES][WORLD_PARTITIONS]; /* reported in this epoch */
     uint32_t n_promoted;
     uint32_t n_moved;
+    uint32_t n_kept;   /* promotions of what was kept */
     const char *wrong; /* the first broken promise; NULL */
     char where[128];
 } world_t;

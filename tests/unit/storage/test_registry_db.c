@@ -216,7 +216,7 @@ Test(registry_db, decisions_about_copies_are_stored)
         PSD_AUTO(ps_free_at) char *b = NULL;
         ps_decision_t decision;
 
-        cr_assert_eq(ps_registry_decide(registry, 1, 4, &decision, err),
+        cr_assert_eq(ps_registry_decide(registry, 301, 4, &decision, err),
                      PSD_OK);
         for (size_t j = 0; j < decision.n_fences; j++) {
             ps_report_t position = {.kind = PS_REPORT_POSITION,

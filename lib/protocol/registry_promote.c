@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which copy of a fenced partition becomes its primary. */
+#include <stdio.h>
+
+#include "protocol/registry_look.h"
+
+/* Behind a move of a primary that did not succeed. */
+#define HAND_AGAIN_MS 1000
+
+/* What stands against a promotion now. */
+typedef enum verdict {
+    NOBODY, /* none of these can be promoted */
+    WAIT,   /* one that may have more has not answered */
+    FOUND
+} verdict_t;
+
+/* Which of two copies has more: by the epoch of its last record, then by the
+ * number of it; of equal ones the preferred one. */
+static bool
+has_more(const ps_spot_t *spot, uint32_t i, uint32_t than)
+{
+    const ps_watch_t *watch = spot->watch;
+
+    if (watch->lsn_epoch[i] != watch->lsn_epoch[than]) {
+        return watch->lsn_epoch[i] > watch->lsn_epoch[than];
+    }
+    return watch->lsn[i] > watch->lsn[than] ||
+           (watch->lsn[i] == watch->lsn[than] &&
+            spot->copies->at[i].incarnation == watch->prefer);
+}
+
+static bool
+has_answered(const ps_look_t *look, const ps_spot_t *spot, uint32_t i)
+{
+    return (spot->watch->answered >> i & 1) != 0 &&
+           ps_copy_lives(look->registry, &spot->copies->at[i]);
+}
+
+/* All that were in sync have what was acknowledged at `replica`, so one that is
+ * suspect is not waited for where another one is there. */
+static verdict_t
+best_whole(ps_look_t *look, const ps_spot_t *spot, uint32_t *ret_best)
+{
+    verdict_t verdict = NOBODY;
+
+    for (uint32_t i = 0; i < spot->copies->n; i++) {
+        const ps_copy_t *copy = &spot->copies->at[i];
+
+        if (!ps_copy_is_whole(copy) ||
+            ps_copy_is_suspect(look->registry, copy)) {
+            continue;
+        }
+        if (!has_answered(look, spot, i)) {
+            return WAIT;
+        }
+        if (verdict == NOBODY || has_more(spot, i, *ret_best)) {
+            *ret_best = i;
+            verdict = FOUND;
+        }
+    }
+    return verdict;
+}
+
+/* Where nothing is whole any more, one that was kept has all that was
+ * acknowledged at `disk`. Who may have more is waited for, but not for ever. */
+static verdict_t
+best_kept(ps_look_t *look, const ps_spot_t *spot, uint32_t *ret_best)
+{
+    verdict_t verdict = NOBODY;
+
+    for (uint32_t i = 0; i < spot->copies->n; i++) {
+        const ps_copy_t *copy = &spot->copies->at[i];
+
+        if (!ps_copy_is_heir(copy) || ps_copy_is_given_up(look, copy)) {
+            continue;
+        }
+        if (!has_answered(look, spot, i)) {
+            return WAIT;
+        }
+        if (verdict == NOBODY || has_more(spot, i, *ret_best)) {
+            *ret_best = i;
+            verdict = FOUND;
+        }
+    }
+    return verdict;
+}
+
+/* A node that has just started has forgotten which leases it granted. */
+static bool
+may_lead(ps_look_t *look, const ps_copy_t *copy)
+{
+    const ps_registry_t *self = look->registry;
+    uint64_t from = ps_copy_node(self, copy)->started_ms + self->args.lease_ms;
+
+    ps_look_due(look, from);
+    return look->now_ms >= from;
+}
+
+/* The copy to promote; PS_COPIES_MAX while it is not known. */
+static uint32_t
+heir_of(ps_look_t *look, const ps_spot_t *spot)
+{
+    uint32_t best = 0;
+    verdict_t verdict = best_whole(look, spot, &best);
+
+    if (verdict == NOBODY) {
+        verdict = best_kept(look, spot, &best);
+    }
+    return verdict == FOUND && may_lead(look, &spot->copies->at[best])
+               ? best
+               : PS_COPIES_MAX;
+}
+
+/* Those on suspect nodes, and those that were kept, may lack what the primary,
+ * at 0, has or will have. */
+static void
+leave_out(const ps_look_t *look, ps_copies_t *copies)
+{
+    for (uint32_t i = copies->n - 1; i > 0; i--) {
+        const ps_copy_t *copy = &copies->at[i];
+
+        if (copy->state == PS_COPY_KEPT ||
+            (copy->state == PS_COPY_IN_SYNC &&
+             ps_copy_is_suspect(look->registry, copy))) {
+            ps_copies_set_state(copies, i, PS_COPY_CATCHING_UP);
+        }
+    }
+}
+
+psd_status_t
+ps_step_promote(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
+{
+    ps_copies_t copies = *spot->copies;
+    uint32_t heir = copies.fenced ? heir_of(look, spot) : PS_COPIES_MAX;
+    char text[128];
+
+    if (heir == PS_COPIES_MAX) {
+        return PSD_OK;
+    }
+    if (spot->watch->prefer != 0 &&
+        spot->watch->prefer != copies.at[heir].incarnation) {
+        look->registry->hand_after_ms = look->now_ms + HAND_AGAIN_MS;
+    }
+    ps_copies_promote(&copies, heir);
+    leave_out(look, &copies);
+    (void)snprintf(text, sizeof text, "has its primary on node %s now",
+                   ps_copy_node(look->registry, &copies.at[0])->name);
+    return ps_look_change(look, spot, &copies, 0, text, err);
+}
