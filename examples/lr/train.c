@@ -8,17 +8,22 @@
 #include "block.h"
 #include "progress.h"
 
+/* A push may be two minibatches old before its acknowledgement is waited for:
+ * by then it has come, and nothing stands still for it. */
+#define PUSHES_UNDER_WAY 2
+
 typedef struct trainer {
     lr_job_t *job;
     const lr_samples_t *samples;
     const lr_features_t *features;
     lr_block_t *blocks; /* n_blocks, a ring: minibatch k is k % n_blocks */
-    size_t n_blocks;    /* pulled ahead, at hand, and one that is only taken */
+    size_t n_blocks;    /* at hand, pulled, one only taken, and pushed */
     uint32_t ahead;     /* minibatches that are pulled before their time */
     lr_progress_t progress;
     uint32_t *order;    /* of the samples, in this epoch */
     int64_t *counts;    /* occurrences of each feature in all data */
     double *gradients;  /* by place in the minibatch */
+    double *margins;    /* of the minibatch's examples */
     uint32_t *occurred; /* by place: in this minibatch */
     size_t n_batches;   /* of an epoch, the same for all workers */
     uint64_t n_done;    /* minibatches, of all epochs */
@@ -65,6 +70,7 @@ trainer_done(trainer_t *self)
     free(self->order);
     free(self->counts);
     free(self->gradients);
+    free(self->margins);
     free(self->occurred);
 }
 
@@ -77,7 +83,7 @@ init_blocks(trainer_t *self, psd_error_t *err)
     if (self->ahead == LR_AHEAD_AUTO) {
         self->ahead = self->job->max_delay == 0 ? 0 : 1;
     }
-    self->n_blocks = self->ahead + 2;
+    self->n_blocks = self->ahead + 2 + PUSHES_UNDER_WAY;
     self->blocks = calloc(self->n_blocks, sizeof(*self->blocks));
     if (self->blocks == NULL) {
         return psd_error_set(err, PSD_NOMEM, "minibatches");
@@ -108,9 +114,11 @@ trainer_init(trainer_t *self,
     self->order = malloc((samples->n + 1) * sizeof(*self->order));
     self->counts = calloc(n, sizeof(*self->counts));
     self->gradients = calloc(n, sizeof(*self->gradients));
+    self->margins = malloc((samples->n + 1) * sizeof(*self->margins));
     self->occurred = calloc(n, sizeof(*self->occurred));
     if (self->order == NULL || self->counts == NULL ||
-        self->gradients == NULL || self->occurred == NULL) {
+        self->gradients == NULL || self->margins == NULL ||
+        self->occurred == NULL) {
         return psd_error_set(err, PSD_NOMEM, "training with %zu features", n);
     }
     for (size_t i = 0; i < samples->n; i++) {
@@ -138,8 +146,8 @@ exchange_counts(trainer_t *self, psd_error_t *err)
                                   self->counts, err);
 }
 
-/* Adds the gradient of one example to the minibatch's. */
-static void
+/* Adds the gradient of one example to the minibatch's; gives its margin. */
+static double
 add_example(trainer_t *self, const lr_block_t *block, size_t i)
 {
     const lr_samples_t *samples = self->samples;
@@ -159,7 +167,7 @@ add_example(trainer_t *self, const lr_block_t *block, size_t i)
         self->gradients[place] += slope * (double)samples->values[k];
         self->occurred[place]++;
     }
-    lr_progress_add(&self->progress, margin, label);
+    return margin;
 }
 
 /* Turns the sums of the minibatch into deltas, and empties them. */
@@ -215,37 +223,50 @@ pull(trainer_t *self, size_t number, psd_error_t *err)
     return lr_block_pull(block_of(self, number), self->job, err);
 }
 
-/* One minibatch. Its weights are under way, or are asked for now; meanwhile the
- * next one that will be pulled is made ready. Its push goes on behind it. */
+/* Makes deltas of a minibatch, and starts its push. */
 static psd_status_t
-step(trainer_t *self, size_t number, psd_error_t *err)
+compute(trainer_t *self, lr_block_t *block, psd_error_t *err)
 {
-    lr_block_t *block = block_of(self, number);
-    psd_status_t rc = pull(self, number + self->ahead, err);
-
-    if (rc == PSD_OK) {
-        rc = take(self, number + self->ahead + 1, err);
-    }
-    if (rc == PSD_OK) {
-        rc = lr_block_wait(block, self->job, err);
-    }
-    if (rc != PSD_OK) {
-        return rc;
-    }
     for (size_t i = 0; i < block->n_chosen; i++) {
-        add_example(self, block, block->chosen[i]);
+        self->margins[i] = add_example(self, block, block->chosen[i]);
     }
     make_deltas(self, block);
     return lr_block_push(block, self->job, err);
 }
 
+/* What the minibatch tells of the progress. */
+static void
+score(trainer_t *self, const lr_block_t *block)
+{
+    for (size_t i = 0; i < block->n_chosen; i++) {
+        lr_progress_add(&self->progress, self->margins[i],
+                        self->samples->labels[block->chosen[i]]);
+    }
+}
+
+/* Pulls the minibatch that is next to be pulled, behind what was pushed and the
+ * clock. Meanwhile the one after it is made ready, and whatever else needs no
+ * weights is done. */
+static psd_status_t
+go_on(trainer_t *self, size_t number, psd_error_t *err)
+{
+    psd_status_t rc = pull(self, number + self->ahead, err);
+
+    return rc == PSD_OK ? take(self, number + self->ahead + 1, err) : rc;
+}
+
+/* One minibatch, whose weights are under way or there. */
 static psd_status_t
 run_batch(trainer_t *self, uint32_t epoch, size_t number, psd_error_t *err)
 {
     const lr_options_t *options = self->job->options;
     lr_place_t place = {.epoch = epoch + 1, .epochs = options->epochs};
-    psd_status_t rc = step(self, number, err);
+    lr_block_t *block = block_of(self, number);
+    psd_status_t rc = lr_block_wait(block, self->job, err);
 
+    if (rc == PSD_OK) {
+        rc = compute(self, block, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }
@@ -256,6 +277,10 @@ run_batch(trainer_t *self, uint32_t epoch, size_t number, psd_error_t *err)
         rc = psd_clock(self->job->client, err);
     }
     place.clock = psd_clock_count(self->job->client);
+    if (rc == PSD_OK) {
+        rc = go_on(self, number + 1, err);
+    }
+    score(self, block);
     return rc == PSD_OK ? lr_progress_tell(&self->progress, &place, err) : rc;
 }
 
@@ -302,10 +327,11 @@ run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     shuffle(self);
+    rc = take(self, 0, err);
     for (uint32_t i = 0; rc == PSD_OK && i <= self->ahead; i++) {
-        rc = take(self, i, err);
-        if (rc == PSD_OK && i < self->ahead) {
-            rc = pull(self, i, err);
+        rc = pull(self, i, err);
+        if (rc == PSD_OK) {
+            rc = take(self, i + 1, err);
         }
     }
     for (size_t i = 0; rc == PSD_OK && i < self->n_batches; i++) {
