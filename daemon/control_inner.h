@@ -51,6 +51,7 @@ typedef struct ps_request_doc {
     const char *missing;         /* "", or who has not answered; step > 0 */
     uint32_t job;                /* what an operation keeps between steps … */
     uint64_t clock;
+    bool made;       /* the table */
     ps_doc_t *array; /* … and borrows from its reply */
     bool once;       /* its answer is kept for a repetition */
 } ps_control_request_t;

@@ -3,6 +3,7 @@
 #include "daemon/control_inner.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 #include "daemon/commit.h"
 #include "protocol/table_doc.h"
@@ -134,53 +135,6 @@ finish_create(ps_control_t *self,
     return fill_table(self, table, request->answers, true, request->reply, err);
 }
 
-psd_status_t
-ps_control_table_create(ps_control_t *self,
-                        ps_control_request_t *request,
-                        psd_error_t *err)
-{
-    PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {0};
-    const ps_doc_t *doc = NULL;
-    psd_status_t rc = ps_doc_get_object(request->doc, "spec", &doc, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_table_spec_from_doc(doc, &spec, err);
-    }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    if (request->step > 0) {
-        return finish_create(self, spec.name, request, err);
-    }
-    rc = create(self, &spec, err);
-    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
-}
-
-psd_status_t
-ps_control_table_drop(ps_control_t *self,
-                      ps_control_request_t *request,
-                      psd_error_t *err)
-{
-    const ps_table_t *table = NULL;
-    ps_doc_t *doc = ps_doc_add_object(request->reply, "table");
-    const char *name = NULL;
-    psd_status_t rc =
-        ps_control_find_table(self, request->doc, "name", &table, err);
-
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    if (doc == NULL || !ps_doc_set_text(doc, "name", table->spec.name) ||
-        !ps_doc_set_u64(doc, "id", table->id) ||
-        !ps_doc_set_bool(doc, "dropped", true)) {
-        return ps_control_no_memory(err);
-    }
-    rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
-    return rc == PSD_OK ? drop(self, name, err) : rc;
-}
-
-/* ---- open and look ---- */
-
 /* The job has opened the table: all its workers will mark their clocks there.
  */
 static psd_status_t
@@ -210,6 +164,102 @@ open_for_job(ps_control_t *self,
     return PSD_OK;
 }
 
+/* First step: the table is made, and opened for the job that asks, if one does:
+ * every node is told of both before it is asked what it has. */
+static psd_status_t
+begin_create(ps_control_t *self,
+             ps_control_request_t *request,
+             const ps_table_spec_t *spec,
+             psd_error_t *err)
+{
+    const ps_job_t *job = NULL;
+    bool for_job = ps_doc_has(request->doc, "job");
+    psd_status_t rc = PSD_OK;
+
+    if (for_job) {
+        rc = ps_control_find_job(self, request->doc, &job, err);
+    }
+    if (rc == PSD_OK) {
+        rc = create(self, spec, err);
+    }
+    if (rc == PSD_OK && for_job) {
+        rc = open_for_job(self, request->doc,
+                          ps_registry_table(self->is.registry, spec->name)->id,
+                          err);
+    }
+    request->made = rc == PSD_OK;
+    return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
+}
+
+psd_status_t
+ps_control_table_create(ps_control_t *self,
+                        ps_control_request_t *request,
+                        psd_error_t *err)
+{
+    PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {0};
+    const ps_doc_t *doc = NULL;
+    psd_status_t rc = ps_doc_get_object(request->doc, "spec", &doc, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_table_spec_from_doc(doc, &spec, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return request->step > 0 ? finish_create(self, spec.name, request, err)
+                             : begin_create(self, request, &spec, err);
+}
+
+psd_status_t
+ps_control_table_drop(ps_control_t *self,
+                      ps_control_request_t *request,
+                      psd_error_t *err)
+{
+    const ps_table_t *table = NULL;
+    ps_doc_t *doc = ps_doc_add_object(request->reply, "table");
+    const char *name = NULL;
+    psd_status_t rc =
+        ps_control_find_table(self, request->doc, "name", &table, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (doc == NULL || !ps_doc_set_text(doc, "name", table->spec.name) ||
+        !ps_doc_set_u64(doc, "id", table->id) ||
+        !ps_doc_set_bool(doc, "dropped", true)) {
+        return ps_control_no_memory(err);
+    }
+    rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
+    return rc == PSD_OK ? drop(self, name, err) : rc;
+}
+
+/* ---- open and look ---- */
+
+/* Makes the table that is to be opened and is not there. */
+static psd_status_t
+open_new(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
+{
+    PSD_AUTO(ps_table_spec_done) ps_table_spec_t spec = {0};
+    const ps_doc_t *doc = NULL;
+    const char *name = NULL;
+    psd_status_t rc =
+        ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_object(request->doc, "spec", &doc, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_table_spec_from_doc(doc, &spec, err);
+    }
+    if (rc == PSD_OK && strcmp(spec.name, name) != 0) {
+        return psd_error_set(err, PSD_INVALID,
+                             "spec is of \"%s\"; allowed: name, which is "
+                             "\"%s\"",
+                             spec.name, name);
+    }
+    return rc == PSD_OK ? begin_create(self, request, &spec, err) : rc;
+}
+
 psd_status_t
 ps_control_table_open(ps_control_t *self,
                       ps_control_request_t *request,
@@ -220,6 +270,14 @@ ps_control_table_open(ps_control_t *self,
         ps_control_find_table(self, request->doc, "name", &table, err);
     uint32_t id = rc == PSD_OK ? table->id : 0;
 
+    if (rc == PSD_NO_TABLE && request->step == 0 &&
+        ps_doc_has(request->doc, "spec")) {
+        psd_error_clear(err);
+        return open_new(self, request, err);
+    }
+    if (rc == PSD_OK && request->made) {
+        return finish_create(self, table->spec.name, request, err);
+    }
     if (rc == PSD_OK && request->step > 0) {
         return fill_table(self, table, request->answers, true, request->reply,
                           err);

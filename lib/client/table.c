@@ -151,19 +151,28 @@ take_table(psd_client_t *client,
     return rc;
 }
 
-psd_status_t
-ps_table_ask_open(psd_client_t *client,
-                  const char *name,
-                  ps_table_spec_t *ret_spec,
-                  ps_known_table_t **ret_table,
-                  psd_error_t *err)
+/* Opens a table, for the job if this client is a worker. op: how; with
+ * table_open a spec is of what is made when there is no such table. */
+static psd_status_t
+ask(psd_client_t *client,
+    const char *op,
+    const char *name,
+    const ps_table_spec_t *spec,
+    ps_table_spec_t *ret_spec,
+    ps_known_table_t **ret_table,
+    psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("table_open");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new(op);
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
+    ps_doc_t *doc = NULL;
     psd_status_t rc = PSD_OK;
 
     if (question == NULL || !ps_doc_set_text(question, "name", name) ||
         (client->membership != NULL && !ps_membership_name(client, question))) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a question");
+    }
+    doc = spec == NULL ? NULL : ps_doc_add_object(question, "spec");
+    if (spec != NULL && (doc == NULL || !ps_table_spec_to_doc(spec, doc))) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
     rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply,
@@ -174,19 +183,14 @@ ps_table_ask_open(psd_client_t *client,
     return rc;
 }
 
-static psd_status_t
-ask_create(psd_client_t *client, const ps_table_spec_t *spec, psd_error_t *err)
+psd_status_t
+ps_table_ask_open(psd_client_t *client,
+                  const char *name,
+                  ps_table_spec_t *ret_spec,
+                  ps_known_table_t **ret_table,
+                  psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy)
-    ps_doc_t *question = ps_control_new("table_create");
-    ps_doc_t *doc =
-        question == NULL ? NULL : ps_doc_add_object(question, "spec");
-
-    if (doc == NULL || !ps_table_spec_to_doc(spec, doc)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a question");
-    }
-    return ps_control_ask(client, question, client->options.timeout_ms, 0, NULL,
-                          err);
+    return ask(client, "table_open", name, NULL, ret_spec, ret_table, err);
 }
 
 static psd_status_t
@@ -203,24 +207,24 @@ check_name(const char *name, psd_error_t *err)
 
 /* ---- handles ------------------------------------------------------------- */
 
+/* A handle of what the question is answered with. */
 static psd_status_t
 open_handle(psd_client_t *client,
+            const char *op,
             const char *name,
+            const ps_table_spec_t *spec,
             psd_table_t **ret_table,
             psd_error_t *err)
 {
     PSD_AUTO(psd_table_close) psd_table_t *self = NULL;
-    psd_status_t rc = check_name(name, err);
+    psd_status_t rc = PSD_OK;
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
     self = ps_alloc(1, sizeof *self);
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a table");
     }
     self->client = client;
-    rc = ps_table_ask_open(client, name, &self->spec, &self->known, err);
+    rc = ask(client, op, name, spec, &self->spec, &self->known, err);
     if (rc == PSD_OK) {
         rc = ps_table_filter_get(&self->spec, &self->filter, err);
     }
@@ -231,11 +235,14 @@ open_handle(psd_client_t *client,
     return rc;
 }
 
+/* The same of a table that may have to be made. */
 static psd_status_t
-create(psd_client_t *client,
-       const char *name,
-       const psd_spec_t *spec,
-       psd_error_t *err)
+open_or_make(psd_client_t *client,
+             const char *op,
+             const char *name,
+             const psd_spec_t *spec,
+             psd_table_t **ret_table,
+             psd_error_t *err)
 {
     PSD_AUTO(ps_table_spec_done) ps_table_spec_t named = {.n_rows = 0};
     psd_status_t rc = check_name(name, err);
@@ -252,7 +259,7 @@ create(psd_client_t *client,
         return rc;
     }
     (void)snprintf(named.name, sizeof named.name, "%s", name);
-    return ask_create(client, &named, err);
+    return open_handle(client, op, name, &named, ret_table, err);
 }
 
 psd_status_t
@@ -262,11 +269,9 @@ psd_table_create(psd_client_t *client,
                  psd_table_t **ret_table,
                  psd_error_t *err)
 {
-    psd_status_t rc = create(client, name, spec, err);
+    psd_status_t rc =
+        open_or_make(client, "table_create", name, spec, ret_table, err);
 
-    if (rc == PSD_OK) {
-        rc = open_handle(client, name, ret_table, err);
-    }
     return rc == PSD_OK ? rc
                         : psd_error_wrap(err, rc, "create table \"%.80s\"",
                                          name == NULL ? "" : name);
@@ -278,8 +283,11 @@ psd_table_open(psd_client_t *client,
                psd_table_t **ret_table,
                psd_error_t *err)
 {
-    psd_status_t rc = open_handle(client, name, ret_table, err);
+    psd_status_t rc = check_name(name, err);
 
+    if (rc == PSD_OK) {
+        rc = open_handle(client, "table_open", name, NULL, ret_table, err);
+    }
     return rc == PSD_OK ? rc
                         : psd_error_wrap(err, rc, "open table \"%.80s\"",
                                          name == NULL ? "" : name);
@@ -328,19 +336,9 @@ psd_table_ensure(psd_client_t *client,
                  psd_error_t *err)
 {
     PSD_AUTO(psd_table_close) psd_table_t *self = NULL;
-    psd_status_t rc = open_handle(client, name, &self, err);
+    psd_status_t rc =
+        open_or_make(client, "table_open", name, spec, &self, err);
 
-    if (rc == PSD_NO_TABLE) {
-        psd_error_clear(err);
-        rc = create(client, name, spec, err);
-        if (rc == PSD_TABLE_EXISTS) { /* somebody else was faster */
-            psd_error_clear(err);
-            rc = PSD_OK;
-        }
-        if (rc == PSD_OK) {
-            rc = open_handle(client, name, &self, err);
-        }
-    }
     if (rc == PSD_OK && spec != NULL) {
         assert(self != NULL);
         rc = check_agrees(self, spec, err);

@@ -54,6 +54,49 @@ a_repeated_request_is_answered_as_the_first(daemon_t *d)
 }
 
 static bool
+what_is_opened_with_a_spec_is_made_and_the_jobs(daemon_t *d)
+{
+    control_t c = {.fd = -1};
+
+    CHECK(control_open(&c, d, 51));
+    CHECK(control_ask(&c, "table_open", ",\"name\":\"new\"", "\"NO_TABLE\""));
+    CHECK(control_ask(&c, "table_open",
+                      ",\"name\":\"new\",\"spec\":{\"name\":\"other\","
+                      "\"rows\":10}",
+                      "spec is of"));
+    CHECK(control_ask(&c, "table_open",
+                      ",\"name\":\"new\",\"job\":\"none\",\"job_id\":99,"
+                      "\"spec\":{\"name\":\"new\",\"rows\":10}",
+                      "NO_JOB"));
+    CHECK(control_ask(&c, "table_open", ",\"name\":\"new\"", "\"NO_TABLE\""));
+    CHECK(control_ask(&c, "job_join",
+                      ",\"job\":\"n\",\"worker\":0,\"workers\":1,"
+                      "\"max_delay\":0",
+                      "\"joins\":1"));
+    CHECK(control_ask(&c, "table_open",
+                      ",\"name\":\"new\",\"job\":\"n\","
+                      "\"spec\":{\"name\":\"new\",\"rows\":10}",
+                      "\"routes\""));
+    CHECK(control_ask(&c, "job_tables", ",\"job\":\"n\"", "\"new\""));
+    CHECK(control_ask(&c, "table_create",
+                      ",\"job\":\"n\",\"spec\":{\"name\":\"made\","
+                      "\"rows\":10}",
+                      "\"routes\""));
+    CHECK(control_ask(&c, "job_tables", ",\"job\":\"n\"", "\"made\""));
+    /* There now: it is opened, whatever spec says. */
+    CHECK(control_ask(&c, "table_open",
+                      ",\"name\":\"new\",\"job\":\"n\","
+                      "\"spec\":{\"name\":\"new\",\"rows\":11}",
+                      "\"rows\":10"));
+    CHECK(control_ask(&c, "job_leave",
+                      ",\"job\":\"n\",\"worker\":0,\"member\":0", "\"OK\""));
+    CHECK(control_ask(&c, "table_drop", ",\"name\":\"new\"", "\"OK\""));
+    CHECK(control_ask(&c, "table_drop", ",\"name\":\"made\"", "\"OK\""));
+    control_close(&c);
+    return true;
+}
+
+static bool
 a_barrier_opens_for_all_or_names_who_is_missing(daemon_t *d)
 {
     control_t a = {.fd = -1};
@@ -186,6 +229,7 @@ main(void)
         &d, "shards: 2\nworkers: {heartbeat_ms: 50, lost_after_ms: 400}\n");
 
     RUN(a_repeated_request_is_answered_as_the_first(&d));
+    RUN(what_is_opened_with_a_spec_is_made_and_the_jobs(&d));
     RUN(a_barrier_opens_for_all_or_names_who_is_missing(&d));
     RUN(a_silent_worker_is_lost_and_named(&d));
     RUN(a_daemon_that_stood_still_hears_its_workers_first(&d));
