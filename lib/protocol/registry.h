@@ -61,6 +61,8 @@ typedef struct ps_table {
     ps_copies_t *copies;  /* owned; spec.n_partitions, in order */
     ps_route_t *routes;   /* owned; beside copies: to the first copy of each,
                              which clients are told. In a command: NULL */
+    uint64_t *bytes;      /* owned; beside copies: of each, as last told
+                             (ps_registry_set_bytes); in a command: NULL */
     struct ps_watch *watches; /* owned; beside copies, for the registry only; in
                                  a command: NULL */
 } ps_table_t;
@@ -195,10 +197,11 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_node(const ps_registry_t *self,
                                                   uint64_t unix_ms,
                                                   ps_command_t *ret_command,
                                                   psd_error_t *err);
-/* Drains a node, or lets it stay; or removes it, which takes what it has with
- * it. Kind 0 when it is so already. Errors: PSD_NO_NODE; REMOVED: PSD_BUSY it
- * has copies and is up or force is false, or one of them is the last whole one
- * of its partition. */
+/* Drains a node, or lets it stay; or removes it. With force that takes what it
+ * has with it: a partition of which it had the last copy is made anew, empty,
+ * and rows are lost. Kind 0 when it is so already. Errors: PSD_NO_NODE;
+ * REMOVED: PSD_BUSY it has copies and is up or force is false, or no other node
+ * can have a new copy. */
 PSD_MUST_CHECK psd_status_t
 ps_registry_plan_node_state(const ps_registry_t *self,
                             const char *name,

@@ -199,9 +199,10 @@ ps_registry_settle_copies(const ps_registry_t *self,
 
     table->copies = ps_alloc(n, sizeof *table->copies);
     table->routes = ps_alloc(n, sizeof *table->routes);
+    table->bytes = ps_alloc(n, sizeof *table->bytes);
     table->watches = ps_alloc(n, sizeof *table->watches);
     if (table->copies == NULL || table->routes == NULL ||
-        table->watches == NULL) {
+        table->bytes == NULL || table->watches == NULL) {
         return psd_error_set(err, PSD_NOMEM,
                              "no memory for the copies of %u partitions", n);
     }

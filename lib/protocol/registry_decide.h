@@ -33,9 +33,9 @@
  * What nodes must keep to:
  *          A fenced copy takes no record of an older epoch, for good. A primary
  *          that reports CAUGHT_UP waits for that copy from then on as for one
- *          in sync, and what was acknowledged at `disk` is flushed there. Reports are for one epoch; what still holds is reported
- *          again in the next. A node that has started again joins (plan_node)
- *          before its next beat.
+ *          in sync, and what was acknowledged at `disk` is flushed there.
+ * Reports are for one epoch; what still holds is reported again in the next. A
+ * node that has started again joins (plan_node) before its next beat.
  */
 #ifndef PS_PROTOCOL_REGISTRY_DECIDE_H
 #define PS_PROTOCOL_REGISTRY_DECIDE_H
@@ -108,12 +108,32 @@ PSD_MUST_CHECK psd_status_t ps_registry_decide(ps_registry_t *self,
 /* When time alone may make something to decide; 0: there may be now. */
 uint64_t ps_registry_decide_at(const ps_registry_t *self);
 
+/* What a partition's rows take, as its primary's node says: only shown. false:
+ * there is no such partition, or that is not its primary. */
+bool ps_registry_set_bytes(ps_registry_t *self,
+                           uint64_t from,
+                           uint32_t table,
+                           uint32_t partition,
+                           uint64_t bytes);
+/* What is still on a node: a drain is done when n_copies is 0. */
+typedef struct ps_node_left {
+    uint32_t n_copies;
+    uint32_t n_primaries; /* of them */
+    uint32_t n_last;      /* of them: no other copy could be the primary */
+    uint64_t bytes;       /* of all, as far as told */
+} ps_node_left_t;
+/* false: no such node. */
+PSD_MUST_CHECK bool ps_registry_node_left(const ps_registry_t *self,
+                                          const char *name,
+                                          ps_node_left_t *ret_left);
+
 /* A move as it would be made. */
 typedef struct ps_move {
     uint32_t table;
     uint32_t partition;
     bool primary;               /* the primary moves */
     bool role;                  /* nothing is copied: `to` is in sync */
+    uint64_t bytes;             /* to be copied, as far as told */
     char from[PS_NAME_MAX + 1]; /* nodes */
     char to[PS_NAME_MAX + 1];   /* "": there is no node for it */
 } ps_move_t;
@@ -129,4 +149,7 @@ ps_registry_plan_rebalance(const ps_registry_t *self,
                            ps_move_t **ret_moves,
                            size_t *ret_n,
                            psd_error_t *err);
+/* How long they take when no more than that is copied in a second. */
+uint64_t
+ps_moves_ms(const ps_move_t *moves, size_t n, uint64_t bytes_per_second);
 #endif

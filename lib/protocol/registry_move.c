@@ -26,15 +26,47 @@ put_move(moves_t *moves,
         return false;
     }
     move = &moves->at[moves->n++];
-    *move = (ps_move_t){.table = spot->table->id,
-                        .partition = spot->partition,
-                        .primary = copy == &spot->copies->at[0],
-                        .role = role};
+    *move =
+        (ps_move_t){.table = spot->table->id,
+                    .partition = spot->partition,
+                    .primary = copy == &spot->copies->at[0],
+                    .role = role,
+                    .bytes = role ? 0 : spot->table->bytes[spot->partition]};
     memcpy(move->from, from->name, sizeof move->from);
     if (to != NULL) {
         memcpy(move->to, to->name, sizeof move->to);
     }
     return true;
+}
+
+bool
+ps_registry_set_bytes(ps_registry_t *self,
+                      uint64_t from,
+                      uint32_t table,
+                      uint32_t partition,
+                      uint64_t bytes)
+{
+    ps_table_t *found = ps_registry_find_table(self, table);
+
+    if (found == NULL || partition >= found->spec.n_partitions ||
+        found->copies[partition].at[0].incarnation != from) {
+        return false;
+    }
+    found->bytes[partition] = bytes;
+    return true;
+}
+
+uint64_t
+ps_moves_ms(const ps_move_t *moves, size_t n, uint64_t bytes_per_second)
+{
+    double bytes = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        bytes += (double)moves[i].bytes;
+    }
+    return bytes_per_second == 0
+               ? 0
+               : (uint64_t)(bytes * 1000 / (double)bytes_per_second);
 }
 
 /* A registry with nodes and copies of its own, and all else borrowed. */

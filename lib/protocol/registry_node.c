@@ -1,25 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plans about nodes: one starts, drains, stays or is removed, and what becomes
- * of the copies that it has. */
+/* Plans about nodes: one starts, drains or stays, and what becomes of the
+ * copies that it has. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/registry_state.h"
+#include "protocol/registry_node.h"
 
-typedef void change_t(const ps_node_t *old,
-                      const ps_node_t *node,
-                      const ps_table_t *table,
-                      ps_change_t *change);
-
-/* One change for each partition with a copy on `old`. */
-static psd_status_t
-change_all(const ps_registry_t *self,
-           const ps_node_t *old,
-           const ps_node_t *node,
-           change_t *change_one,
-           ps_command_t *command,
-           psd_error_t *err)
+psd_status_t
+ps_registry_change_all(const ps_registry_t *self,
+                       const ps_node_t *old,
+                       const ps_node_t *node,
+                       ps_change_copy_t *change_one,
+                       ps_command_t *command,
+                       psd_error_t *err)
 {
     size_t capacity = 0;
 
@@ -180,79 +174,10 @@ ps_registry_plan_node(const ps_registry_t *self,
                    known == NULL ? "joined" : "was started again",
                    node->n_shards);
     if (known != NULL) {
-        rc =
-            change_all(self, known, &command.node, restart_copy, &command, err);
+        rc = ps_registry_change_all(self, known, &command.node, restart_copy,
+                                    &command, err);
     }
     return give(rc, &command, ret_command);
-}
-
-static void
-take_copy(const ps_node_t *old,
-          const ps_node_t *node,
-          const ps_table_t *table,
-          ps_change_t *change)
-{
-    uint32_t at = place_of(&change->copies, old->incarnation);
-
-    (void)node;
-    (void)table;
-    if (change->copies.at[at].state == PS_COPY_PRIMARY) {
-        ps_copies_fence(&change->copies);
-    }
-    ps_copies_remove(&change->copies, at);
-}
-
-/* Copies on the node; *ret_table is the first table of which one is the last
- * heir of its partition, NULL for none. */
-static size_t
-count_copies(const ps_registry_t *self,
-             const ps_node_t *node,
-             const ps_table_t **ret_table)
-{
-    size_t n = 0;
-
-    *ret_table = NULL;
-    for (size_t i = 0; i < self->n_tables; i++) {
-        const ps_table_t *table = &self->tables[i];
-
-        for (uint32_t j = 0; j < table->spec.n_partitions; j++) {
-            const ps_copy_t *copy =
-                ps_copies_on(&table->copies[j], node->incarnation);
-
-            n += copy == NULL ? 0 : 1;
-            if (copy != NULL && ps_copy_is_heir(copy) &&
-                ps_copies_n_heirs(&table->copies[j]) == 1 &&
-                *ret_table == NULL) {
-                *ret_table = table;
-            }
-        }
-    }
-    return n;
-}
-
-static psd_status_t
-check_removal(const ps_registry_t *self,
-              const ps_node_t *node,
-              bool force,
-              psd_error_t *err)
-{
-    const ps_table_t *table = NULL;
-    size_t n = count_copies(self, node, &table);
-
-    if (n > 0 && (node->up || !force)) {
-        return psd_error_set(err, PSD_BUSY,
-                             "node %s has copies of %zu partitions; drain it "
-                             "first%s",
-                             node->name, n,
-                             node->up ? "" : ", or force it if it is lost");
-    }
-    if (table != NULL) {
-        return psd_error_set(err, PSD_BUSY,
-                             "node %s has the last copy of partitions of table "
-                             "%s; start it again, or drop the table first",
-                             node->name, table->spec.name);
-    }
-    return PSD_OK;
 }
 
 static const char *const state_texts[] = {"", "stays", "is draining",
@@ -291,10 +216,7 @@ ps_registry_plan_node_state(const ps_registry_t *self,
     (void)snprintf(command.text, sizeof command.text, "node %s %s", name,
                    state_texts[state]);
     if (state == PS_NODE_REMOVED) {
-        rc = check_removal(self, node, force, err);
-        if (rc == PSD_OK) {
-            rc = change_all(self, node, NULL, take_copy, &command, err);
-        }
+        rc = ps_registry_fill_removal(self, node, force, &command, err);
     }
     return give(rc, &command, ret_command);
 }

@@ -372,13 +372,8 @@ Test(registry_copies, keep_a_node_from_being_removed)
     assert_refused(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
                                                false, 1, &command, err),
                    PSD_BUSY,
-                   "node n0 has copies of 1 partitions; drain it first, or "
-                   "force it if it is lost");
-    assert_refused(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
-                                               true, 1, &command, err),
-                   PSD_BUSY,
-                   "node n0 has the last copy of partitions of table w; start "
-                   "it again, or drop the table first");
+                   "node n0 has copies of 1 partitions, of 1 of them the last; "
+                   "start it again, or force it if it is lost");
     assert_refused(ps_registry_plan_node_state(registry, "n9", PS_NODE_UP, true,
                                                1, &command, err),
                    PSD_NO_NODE, "node \"n9\" does not exist");
@@ -386,6 +381,35 @@ Test(registry_copies, keep_a_node_from_being_removed)
                                            false, 1, &command, err));
     cr_assert_eq(ps_registry_n_nodes(registry), 2);
     cr_assert_eq(table->copies[0].n, 1);
+    cr_assert_not(table->rows_lost);
+    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
+                                           true, 1, &command, err));
+    cr_assert(table->rows_lost, "there is a new one, which is empty");
+    cr_assert_eq(ps_copies_primary(&table->copies[0])->incarnation, 3);
+    cr_assert(ps_registry_node_ends(registry, "n2", 3, now_ms));
+    assert_refused(ps_registry_plan_node_state(registry, "n2", PS_NODE_REMOVED,
+                                               true, 1, &command, err),
+                   PSD_BUSY,
+                   "the last copy of partition 0 of table w would be lost, and "
+                   "no other node can have a new one");
+}
+
+Test(registry_copies, that_are_left_on_a_node_are_counted)
+{
+    ps_node_left_t left;
+
+    (void)make_copied("w", 6, 1);
+    (void)make_copied("v", 3, 3);
+    cr_assert(ps_registry_set_bytes(registry, 1, 1, 0, 500));
+    cr_assert_not(ps_registry_set_bytes(registry, 2, 1, 0, 900),
+                  "it is not the primary");
+    cr_assert_not(ps_registry_set_bytes(registry, 1, 1, 6, 900));
+    cr_assert(ps_registry_node_left(registry, "n0", &left));
+    cr_assert_eq(left.n_copies, 5);
+    cr_assert_eq(left.n_primaries, 3);
+    cr_assert_eq(left.n_last, 2);
+    cr_assert_eq(left.bytes, 500);
+    cr_assert_not(ps_registry_node_left(registry, "n9", &left));
 }
 
 Test(registry_copies, hear_only_nodes_that_are_known)
@@ -572,12 +596,17 @@ Test(registry_copies, move_off_a_draining_node)
 
 Test(registry_copies, a_drain_is_shown_before_it_is_done)
 {
+    const ps_table_t *table = NULL;
     PSD_AUTO(ps_free_at) ps_move_t *moves = NULL;
     PSD_AUTO(ps_free_at) char *before = NULL;
     PSD_AUTO(ps_free_at) char *after = NULL;
     size_t n = 0;
 
-    (void)make_copied("w", 6, 2);
+    table = make_copied("w", 6, 2);
+    for (uint32_t i = 0; i < 6; i++) {
+        cr_assert(ps_registry_set_bytes(
+            registry, table->copies[i].at[0].incarnation, 1, i, 1000));
+    }
     before = fixture_dump(registry);
     cr_assert_eq(ps_registry_plan_drain(registry, "n0", &moves, &n, err),
                  PSD_OK);
@@ -586,7 +615,10 @@ Test(registry_copies, a_drain_is_shown_before_it_is_done)
         cr_assert_str_eq(moves[i].from, "n0");
         cr_assert_str_neq(moves[i].to, "n0");
         cr_assert_str_neq(moves[i].to, "");
+        cr_assert_eq(moves[i].bytes, 1000);
     }
+    cr_assert_eq(ps_moves_ms(moves, n, 2000), 2000);
+    cr_assert_eq(ps_moves_ms(moves, n, 0), 0, "nothing is known of it");
     after = fixture_dump(registry);
     cr_assert_str_eq(before, after);
     cr_assert_eq(ps_registry_plan_drain(registry, "n9", &moves, &n, err),

@@ -126,10 +126,11 @@ check_lost(world_t *self,
     if (!change->rows_lost) {
         return;
     }
-    if (command->kind != PS_COMMAND_NODE || ps_copies_n_heirs(old) != 1) {
+    if (command->kind == PS_COMMAND_COPIES || ps_copies_n_heirs(old) != 1) {
         world_blame(self, "rows are lost while another copy is whole",
                     change->table, change->partition);
     }
+    self->lost[change->table - 1][change->partition] = command->epoch;
     self->acked[change->table - 1][change->partition] = 0;
     self->acked_disk[change->table - 1][change->partition] = 0;
 }
@@ -175,6 +176,9 @@ check_primary(world_t *self,
     }
     was = ps_copies_on(old, before_start(self, command, primary->incarnation));
     node = world_node(self, primary->incarnation);
+    if (was == NULL && change->rows_lost) {
+        return; /* a new one, which is empty */
+    }
     if (was == NULL || !ps_copy_is_heir(was)) {
         world_blame(self, "a copy that was not in sync is promoted",
                     change->table, change->partition);

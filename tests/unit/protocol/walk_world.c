@@ -268,6 +268,9 @@ acknowledge(world_t *self,
             n += ps_copy_is_heir(&from->map.at[i]) ? 1 : 0;
         }
     }
+    if (from->map.epoch < self->lost[table][at]) {
+        return; /* it was given up by force, and what it says is lost */
+    }
     if (n >= 2 && least > self->acked[table][at]) {
         self->acked[table][at] = least;
     }

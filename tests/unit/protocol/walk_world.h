@@ -65,7 +65,8 @@ typedef struct world {
     world_node_t nodes[WORLD_NODES];
     uint64_t acked[WORLD_TABLES][WORLD_PARTITIONS];      /* lsn that all had */
     uint64_t acked_disk[WORLD_TABLES][WORLD_PARTITIONS]; /* … had flushed */
-    bool out[WORLD_TABLES][WORLD_PARTITIONS]; /* reported in this epoch */
+    uint64_t lost[WORLD_TABLES][WORLD_PARTITIONS]; /* epoch of the last loss */
+    bool out[WORLD_TABLES][WORLD_PARTITIONS];      /* reported in this epoch */
     uint32_t n_promoted;
     uint32_t n_moved;
     uint32_t n_kept;   /* promotions of what was kept */

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A node that is removed takes what it has with it; and what it still has. */
+#include "base/alloc.h"
+#include "protocol/registry_decide.h"
+#include "protocol/registry_node.h"
+#include "protocol/registry_place.h"
+
+static void
+take_copy(const ps_node_t *old,
+          const ps_node_t *node,
+          const ps_table_t *table,
+          ps_change_t *change)
+{
+    ps_copies_t *copies = &change->copies;
+    const ps_copy_t *copy = ps_copies_on(copies, old->incarnation);
+
+    (void)node;
+    (void)table;
+    if (copy->state == PS_COPY_PRIMARY) {
+        ps_copies_fence(copies);
+    }
+    ps_copies_remove(copies, (uint32_t)(copy - copies->at));
+}
+
+/* Is the copy the last one that could be the primary? */
+static bool
+is_last_heir(const ps_copies_t *copies, const ps_copy_t *copy)
+{
+    return ps_copy_is_heir(copy) && ps_copies_n_heirs(copies) == 1;
+}
+
+static ps_node_left_t
+count_left(const ps_registry_t *self, const ps_node_t *node)
+{
+    ps_node_left_t left = {0};
+
+    for (size_t i = 0; i < self->n_tables; i++) {
+        const ps_table_t *table = &self->tables[i];
+
+        for (uint32_t j = 0; j < table->spec.n_partitions; j++) {
+            const ps_copies_t *copies = &table->copies[j];
+            const ps_copy_t *copy = ps_copies_on(copies, node->incarnation);
+
+            if (copy != NULL) {
+                left.n_copies++;
+                left.n_primaries += copy->state == PS_COPY_PRIMARY ? 1 : 0;
+                left.n_last += is_last_heir(copies, copy) ? 1 : 0;
+                left.bytes += table->bytes[j];
+            }
+        }
+    }
+    return left;
+}
+
+bool
+ps_registry_node_left(const ps_registry_t *self,
+                      const char *name,
+                      ps_node_left_t *ret_left)
+{
+    const ps_node_t *node = ps_registry_find_node(self, name);
+
+    if (node == NULL) {
+        return false;
+    }
+    *ret_left = count_left(self, node);
+    return true;
+}
+
+static psd_status_t
+check_removal(const ps_registry_t *self,
+              const ps_node_t *node,
+              bool force,
+              psd_error_t *err)
+{
+    ps_node_left_t left = count_left(self, node);
+
+    if (left.n_copies == 0 || (force && !node->up)) {
+        return PSD_OK;
+    }
+    if (node->up) {
+        return psd_error_set(err, PSD_BUSY,
+                             "node %s has copies of %u partitions; drain it "
+                             "first",
+                             node->name, left.n_copies);
+    }
+    return psd_error_set(err, PSD_BUSY,
+                         "node %s has copies of %u partitions, of %u of them "
+                         "the last; start it again, or force it if it is lost",
+                         node->name, left.n_copies, left.n_last);
+}
+
+/* A partition without any heir is made anew, and empty. */
+static psd_status_t
+make_anew(const ps_registry_t *self,
+          ps_loads_t *loads,
+          ps_change_t *change,
+          psd_error_t *err)
+{
+    ps_copies_t *copies = &change->copies;
+    size_t node = ps_loads_best(loads, self, copies, 0);
+    ps_copy_t copy = {0};
+
+    if (node == PS_NO_PLACE) {
+        return psd_error_set(
+            err, PSD_BUSY,
+            "the last copy of partition %u of table %s would be lost, and no "
+            "other node can have a new one",
+            change->partition,
+            ps_registry_find_table(self, change->table)->spec.name);
+    }
+    copy = ps_loads_copy(loads, self, node, PS_COPY_IN_SYNC);
+    ps_loads_add(loads, node, copy.shard);
+    copies->fenced = true;
+    ps_copies_add(copies, &copy);
+    ps_copies_promote(copies, 0);
+    change->rows_lost = true;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_registry_fill_removal(const ps_registry_t *self,
+                         const ps_node_t *node,
+                         bool force,
+                         ps_command_t *command,
+                         psd_error_t *err)
+{
+    PSD_AUTO(ps_loads_done) ps_loads_t loads = {0};
+    psd_status_t rc = check_removal(self, node, force, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_registry_change_all(self, node, NULL, take_copy, command, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_loads_count(self, &loads, err);
+    }
+    for (size_t i = 0; i < command->n_changes && rc == PSD_OK; i++) {
+        if (ps_copies_n_heirs(&command->changes[i].copies) == 0) {
+            rc = make_anew(self, &loads, &command->changes[i], err);
+        }
+    }
+    return rc;
+}
