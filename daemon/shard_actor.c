@@ -8,7 +8,9 @@
 #include "base/alloc.h"
 #include "base/handover.h"
 #include "base/log.h"
+#include "daemon/peer_links.h"
 #include "daemon/shard_call.h"
+#include "protocol/shard_links.h"
 
 #define BATCH 256     /* messages before the pipe is looked at again */
 #define TELL_EVERY 32 /* messages, before the peers are told of answers … */
@@ -24,6 +26,7 @@ typedef struct actor {
     const ps_shard_actor_args_t *args;
     ps_shard_news_t *news; /* of args */
     ps_socket_t *port;
+    ps_peer_links_t links; /* to shards that hold copies */
     ps_shard_t *core;
     ps_outbox_t outbox;
     uint64_t bytes;  /* as the other shards know them */
@@ -59,8 +62,12 @@ may_log(actor_t *self, uint64_t now_ms)
 static void
 send_effect(actor_t *self, const ps_effect_t *effect)
 {
-    psd_status_t rc = ps_socket_send(self->port, effect->to, &effect->message,
-                                     effect->payload, self->err);
+    psd_status_t rc =
+        effect->to < PS_LINK_CONN
+            ? ps_socket_send(self->port, effect->to, &effect->message,
+                             effect->payload, self->err)
+            : ps_peer_links_send(&self->links, effect->to, &effect->message,
+                                 effect->payload, self->err);
 
     /* The peer asks again for what did not go out. */
     if (rc != PSD_OK) {
@@ -114,9 +121,14 @@ perform(actor_t *self, uint64_t now_ms)
         case PS_EFFECT_REPORT:
             ps_shard_news_add(self->news, &effect->report);
             break;
-        case PS_EFFECT_RECORD: /* the log on disk comes with durability */
-        case PS_EFFECT_OPEN:   /* and others come with copies on other nodes */
+        case PS_EFFECT_OPEN:
+            ps_peer_links_open(&self->links, effect->to, effect->copy.tcp,
+                               now_ms, self->err);
+            break;
         case PS_EFFECT_CLOSE:
+            ps_peer_links_close(&self->links, effect->to);
+            break;
+        case PS_EFFECT_RECORD: /* the log on disk comes with durability */
         case PS_EFFECT_DONE:
         default:
             break;
@@ -385,13 +397,15 @@ tick_if_due(actor_t *self)
     }
 }
 
-/* The core lets go of the room of lanes that have ended. */
+/* The core lets go of the room of lanes that have ended, and opens links anew.
+ */
 static void
 take_gone(actor_t *self)
 {
     ps_event_t event = {.kind = PS_EVENT_GONE};
 
-    while (ps_socket_next_gone(self->port, &event.conn)) {
+    while (ps_socket_next_gone(self->port, &event.conn) ||
+           ps_peer_links_next_gone(&self->links, self->now_ms, &event.conn)) {
         if (step(self, &event) != PSD_OK) {
             psd_error_clear(self->err);
         }
@@ -413,9 +427,28 @@ take_messages(actor_t *self)
             self->untold_bytes = 0;
             self->now_ms = ps_now_ms();
             ps_socket_flush(self->port);
+            ps_peer_links_flush(&self->links);
         }
     }
-    take_gone(self);
+}
+
+/* What other copies answer. */
+static void
+take_answers(actor_t *self)
+{
+    ps_message_t message;
+    ps_event_t event = {.kind = PS_EVENT_MESSAGE, .message = &message};
+
+    for (int i = 0; i < BATCH; i++) {
+        if (!ps_peer_links_receive(&self->links, &event.conn, &message,
+                                   &event.payload, self->err)) {
+            return;
+        }
+        if (step(self, &event) != PSD_OK) {
+            psd_error_clear(self->err); /* a lost answer is asked for again */
+        }
+        ps_payload_destroy(&event.payload);
+    }
 }
 
 static void
@@ -426,8 +459,9 @@ run(actor_t *self)
     while (!self->stopping) {
         bool ready = false;
         bool called = false;
-        psd_status_t rc = ps_socket_wait_beside(
-            self->port, pipe, time_left(self), &ready, &called, self->err);
+        psd_status_t rc =
+            ps_peer_links_wait(&self->links, self->port, pipe, time_left(self),
+                               &ready, &called, self->err);
 
         if (rc != PSD_OK) {
             return; /* the sockets were stopped */
@@ -439,6 +473,8 @@ run(actor_t *self)
         if (ready) {
             take_messages(self);
         }
+        take_answers(self);
+        take_gone(self);
         tick_if_due(self);
         send_news(self);
     }
@@ -485,6 +521,7 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
 
     self->err = psd_error_new();
     learn_levels(self);
+    ps_peer_links_init(&self->links, &args->socket);
     rc = ps_shard_new(&args->core, &self->core, self->err);
     if (rc != PSD_OK) {
         return rc;
@@ -519,6 +556,7 @@ ps_shard_actor(zsock_t *pipe, void *args)
         run(&self);
     }
     ps_outbox_done(&self.outbox);
+    ps_peer_links_done(&self.links);
     ps_socket_close(&self.port);
     ps_shard_destroy(&self.core);
     psd_error_destroy(&self.err);

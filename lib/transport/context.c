@@ -16,6 +16,7 @@
 
 struct ps_context {
     void *zmq;
+    atomic_uint_fast64_t n_numbers;
     atomic_size_t n_open; /* sockets; a forgotten one would hang zmq_ctx_term */
 };
 
@@ -77,6 +78,7 @@ ps_context_new(int n_io_threads, ps_context_t **ret_context, psd_error_t *err)
         return rc;
     }
     atomic_init(&self->n_open, 0);
+    atomic_init(&self->n_numbers, 0);
     *ret_context = self;
     return PSD_OK;
 }
@@ -118,6 +120,12 @@ ps_context_open(ps_context_t *self,
     atomic_fetch_add(&self->n_open, 1);
     *ret_handle = handle;
     return PSD_OK;
+}
+
+uint64_t
+ps_context_next_number(ps_context_t *self)
+{
+    return atomic_fetch_add(&self->n_numbers, 1);
 }
 
 void

@@ -158,12 +158,6 @@ ps_socket_next_gone(ps_socket_t *self, uint64_t *ret_conn)
 }
 
 bool
-ps_socket_is_gone(const ps_socket_t *self)
-{
-    return self->lane != NULL && self->lane->gone;
-}
-
-bool
 ps_socket_is_lane(const ps_socket_t *self)
 {
     return self->lane != NULL;

@@ -234,6 +234,9 @@ ps_socket_connect(const char *endpoint,
         rc = ps_socket_connect_lane(self, endpoint, err);
     } else if (rc == PSD_OK) {
         rc = check_endpoint(self, endpoint, err);
+        if (rc == PSD_OK && args->is_watched) {
+            rc = ps_socket_begin_watch(self, err);
+        }
         if (rc == PSD_OK && zmq_connect(self->handle, endpoint) != 0) {
             rc = endpoint_error("connect", endpoint, err);
         }
@@ -277,6 +280,7 @@ ps_socket_close(ps_socket_t **self_p)
     ps_socket_send_batches(self);
     ps_batches_done(&self->batches);
     drop_unfinished(self);
+    ps_socket_end_watch(self);
     if (self->handle != NULL) {
         ps_context_close(self->context, self->handle);
     }

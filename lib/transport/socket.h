@@ -64,6 +64,8 @@ typedef struct ps_socket_args {
                                 are gone; 0: never */
     uint32_t chunk_bytes;    /* pieces that are sent; ps_socket_set_chunk */
     int linger_ms;           /* for what is queued at close */
+    bool is_watched;         /* a link over ZeroMQ: ps_socket_is_up and is_gone
+                                know of it */
     ps_lane_options_t lane;
 } ps_socket_args_t;
 
@@ -154,8 +156,12 @@ uint64_t ps_socket_n_lost(const ps_socket_t *self);
  * it offered may be written to until the call behind. false: none. */
 PSD_MUST_CHECK bool ps_socket_next_gone(ps_socket_t *self, uint64_t *ret_conn);
 /* A link: it was a lane, and its peer is gone. Nothing comes any more, and
- * sending is PSD_BUSY; it is always ready. The caller closes it. */
-bool ps_socket_is_gone(const ps_socket_t *self);
+ * sending is PSD_BUSY; it is always ready. The caller closes it. Or it is
+ * watched and has lost its connection: what was under way may be lost, and
+ * ZeroMQ connects again by itself. To be called now and then. */
+bool ps_socket_is_gone(ps_socket_t *self);
+/* A watched link: it is connected, and always was since it first was. */
+bool ps_socket_is_up(ps_socket_t *self);
 /* A link that is a lane. */
 bool ps_socket_is_lane(const ps_socket_t *self);
 
@@ -195,8 +201,9 @@ PSD_MUST_CHECK psd_status_t ps_socket_wait(ps_socket_t *const *sockets,
                                            uint64_t timeout_ms,
                                            bool *ret_ready,
                                            psd_error_t *err);
-/* The same for one port (or link) and a ZeroMQ socket of the caller. */
-PSD_MUST_CHECK psd_status_t ps_socket_wait_beside(ps_socket_t *self,
+/* The same for sockets and a ZeroMQ socket of the caller. */
+PSD_MUST_CHECK psd_status_t ps_socket_wait_beside(ps_socket_t *const *sockets,
+                                                  size_t n_sockets,
                                                   void *zmq_socket,
                                                   uint64_t timeout_ms,
                                                   bool *ret_ready,

@@ -37,6 +37,9 @@ struct ps_socket {
     size_t capacity;      /* of endpoints */
     ps_batches_t batches; /* of ZeroMQ's connections */
     uint64_t n_lost;      /* collected messages that could not be sent */
+    void *monitor;        /* of a watched link; owned; else NULL */
+    bool is_up;           /* it has been connected … */
+    bool was_lost;        /* … and that connection has ended */
     ps_lane_options_t lane_options;
     ps_lane_args_t lane_args;
     ps_lane_t *lane;       /* a link's; owned; handle is NULL then */
@@ -47,6 +50,14 @@ struct ps_socket {
     uint32_t n_received;   /* over lanes, since ZeroMQ was last asked */
     bool zmq_is_ready;     /* as far as is known; lanes only */
 };
+
+/* ---- link_watch.c ---- */
+
+/* Behind the opening of the handle, before it connects. Errors: PSD_NOMEM,
+ * PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_socket_begin_watch(ps_socket_t *self,
+                                                  psd_error_t *err);
+void ps_socket_end_watch(ps_socket_t *self);
 
 /* send.c: what was collected goes; what cannot is counted. */
 void ps_socket_send_batches(ps_socket_t *self);
@@ -90,6 +101,8 @@ PSD_MUST_CHECK psd_status_t ps_context_open(ps_context_t *self,
                                             int zmq_type,
                                             void **ret_handle,
                                             psd_error_t *err);
+/* Never the same twice. */
+uint64_t ps_context_next_number(ps_context_t *self);
 /* Closes one that ps_context_open gave. */
 void ps_context_close(ps_context_t *self, void *handle);
 

@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "transport/socket_inner.h"
 
-#define FEW 16       /* items that need no heap */
+#define FEW 64       /* items that need no heap */
 #define ASK_EVERY 16 /* waits that found something in a lane */
 
 typedef struct waiter {
@@ -345,15 +345,16 @@ ps_socket_wait(ps_socket_t *const *sockets,
 }
 
 psd_status_t
-ps_socket_wait_beside(ps_socket_t *self,
+ps_socket_wait_beside(ps_socket_t *const *sockets,
+                      size_t n_sockets,
                       void *zmq_socket,
                       uint64_t timeout_ms,
                       bool *ret_ready,
                       bool *ret_beside,
                       psd_error_t *err)
 {
-    waiter_t waiter = {.sockets = &self,
-                       .n_sockets = 1,
+    waiter_t waiter = {.sockets = sockets,
+                       .n_sockets = n_sockets,
                        .beside = zmq_socket,
                        .ready = ret_ready};
     psd_status_t rc = wait_with_items(&waiter, timeout_ms, err);

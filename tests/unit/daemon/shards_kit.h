@@ -13,10 +13,12 @@
 
 #include "base/log.h"
 #include "daemon/shards.h"
+#include "base/alloc.h"
 #include "support/check.h"
 
 #define PATIENCE_MS 20000
 #define LEASE_MS 200
+#define SLOW_AFTER_MS 500
 #define TABLE 3
 
 typedef struct node {
@@ -48,7 +50,8 @@ open_node(node_t *self, uint32_t n_shards)
                                             .held_bytes = 256 << 20,
                                             .memory_bytes = 1 << 30,
                                             .sessions_max = 16,
-                                            .lease_ms = LEASE_MS},
+                                            .lease_ms = LEASE_MS,
+                                            .slow_after_ms = SLOW_AFTER_MS},
                                    .socket = socket_args(self->context),
                                    .host = "127.0.0.1",
                                    .log_level = PS_LOG_ERROR};
@@ -141,5 +144,121 @@ wait_report(node_t *self, ps_report_kind_t kind, ps_report_t *ret_report)
             1, 100);
         ps_shards_take(self->shards, ps_now_ms());
     } while (true);
+}
+
+/* ---- a client of one shard, without the library ---- */
+
+typedef struct client {
+    ps_socket_t *link;
+    uint64_t epoch; /* of the map that it has */
+    uint64_t n_pushes;
+    uint64_t n_acks; /* they come in order */
+    psd_error_t *err;
+} client_t;
+
+static inline bool
+client_say(client_t *self, const ps_message_t *message, ps_payload_t *payload)
+{
+    CHECK_OK(ps_socket_send(self->link, 0, message, payload, self->err),
+             self->err);
+    ps_socket_flush(self->link);
+    return true;
+}
+
+/* The next message, whatever it is; without its body. */
+static inline bool
+client_hear(client_t *self, ps_message_t *ret_message)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
+    bool got = false;
+
+    while (!got) {
+        ps_room_t room = {NULL, 0};
+        uint64_t conn = 0;
+        bool ready = false;
+
+        CHECK_OK(ps_socket_receive(self->link, &got, &conn, ret_message,
+                                   &payload, &room, self->err),
+                 self->err);
+        if (!got) {
+            CHECK(ps_now_ms() < until_ms);
+            CHECK_OK(ps_socket_wait(&self->link, 1, 100, &ready, self->err),
+                     self->err);
+        }
+    }
+    return true;
+}
+
+static inline bool
+open_client(client_t *self, const node_t *node, uint64_t session)
+{
+    const ps_socket_args_t args = socket_args(node->context);
+    ps_message_t message = {.kind = PS_KIND_HELLO};
+
+    *self = (client_t){.epoch = 1, .err = psd_error_new()};
+    CHECK_OK(ps_socket_connect(ps_shards_route(node->shards, 0)->tcp, &args,
+                               &self->link, self->err),
+             self->err);
+    message.hello = (ps_msg_hello_t){.version_min = PS_VERSION_MIN,
+                                     .version_max = PS_VERSION,
+                                     .client = {{(uint8_t)session}},
+                                     .incarnation = node->incarnation,
+                                     .session = session};
+    CHECK(client_say(self, &message, NULL));
+    CHECK(client_hear(self, &message));
+    CHECK(message.kind == PS_KIND_WELCOME);
+    return true;
+}
+
+static inline void
+close_client(client_t *self)
+{
+    ps_socket_drop(&self->link);
+    psd_error_destroy(&self->err);
+}
+
+/* Adds 1 to the first n rows of a table. */
+static inline bool
+client_push(client_t *self, uint32_t table, uint64_t n)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    uint8_t *to = NULL;
+    int64_t *ones = NULL;
+    ps_message_t message = {.kind = PS_KIND_PUSH};
+
+    payload = ps_payload_room(0, 0, n * sizeof *ones, &to);
+    CHECK(payload != NULL);
+    ones = (int64_t *)(void *)to;
+    for (uint64_t i = 0; i < n; i++) {
+        ones[i] = 1;
+    }
+    self->n_pushes++;
+    message.push = (ps_msg_push_t){.request = self->n_pushes,
+                                   .table = table,
+                                   .epoch = self->epoch,
+                                   .seq = self->n_pushes,
+                                   .rows = PS_ROWS_RANGE,
+                                   .type = PS_TYPE_I64,
+                                   .n_rows = n,
+                                   .n_cols = 1,
+                                   .n_values = n};
+    return client_say(self, &message, payload);
+}
+
+/* Waits until all pushes were acknowledged at that level. */
+static inline bool
+client_wait_acks(client_t *self, ps_ack_t level)
+{
+    while (self->n_acks < self->n_pushes) {
+        ps_message_t message;
+
+        CHECK(client_hear(self, &message));
+        CHECK(message.kind == PS_KIND_ACK);
+        CHECK(message.ack.seq == self->n_acks + 1);
+        CHECK(message.ack.level == (uint8_t)level);
+        self->n_acks++;
+    }
+    return true;
 }
 #endif

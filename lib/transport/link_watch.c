@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Watching a link over ZeroMQ: is it connected, and was that connection lost?
+ * ZeroMQ connects again by itself, and says so only to a monitor. */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <zmq.h>
+
+#include "transport/socket_inner.h"
+
+/* An event's number and value; the endpoint follows in a frame of its own. */
+#define EVENT_SIZE 6
+
+psd_status_t
+ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err)
+{
+    char place[64];
+    psd_status_t rc = PSD_OK;
+
+    (void)snprintf(place, sizeof place, "inproc://watch-%" PRIu64,
+                   ps_context_next_number(self->context));
+    if (zmq_socket_monitor(self->handle, place,
+                           ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
+                               ZMQ_EVENT_DISCONNECTED) != 0) {
+        return ps_zmq_status(err, "watch a link");
+    }
+    rc = ps_context_open(self->context, ZMQ_PAIR, &self->monitor, err);
+    if (rc == PSD_OK && zmq_connect(self->monitor, place) != 0) {
+        rc = ps_zmq_status(err, "watch a link");
+    }
+    return rc;
+}
+
+void
+ps_socket_end_watch(ps_socket_t *self)
+{
+    if (self->monitor != NULL) {
+        ps_context_close(self->context, self->monitor);
+        self->monitor = NULL;
+    }
+}
+
+/* The next event's number; 0: there is none. */
+static uint16_t
+next_event(void *monitor)
+{
+    uint8_t event[EVENT_SIZE] = {0};
+    uint16_t number = 0;
+    int size = zmq_recv(monitor, event, sizeof event, ZMQ_DONTWAIT);
+
+    if (size < EVENT_SIZE) {
+        return 0;
+    }
+    memcpy(&number, event, sizeof number); /* in the order of the machine */
+    (void)zmq_recv(monitor, NULL, 0, ZMQ_DONTWAIT);
+    return number;
+}
+
+/* Takes in what the monitor has said. */
+static void
+look(ps_socket_t *self)
+{
+    uint16_t event = 0;
+
+    while (self->monitor != NULL && (event = next_event(self->monitor)) != 0) {
+        if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
+            self->is_up = true;
+        } else if (self->is_up) {
+            self->was_lost = true;
+        }
+    }
+}
+
+bool
+ps_socket_is_up(ps_socket_t *self)
+{
+    look(self);
+    return self->is_up && !self->was_lost;
+}
+
+bool
+ps_socket_is_gone(ps_socket_t *self)
+{
+    look(self);
+    return self->lane != NULL ? self->lane->gone : self->was_lost;
+}
