@@ -30,6 +30,7 @@ static const struct {
     {"hello", ps_control_hello, true, false, ASK_NONE},
     {"table_create", ps_control_table_create, false, true, ASK_NONE},
     {"table_open", ps_control_table_open, false, false, ASK_NONE},
+    {"routes", ps_control_routes, false, false, ASK_NONE},
     {"table_list", ps_control_table_list, false, false, ASK_INSPECT},
     {"table_inspect", ps_control_table_inspect, false, false, ASK_INSPECT},
     {"table_drop", ps_control_table_drop, false, true, ASK_NONE},

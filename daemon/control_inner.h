@@ -68,6 +68,7 @@ ps_control_op_t ps_control_hello;
 /* control_table.c */
 ps_control_op_t ps_control_table_create;
 ps_control_op_t ps_control_table_open;
+ps_control_op_t ps_control_routes;
 ps_control_op_t ps_control_table_list;
 ps_control_op_t ps_control_table_inspect;
 ps_control_op_t ps_control_table_drop;

@@ -8,6 +8,8 @@
 #include "daemon/commit.h"
 #include "protocol/table_doc.h"
 
+#define ROUTES_MAX 256 /* tables that one request asks for */
+
 /* "table", "stats" and, for clients, "routes". */
 static psd_status_t
 fill_table(ps_control_t *self,
@@ -289,6 +291,43 @@ ps_control_table_open(ps_control_t *self,
         rc = open_for_job(self, request->doc, id, err);
     }
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
+}
+
+static bool
+add_place(const ps_table_t *table, ps_doc_t *places)
+{
+    ps_doc_t *item = ps_doc_append_object(places);
+    ps_doc_t *routes = item == NULL ? NULL : ps_doc_add_array(item, "routes");
+
+    return routes != NULL && ps_doc_set_u64(item, "table", table->id) &&
+           ps_routes_to_doc(table->routes, table->spec.n_partitions, routes);
+}
+
+/* For clients that hear nothing of a shard: no node is asked. */
+psd_status_t
+ps_control_routes(ps_control_t *self,
+                  ps_control_request_t *request,
+                  psd_error_t *err)
+{
+    ps_doc_t *places = ps_doc_add_array(request->reply, "places");
+    ps_doc_t *gone = ps_doc_add_array(request->reply, "gone");
+    const ps_doc_t *array = NULL;
+    bool fits = places != NULL && gone != NULL;
+    psd_status_t rc =
+        ps_doc_get_array(request->doc, "tables", ROUTES_MAX, &array, err);
+
+    for (size_t i = 0; rc == PSD_OK && fits && i < ps_doc_count(array); i++) {
+        const ps_table_t *table = NULL;
+        uint64_t id = 0;
+
+        rc = ps_doc_at_u64(array, i, &id, err);
+        if (rc == PSD_OK && id <= UINT32_MAX) {
+            table = ps_registry_table_by_id(self->is.registry, (uint32_t)id);
+        }
+        fits = table == NULL ? ps_doc_append_u64(gone, id)
+                             : add_place(table, places);
+    }
+    return rc == PSD_OK && !fits ? ps_control_no_memory(err) : rc;
 }
 
 psd_status_t

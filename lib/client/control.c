@@ -195,8 +195,9 @@ take_reply(psd_client_t *self, ps_doc_t **reply_p)
     } else if (id == self->tables_asked) {
         self->tables_asked = 0;
         ps_membership_tables(self, *reply_p);
-    } else if (id == self->routes_asked) {
-        self->routes_asked = 0;
+    } else if (id == self->routes_asked || ps_doc_has(*reply_p, "places")) {
+        /* Also to an older question: places only grow newer. */
+        self->routes_asked = id == self->routes_asked ? 0 : self->routes_asked;
         ps_reroute_learn(self, *reply_p);
     }
 }

@@ -3,6 +3,7 @@
  * and not waited for. */
 #include "base/alloc.h"
 #include "client/client_state.h"
+#include "protocol/table_doc.h"
 
 #define SILENCE_MS 100    /* after which it is asked */
 #define ASK_MS 50         /* while a new primary may be there any moment */
@@ -17,15 +18,18 @@ gap_ms(const psd_client_t *self)
 }
 
 static void
-ask(psd_client_t *self, uint32_t table)
+ask(psd_client_t *self, const uint32_t *tables, size_t n)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("table_open");
-    const ps_known_table_t *known = ps_known_table(self, table);
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("routes");
+    ps_doc_t *array =
+        question == NULL ? NULL : ps_doc_add_array(question, "tables");
+    bool fits = array != NULL;
     uint64_t id = 0;
 
-    if (question != NULL && known != NULL &&
-        ps_doc_set_text(question, "name", known->name) &&
-        ps_control_send(self, question, &id, NULL) == PSD_OK) {
+    for (size_t i = 0; fits && i < n; i++) {
+        fits = ps_doc_append_u64(array, tables[i]);
+    }
+    if (fits && ps_control_send(self, question, &id, NULL) == PSD_OK) {
         self->routes_asked = id;
     }
     self->routes_due_ms = self->now_ms + gap_ms(self);
@@ -34,10 +38,11 @@ ask(psd_client_t *self, uint32_t table)
 void
 ps_reroute_look(psd_client_t *self)
 {
-    uint32_t table = 0;
+    uint32_t tables[PS_DOUBT_MAX];
+    size_t n = 0;
     uint64_t since_ms = self->session == NULL
                             ? UINT64_MAX
-                            : ps_session_doubt(self->session, &table);
+                            : ps_session_doubt(self->session, tables, &n);
 
     if (since_ms != self->doubt_ms) {
         self->doubt_ms = since_ms;
@@ -45,14 +50,67 @@ ps_reroute_look(psd_client_t *self)
             since_ms == UINT64_MAX ? UINT64_MAX : since_ms + SILENCE_MS;
     }
     if (self->routes_due_ms <= self->now_ms) {
-        ask(self, table);
+        ask(self, tables, n);
     }
+}
+
+static psd_status_t
+learn_one(psd_client_t *self, const ps_doc_t *place, psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
+    const ps_doc_t *array = NULL;
+    uint64_t table = 0;
+    uint32_t n = 0;
+    psd_status_t rc =
+        ps_doc_get_u64(place, "table", 1, UINT32_MAX, &table, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_array(place, "routes", PS_TABLE_PARTITIONS_MAX, &array,
+                              err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_routes_from_doc(array, &routes, &n, err);
+    }
+    return rc == PSD_OK && ps_known_table(self, (uint32_t)table) != NULL
+               ? ps_session_routes(self->session, (uint32_t)table, routes, n,
+                                   err)
+               : rc;
+}
+
+static psd_status_t
+learn_all(psd_client_t *self, const ps_doc_t *reply, psd_error_t *err)
+{
+    const ps_doc_t *places = NULL;
+    const ps_doc_t *gone = NULL;
+    psd_status_t rc =
+        ps_doc_get_array(reply, "places", PS_DOUBT_MAX, &places, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_array(reply, "gone", PS_DOUBT_MAX, &gone, err);
+    }
+    for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(places); i++) {
+        const ps_doc_t *place = NULL;
+
+        rc = ps_doc_at_object(places, i, &place, err);
+        if (rc == PSD_OK) {
+            rc = learn_one(self, place, err);
+        }
+    }
+    for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(gone); i++) {
+        uint64_t table = 0;
+
+        rc = ps_doc_at_u64(gone, i, &table, err);
+        if (rc == PSD_OK && table <= UINT32_MAX) {
+            ps_session_forget(self->session, (uint32_t)table, PSD_NO_TABLE,
+                              &self->outbox);
+        }
+    }
+    return rc;
 }
 
 void
 ps_reroute_learn(psd_client_t *self, const ps_doc_t *reply)
 {
-    ps_known_table_t *table = NULL;
     psd_status_t rc = PSD_OK;
 
     psd_error_clear(self->scratch);
@@ -61,8 +119,8 @@ ps_reroute_learn(psd_client_t *self, const ps_doc_t *reply)
         ps_client_break(self, rc, psd_error_text(self->scratch));
         return;
     }
-    if (rc == PSD_OK) {
-        rc = ps_table_learn(self, reply, NULL, &table, NULL);
+    if (rc == PSD_OK && self->session != NULL) {
+        rc = learn_all(self, reply, NULL);
     }
     (void)rc; /* it is asked again */
 }

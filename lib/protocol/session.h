@@ -114,10 +114,14 @@ void ps_session_relinked(ps_session_t *self,
                          uint64_t now_ms,
                          uint64_t link,
                          ps_outbox_t *outbox);
-/* Since when a shard owes a sign of life, and a table with something under way
- * there: its routes may be old. The caller asks the registry after a while, and
- * tells the answer by ps_session_routes. UINT64_MAX: none does. */
-uint64_t ps_session_doubt(const ps_session_t *self, uint32_t *ret_table);
+/* Since when a shard owes a sign of life, and the tables with something under
+ * way at such shards: their routes may be old. The caller asks the registry
+ * after a while, and tells the answers by ps_session_routes and
+ * ps_session_forget. UINT64_MAX: none does. */
+#define PS_DOUBT_MAX 256
+uint64_t ps_session_doubt(const ps_session_t *self,
+                          uint32_t ret_tables[PS_DOUBT_MAX],
+                          size_t *ret_n);
 /* When it next wants a tick; UINT64_MAX for never. */
 uint64_t ps_session_deadline(const ps_session_t *self);
 

@@ -14,7 +14,8 @@
 typedef struct arrival {
     uint64_t now_ms;
     ps_link_t *link;
-    bool by_bulk; /* on its connection for bulk */
+    bool by_bulk;        /* on its connection for bulk */
+    uint64_t doubted_ms; /* of the link, before this came */
     const ps_message_t *message;
     ps_payload_t *payload;
     ps_outbox_t *outbox;
@@ -99,6 +100,13 @@ on_hello_refused(ps_session_t *self, const arrival_t *arrival)
         arrival->by_bulk) {
         return; /* HELLO is said again in its time; the first connection hears
                    what ends all */
+    }
+    if (status == PSD_INCARNATION) {
+        /* Another life of the node listens there: what was here has moved, or
+         * is lost, which the registry knows. */
+        arrival->link->doubted_ms =
+            arrival->doubted_ms == 0 ? arrival->now_ms : arrival->doubted_ms;
+        return;
     }
     ps_session_break(self, status, refused->text, arrival->outbox);
 }
@@ -446,6 +454,7 @@ ps_session_received(ps_session_t *self,
         return;
     }
     arrival.link = self->links[link];
+    arrival.doubted_ms = arrival.link->doubted_ms;
     arrival.link->doubted_ms = 0;
     arrival.by_bulk = ps_link_bulk_is(arrival.link, link);
     dispatch(self, &arrival);

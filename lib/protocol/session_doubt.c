@@ -20,19 +20,39 @@ ps_link_doubt(ps_session_t *self,
     }
 }
 
+static bool
+has(const uint32_t *tables, size_t n, uint32_t table)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (tables[i] == table) {
+            return true;
+        }
+    }
+    return false;
+}
+
 uint64_t
-ps_session_doubt(const ps_session_t *self, uint32_t *ret_table)
+ps_session_doubt(const ps_session_t *self,
+                 uint32_t ret_tables[PS_DOUBT_MAX],
+                 size_t *ret_n)
 {
     uint64_t since_ms = UINT64_MAX;
 
+    *ret_n = 0;
     for (size_t i = 0; i < self->n_places; i++) {
         const ps_link_t *link = self->places[i];
-        const ps_part_t *part = TAILQ_FIRST(&link->active);
+        const ps_part_t *part = NULL;
 
-        if (link->doubted_ms != 0 && link->doubted_ms < since_ms &&
-            part != NULL) {
-            since_ms = link->doubted_ms;
-            *ret_table = part->table;
+        if (link->doubted_ms == 0 || TAILQ_EMPTY(&link->active)) {
+            continue;
+        }
+        since_ms = link->doubted_ms < since_ms ? link->doubted_ms : since_ms;
+        TAILQ_FOREACH(part, &link->active, in_active)
+        {
+            if (*ret_n < PS_DOUBT_MAX &&
+                !has(ret_tables, *ret_n, part->table)) {
+                ret_tables[(*ret_n)++] = part->table;
+            }
         }
     }
     return since_ms;

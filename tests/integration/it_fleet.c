@@ -148,6 +148,59 @@ a_wait_elsewhere_is_explained(fleet_t *f, psd_error_t *err)
     return true;
 }
 
+/* What waits for a node that is gone ends when its tables are dropped, all of
+ * them. */
+static bool
+a_drop_ends_what_waits(fleet_t *f, psd_error_t *err)
+{
+    static const char *const NAMES[] = {"d0", "d1", "d2"};
+    static uint64_t rows[12];
+    static float values[12];
+    psd_client_t *client = NULL;
+    psd_table_t *tables[3] = {NULL};
+    psd_ticket_t tickets[3] = {0};
+    psd_spec_t *spec = psd_spec_new();
+    psd_select_t *all = psd_select_new();
+    control_t c = {.fd = -1};
+    char fields[64];
+
+    for (size_t i = 0; i < 12; i++) {
+        rows[i] = i;
+    }
+    CHECK(control_open(&c, &f->nodes[0], 15));
+    CHECK_OK(psd_connect(f->nodes[0].control, NULL, &client, err), err);
+    CHECK_OK(psd_spec_set(spec, "rows", "12", err), err);
+    CHECK_OK(psd_spec_set(spec, "partitions", "12", err), err);
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_OK(psd_table_create(client, NAMES[i], spec, &tables[i], err),
+                 err);
+        CHECK_OK(psd_push(tables[i], rows, 12, values, 12, err), err);
+    }
+    CHECK(daemon_end(&f->nodes[1], SIGKILL));
+    psd_select_all_rows(all);
+    for (size_t i = 0; i < 3; i++) {
+        CHECK_OK(
+            psd_push_start(tables[i], all, values, 12, NULL, &tickets[i], err),
+            err);
+    }
+    CHECK(psd_wait(client, tickets[0], 300, err) == PSD_DEADLINE);
+    psd_error_clear(err);
+    for (size_t i = 0; i < 3; i++) {
+        (void)snprintf(fields, sizeof fields, ",\"name\":\"%s\"", NAMES[i]);
+        CHECK(control_ask(&c, "table_drop", fields, "\"dropped\":true"));
+    }
+    for (size_t i = 0; i < 3; i++) {
+        CHECK(psd_wait(client, tickets[i], 20000, err) == PSD_NO_TABLE);
+        psd_error_clear(err);
+        psd_table_close(&tables[i]);
+    }
+    psd_select_destroy(&all);
+    psd_spec_destroy(&spec);
+    psd_close(&client);
+    control_close(&c);
+    return true;
+}
+
 /* Killed, it is named; started again, it has its partitions, without rows. */
 static bool
 a_dead_node_is_named_and_comes_back(fleet_t *f)
@@ -155,7 +208,6 @@ a_dead_node_is_named_and_comes_back(fleet_t *f)
     control_t c = {.fd = -1};
 
     CHECK(control_open(&c, &f->nodes[0], 13));
-    CHECK(daemon_end(&f->nodes[1], SIGKILL));
     CHECK(
         wait_answer(&c, "cluster_status", "", "node \\\"n2\\\" is down", true));
     CHECK(strstr(c.reply, "its 4 partitions, which have no other copy") !=
@@ -254,6 +306,7 @@ main(void)
     RUN(a_wait_elsewhere_is_explained(&f, err));
     RUN(a_node_without_a_registry_says_where_it_is(&f, err));
     RUN(who_does_not_belong_is_refused(&f));
+    RUN(a_drop_ends_what_waits(&f, err));
     RUN(a_dead_node_is_named_and_comes_back(&f));
     for (size_t i = NODES; i > 0; i--) {
         RUN(daemon_end(&f.nodes[i - 1], SIGTERM));

@@ -264,8 +264,7 @@ Test(session_answer, no_table_ends_all_of_the_table)
 
 Test(session_answer, refused_hello_breaks_the_session)
 {
-    static const psd_status_t reasons[] = {PSD_VERSION,   PSD_CLUSTER,
-                                           PSD_DENIED,    PSD_INCARNATION,
+    static const psd_status_t reasons[] = {PSD_VERSION, PSD_CLUSTER, PSD_DENIED,
                                            PSD_ROWS_LOST, PSD_CLOSED};
 
     for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
@@ -286,6 +285,25 @@ Test(session_answer, refused_hello_breaks_the_session)
         tick_at(f, f->now_ms + 100000);
         EXPECT(f, "");
     }
+}
+
+/* Copies may be elsewhere: only the registry knows whether rows are lost. */
+Test(session_answer, another_life_of_the_node_puts_its_places_in_doubt)
+{
+    FIXTURE(f);
+    uint32_t tables[PS_DOUBT_MAX];
+    uint64_t since_ms = f->now_ms;
+    size_t n = 0;
+
+    (void)push(f, 0);
+    ps_outbox_clear(&f->outbox);
+    tick_at(f, f->now_ms + 1);
+    refused(f, 0, 0, 0, PSD_INCARNATION, 0);
+    EXPECT(f, "");
+    cr_assert_eq(ps_session_doubt(f->session, tables, &n), since_ms);
+    cr_assert_eq(n, 1);
+    cr_assert_eq(tables[0], 1);
+    cr_assert_eq(ps_session_broken(f->session, NULL), PSD_OK);
 }
 
 Test(session_answer, hello_that_meets_a_busy_node_is_said_again)

@@ -114,33 +114,36 @@ Test(session_link, pull_ends_here_when_the_server_is_silent)
 Test(session_link, silent_shard_is_in_doubt_until_it_says_anything)
 {
     FIXTURE(f);
-    uint32_t table = 0;
+    uint32_t tables[PS_DOUBT_MAX];
+    size_t n = 0;
 
     get_ready(f);
-    cr_assert_eq(ps_session_doubt(f->session, &table), UINT64_MAX);
+    cr_assert_eq(ps_session_doubt(f->session, tables, &n), UINT64_MAX);
     (void)push(f, 0);
-    cr_assert_eq(ps_session_doubt(f->session, &table), UINT64_MAX);
+    cr_assert_eq(ps_session_doubt(f->session, tables, &n), UINT64_MAX);
     tick_at(f, f->now_ms + RESEND_MS);
-    cr_assert_eq(ps_session_doubt(f->session, &table), f->now_ms);
-    cr_assert_eq(table, 1);
+    cr_assert_eq(ps_session_doubt(f->session, tables, &n), f->now_ms);
+    cr_assert_eq(n, 1);
+    cr_assert_eq(tables[0], 1);
     parked(f, 0, 2, 0);
-    cr_assert_eq(ps_session_doubt(f->session, &table), UINT64_MAX);
+    cr_assert_eq(ps_session_doubt(f->session, tables, &n), UINT64_MAX);
 }
 
 Test(session_link, held_pull_asks_for_a_sign_of_life_that_costs_nothing)
 {
     FIXTURE(f);
-    uint32_t table = 0;
+    uint32_t tables[PS_DOUBT_MAX];
+    size_t n = 0;
 
     get_ready(f);
     (void)pull(f, 0, 0);
     EXPECT(f, "0 < PULL 2 p0 after 1 e5\n");
     tick_at(f, f->now_ms + RESEND_MS);
     EXPECT(f, "0 < HELLO\n0 < PULL 2 p0 after 1 e5\n");
-    cr_assert_eq(ps_session_doubt(f->session, &table), f->now_ms);
+    cr_assert_eq(ps_session_doubt(f->session, tables, &n), f->now_ms);
     welcome(f, 0);
     EXPECT(f, "");
-    cr_assert_eq(ps_session_doubt(f->session, &table), UINT64_MAX);
+    cr_assert_eq(ps_session_doubt(f->session, tables, &n), UINT64_MAX);
 }
 
 Test(session_link, pull_that_was_never_sent_ends_too)
