@@ -262,6 +262,7 @@ start_shards(ps_server_t *self, psd_error_t *err)
                 .memory_bytes = config->limits.memory_bytes,
                 .table_bytes = config->limits.table_bytes,
                 .sessions_max = (uint32_t)config->limits.sessions,
+                .record_bytes = config->limits.frame_bytes - PS_HEADER_MAX,
                 .trace = config->log.level >= PS_LOG_DEBUG,
             },
         .socket = ps_server_socket_args(self),

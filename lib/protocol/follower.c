@@ -34,7 +34,8 @@ ps_follower_init(ps_follower_t *self,
                             .sent_lsn = ps_tail_last(tail),
                             .sent_end = tail->end,
                             .acked_end = tail->end,
-                            .heard_ms = now_ms};
+                            .heard_ms = now_ms,
+                            .moved_ms = now_ms};
 }
 
 static uint64_t
@@ -106,15 +107,40 @@ ps_follower_rewind(ps_follower_t *self, uint64_t now_ms)
     self->rewound_ms = now_ms;
 }
 
+/* Its shard has thrown away what it had, and made another one of that name: it
+ * is asked again what it has. */
+static void
+begin_anew(ps_follower_t *self,
+           const ps_tail_t *tail,
+           uint64_t sent_ms,
+           uint64_t now_ms)
+{
+    ps_follower_t old = *self;
+
+    ps_follower_init(self, old.incarnation, old.shard, tail, now_ms);
+    self->in_sync = old.in_sync;
+    self->offered = old.offered;
+    self->moved_ms = old.moved_ms;
+    self->told_ms = old.told_ms;
+    self->rewound_ms = sent_ms;
+}
+
 static void
 has(ps_follower_t *self,
     const ps_tail_t *tail,
-    const ps_msg_appended_t *appended)
+    const ps_msg_appended_t *appended,
+    uint64_t now_ms)
 {
     uint64_t lsn = min_u64(appended->lsn, ps_tail_last(tail));
 
     if (self->n_flight > 0) {
         self->n_flight--;
+    }
+    if (appended->sent_ms > self->proved_ms) {
+        self->proved_ms = appended->sent_ms;
+    }
+    if (lsn > self->acked_lsn || lsn == ps_tail_last(tail)) {
+        self->moved_ms = now_ms;
     }
     if (lsn > self->acked_lsn) {
         self->acked_lsn = lsn;
@@ -151,19 +177,37 @@ ps_follower_heard(ps_follower_t *self,
         self->needs_rows = true;
         return;
     }
+    if (appended->status != PS_APPENDED_OK && appended->lsn < self->acked_lsn &&
+        appended->sent_ms > self->proved_ms) {
+        begin_anew(self, tail, appended->sent_ms, now_ms);
+    }
     until_ms =
         appended->sent_ms + limits->lease_ms - limits->lease_ms / DRIFT_PARTS;
     if (until_ms > self->lease_until_ms) {
         self->lease_until_ms = until_ms;
     }
     if (appended->status == PS_APPENDED_OK) {
-        has(self, tail, appended);
+        has(self, tail, appended, now_ms);
     } else if (appended->sent_ms > self->rewound_ms || self->rewound_ms == 0) {
         go_back(self, tail, appended->lsn, now_ms);
         if (appended->status == PS_APPENDED_NOMEM) {
             self->pause_until_ms = now_ms + PAUSE_MS;
         }
     }
+}
+
+bool
+ps_follower_lags(const ps_follower_t *self,
+                 const ps_follower_limits_t *limits,
+                 uint64_t now_ms)
+{
+    uint64_t after_ms = limits->slow_after_ms;
+
+    if (!self->in_sync && after_ms > 2 * (uint64_t)limits->lease_ms) {
+        after_ms = 2 * (uint64_t)limits->lease_ms; /* others wait for it */
+    }
+    return ps_follower_counts(self) && now_ms >= self->moved_ms + after_ms &&
+           (self->told_ms == 0 || now_ms >= self->told_ms + after_ms);
 }
 
 uint64_t

@@ -16,7 +16,9 @@
 typedef struct ps_follower {
     uint64_t incarnation; /* of its node */
     uint32_t shard;
-    bool in_sync;
+    bool in_sync; /* by the map */
+    bool offered; /* the registry was told that it has caught up: it may be in
+                     sync there before the map here says so */
     bool needs_rows;         /* its records are gone, or not the primary's */
     uint64_t acked_lsn;      /* it has all up to here */
     uint64_t flushed_lsn;    /* and on disk up to here; <= acked_lsn */
@@ -26,14 +28,17 @@ typedef struct ps_follower {
     uint32_t n_flight;       /* APPENDs with records, about */
     uint64_t sent_ms;        /* the last APPEND */
     uint64_t rewound_ms;     /* answers to older APPENDs rewind no more */
+    uint64_t proved_ms;      /* its newest OK was to an APPEND sent then */
     uint64_t pause_until_ms; /* it was short of memory */
     uint64_t lease_until_ms; /* 0: none */
     uint64_t heard_ms;       /* its last answer */
+    uint64_t moved_ms;       /* it had all, or more than before */
     uint64_t told_ms;        /* the registry was told of it; 0: never */
 } ps_follower_t;
 
 typedef struct ps_follower_limits {
     uint32_t lease_ms;
+    uint32_t slow_after_ms;
     uint64_t flight_bytes; /* records sent and not answered */
 } ps_follower_limits_t;
 
@@ -63,15 +68,27 @@ void ps_follower_sent(ps_follower_t *self,
 /* Its connection is a new one: what was under way is lost. */
 void ps_follower_rewind(ps_follower_t *self, uint64_t now_ms);
 /* An answer of the present epoch, checked by its codec. An answer to an APPEND
- * from the future is none. */
+ * from the future is none. One that lacks what it had is of a copy that has
+ * begun anew: nothing is known of it any more. */
 void ps_follower_heard(ps_follower_t *self,
                        const ps_tail_t *tail,
                        const ps_follower_limits_t *limits,
                        const ps_msg_appended_t *appended,
                        uint64_t now_ms);
+/* It has had neither all there is nor more than before for so long, and was not
+ * reported since. */
+bool ps_follower_lags(const ps_follower_t *self,
+                      const ps_follower_limits_t *limits,
+                      uint64_t now_ms);
 /* When ps_follower_next says something new if nothing is heard. */
 uint64_t ps_follower_deadline(const ps_follower_t *self,
                               const ps_follower_limits_t *limits);
+/* What is answered waits for it: it is in sync, or may be by now. */
+static inline bool
+ps_follower_counts(const ps_follower_t *self)
+{
+    return self->in_sync || self->offered;
+}
 static inline bool
 ps_follower_lends(const ps_follower_t *self, uint64_t now_ms)
 {

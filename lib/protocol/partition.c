@@ -67,6 +67,29 @@ ps_partition_clear(ps_partition_t *self)
     ps_map_done(&self->windows);
 }
 
+bool
+ps_partition_begin_anew(ps_shard_t *shard, ps_partition_t *self)
+{
+    ps_store_t *store = NULL;
+
+    if (ps_store_new(self->spec, self->number, &store, NULL) != PSD_OK) {
+        return false;
+    }
+    ps_store_destroy(&self->store);
+    self->store = store;
+    for (size_t i = 0; i < self->n_jobs; i++) {
+        shard->logged_bytes -= self->jobs[i].open.bytes;
+        self->use->logged_bytes -= self->jobs[i].open.bytes;
+    }
+    ps_partition_clear(self);
+    self->lsn = 0;
+    self->lsn_epoch = 0;
+    self->version = 1;
+    self->lowest_session = 0;
+    ps_shard_count_rows(shard, self, false);
+    return true;
+}
+
 void
 ps_partition_destroy(ps_partition_t **self_p)
 {
@@ -105,7 +128,7 @@ forget_idle_window(ps_shard_t *shard, ps_partition_t *self)
             idle = window;
         }
     }
-    if (idle == NULL) {
+    if (idle == NULL || !ps_replicas_makes_records(self)) {
         return;
     }
     record.session = idle->session;
@@ -174,18 +197,11 @@ ps_partition_place(ps_shard_t *shard,
     if (*ret_place == NULL) {
         known = ps_map_get(&shard->jobs, job);
     }
-    if (known != NULL) {
+    if (known != NULL && ps_replicas_makes_records(self)) {
         rc = ps_partition_record_job(shard, self, job, known, err);
         *ret_place = ps_partition_find_place(self, job);
     }
     return rc;
-}
-
-/* Only a primary makes records; one that takes over learns of jobs then. */
-static bool
-makes_records(const ps_partition_t *self)
-{
-    return self->replicas == NULL || self->replicas->serving;
 }
 
 psd_status_t
@@ -194,7 +210,7 @@ ps_partition_job(ps_shard_t *shard,
                  const ps_job_t *job,
                  psd_error_t *err)
 {
-    return !makes_records(self) ||
+    return !ps_replicas_makes_records(self) ||
                    ps_partition_find_place(self, job->id) == NULL
                ? PSD_OK
                : ps_partition_record_job(shard, self, job->id, job, err);
@@ -206,7 +222,8 @@ ps_partition_forget_job(ps_shard_t *shard, ps_partition_t *self, uint32_t job)
     const ps_job_place_t *place = ps_partition_find_place(self, job);
     psd_status_t rc = PSD_OK;
 
-    if (makes_records(self) && place != NULL && place->open.n_pushes == 0) {
+    if (ps_replicas_makes_records(self) && place != NULL &&
+        place->open.n_pushes == 0) {
         rc = ps_partition_record_job(shard, self, job, NULL, NULL);
     }
     (void)rc; /* without memory its gate only stays */

@@ -46,6 +46,7 @@ typedef struct ps_partition {
     ps_store_t *store;            /* owned */
     struct ps_replicas *replicas; /* owned; NULL: it never had another copy */
     uint64_t lsn;                 /* of the last record; 0 when none */
+    uint64_t lsn_epoch;           /* under which that was made */
     uint64_t version;        /* of the rows; from 1, grows as they change */
     ps_map_t windows;        /* session -> ps_window_t, owned */
     uint64_t lowest_session; /* unknown sessions below it are refused */

@@ -2,10 +2,15 @@
 /* Before a request is taken: is its time there, and is it right? */
 #include <inttypes.h>
 
+#include "base/alloc.h"
 #include "model/store_growth.h"
+#include "protocol/job_bytes.h"
 #include "protocol/partition_work.h"
 #include "protocol/replay.h"
 #include "protocol/replicas.h"
+
+#define RECORD_PARTS 3    /* keys, index, values */
+#define OTHER_AGAIN_MS 50 /* between two looks at another table's lease */
 
 /* A level above memory needs what this partition does not have: a second copy
  * in sync, a log on disk. */
@@ -27,7 +32,7 @@ copies_allow(const ps_shard_t *shard,
              const ps_request_t *request)
 {
     return ps_replicas_may_answer(shard, self) &&
-           (request->kind != PS_KIND_PUSH ||
+           (request->kind == PS_KIND_PULL ||
             ps_replicas_has_room(shard, self->replicas));
 }
 
@@ -69,6 +74,27 @@ gate_is_open(ps_shard_t *shard,
     return ps_gate_is_open(place->gate, request->clock);
 }
 
+/* The other table that the request reads may be read: else it waits, and is
+ * looked at again soon, for what may change is not this partition's. */
+static bool
+other_allows(ps_shard_t *shard,
+             ps_partition_t *self,
+             const ps_request_t *request)
+{
+    bool reads =
+        ps_request_is_paired(request) ||
+        (request->kind == PS_KIND_PUSH && request->op.op == PS_CHANGE_AXPY);
+    ps_partition_t *other = NULL;
+
+    if (!reads ||
+        ps_partition_other(shard, self, request, &other, NULL) != PSD_OK ||
+        other->replicas == NULL || ps_replicas_may_answer(shard, other)) {
+        return true;
+    }
+    ps_shard_wake(shard, self, shard->now_ms + OTHER_AGAIN_MS);
+    return false;
+}
+
 bool
 ps_partition_is_ready(ps_shard_t *shard,
                       ps_partition_t *self,
@@ -83,6 +109,9 @@ ps_partition_is_ready(ps_shard_t *shard,
         return false;
     }
     if (request->kind == PS_KIND_PULL && !is_in_turn(self, request)) {
+        return false;
+    }
+    if (!other_allows(shard, self, request)) {
         return false;
     }
     if (request->job == 0) {
@@ -144,6 +173,30 @@ check_open_clock(const ps_shard_t *shard,
         "open clocks keep %" PRIu64 " bytes on this shard, %" PRIu64
         " more are above limits.held_bytes %" PRIu64 "; push less in one clock",
         shard->logged_bytes, cost, shard->args.held_bytes);
+}
+
+/* What becomes a record must reach the other copies in one frame. */
+static psd_status_t
+check_record(const ps_shard_t *shard,
+             const ps_partition_t *self,
+             const ps_request_t *request,
+             psd_error_t *err)
+{
+    uint64_t bytes = PS_RECORD_HEAD + RECORD_PARTS * PS_RECORD_ALIGN +
+                     ps_payload_size(request->payload);
+
+    if (self->replicas == NULL || shard->args.record_bytes == 0 ||
+        bytes <= shard->args.record_bytes) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_LIMIT,
+                         "a push of %" PRIu64
+                         " bytes into a table with copies; allowed: %" PRIu64
+                         ", as it is sent to them in one frame of "
+                         "limits.frame_bytes",
+                         ps_payload_size(request->payload),
+                         shard->args.record_bytes -
+                             (bytes - ps_payload_size(request->payload)));
 }
 
 static bool
@@ -265,6 +318,12 @@ ps_partition_check(ps_shard_t *shard,
                                          request->payload, err)
                    : ps_partition_check_read(shard, self, request, err);
     }
+    if (request->kind == PS_KIND_PUSH) {
+        rc = check_record(shard, self, request, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
     if (request->kind == PS_KIND_PUSH && request->op.op != PS_CHANGE_UPDATE) {
         rc = ps_partition_check_change(shard, self, request, bsp, &change, err);
         if (rc == PSD_OK) {
@@ -337,6 +396,20 @@ takes_push(ps_shard_t *shard,
             ps_store_check_worker(self->store, record->worker, NULL) == PSD_OK);
 }
 
+/* A job that can be read, and is the one that the record names. */
+static bool
+takes_job(const ps_record_t *record, const ps_payload_t *payload)
+{
+    PSD_AUTO(ps_job_done) ps_job_t job = {0};
+    psd_status_t rc = PSD_OK;
+
+    if (payload == NULL || payload->n_spans == 0) {
+        return true; /* it is forgotten */
+    }
+    rc = ps_job_decode(payload->spans[0], &job, NULL);
+    return rc == PSD_NOMEM || (rc == PSD_OK && job.id == record->job);
+}
+
 bool
 ps_partition_takes_record(ps_shard_t *shard,
                           ps_partition_t *self,
@@ -349,6 +422,9 @@ ps_partition_takes_record(ps_shard_t *shard,
     if (record->kind == PS_RECORD_PUSH) {
         return (record->job == 0 || place != NULL) &&
                takes_push(shard, self, record, payload);
+    }
+    if (record->kind == PS_RECORD_JOB) {
+        return takes_job(record, payload);
     }
     return record->kind != PS_RECORD_MARK ||
            (place != NULL &&

@@ -44,8 +44,8 @@ ps_partition_other(const ps_shard_t *shard,
                              table->spec.name, shard->args.shard);
     }
     *ret_other = table->partitions[self->number];
-    if ((*ret_other)->replicas != NULL &&
-        !ps_replicas_may_answer(shard, *ret_other)) {
+    if ((*ret_other)->replicas != NULL && *ret_other != self &&
+        !(*ret_other)->replicas->primary) {
         return psd_error_set(err, PSD_INVALID,
                              "%s needs partition %" PRIu32
                              " of table %.*s on shard %" PRIu32

@@ -15,6 +15,10 @@
 void ps_partition_ask_to_fill(ps_shard_t *shard, ps_partition_t *self);
 /* Forgets every window and every job. */
 void ps_partition_clear(ps_partition_t *self);
+/* Throws away rows, windows and jobs: it is as new, behind no record. false: no
+ * memory; nothing changed. */
+PSD_MUST_CHECK bool ps_partition_begin_anew(ps_shard_t *shard,
+                                            ps_partition_t *self);
 /* The client's window, made when it is new; NULL after the request was refused
  * (forgotten session, no memory). */
 ps_window_t *ps_partition_window(ps_shard_t *shard,

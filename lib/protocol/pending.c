@@ -7,6 +7,12 @@
 
 #include "base/alloc.h"
 
+static uint64_t
+cost_of(const ps_waiting_answer_t *answer)
+{
+    return sizeof *answer + ps_payload_size(answer->answer.payload);
+}
+
 void
 ps_pending_done(ps_pending_t *self)
 {
@@ -19,6 +25,7 @@ ps_pending_done(ps_pending_t *self)
         ps_free(list->items);
         *list = (ps_pending_list_t){0};
     }
+    self->bytes = 0;
 }
 
 bool
@@ -49,6 +56,7 @@ ps_pending_add(ps_pending_t *self,
     assert(list->first + list->n < list->capacity);
     list->items[list->first + list->n] = *answer;
     list->n++;
+    self->bytes += cost_of(answer);
 }
 
 ps_waiting_answer_t *
@@ -80,6 +88,7 @@ ps_pending_take(ps_pending_t *self,
         return false;
     }
     *ret_answer = list->items[list->first];
+    self->bytes -= cost_of(ret_answer);
     list->first++;
     list->n--;
     if (list->n == 0) {

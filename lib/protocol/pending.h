@@ -33,6 +33,7 @@ typedef struct ps_pending_list {
 
 typedef struct ps_pending {
     ps_pending_list_t of[PS_ACK_DISK + 1]; /* by level; MEMORY's stays empty */
+    uint64_t bytes; /* that all of them take, their values too */
 } ps_pending_t;
 
 void ps_pending_done(ps_pending_t *self);

@@ -33,7 +33,8 @@ ps_registry_report(ps_registry_t *self,
     watch->out = (uint8_t)(watch->out & ~bit);
     if (report->kind == PS_REPORT_CAUGHT_UP) {
         watch->caught_up = (uint8_t)(watch->caught_up | bit);
-    } else {
+    } else if (report->kind == PS_REPORT_SLOW ||
+               copy->state == PS_COPY_IN_SYNC) { /* else it begins anew */
         watch->out = (uint8_t)(watch->out | bit);
     }
     self->restless = true;
@@ -59,6 +60,13 @@ ps_step_shrink(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
                            ps_copy_node(look->registry, copy)->name,
                            suspect ? "is silent" : "lags");
             ps_copies_set_state(&copies, i, PS_COPY_CATCHING_UP);
+        } else if (copy->state == PS_COPY_CATCHING_UP &&
+                   (spot->watch->out >> i & 1) != 0) {
+            /* Its primary, which has said that it has caught up, waits for it
+             * until a newer epoch says that it is not in sync. */
+            (void)snprintf(text, sizeof text,
+                           "is not caught up with on node %s any more",
+                           ps_copy_node(look->registry, copy)->name);
         }
     }
     return text[0] == '\0' ? PSD_OK

@@ -347,6 +347,7 @@ ps_partition_replay(ps_shard_t *shard,
         return false;
     }
     self->lsn = record->lsn;
+    self->lsn_epoch = record->epoch;
     if (record->kind == PS_RECORD_MARK || record->kind == PS_RECORD_JOB) {
         (void)finish_clocks(shard, self); /* or with the next one, or a tick */
     }

@@ -19,6 +19,7 @@ ps_replicas_new(uint64_t lsn,
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for copies");
     }
+    self->promised_lsn = lsn;
     ps_tail_init(&self->tail, lsn, epoch);
     *ret_replicas = self;
     return PSD_OK;
@@ -67,6 +68,9 @@ set_followers(ps_shard_t *shard,
                 old[k].shard == copy->shard) {
                 *follower = old[k];
                 follower->sent_ms = 0; /* it learns of the epoch at once */
+                follower->moved_ms = shard->now_ms;
+                follower->told_ms = 0; /* a report is for one epoch */
+                follower->offered = false;
             }
         }
         follower->in_sync = ps_copy_is_heir(copy);
@@ -111,46 +115,16 @@ try_to_serve(ps_shard_t *shard, ps_partition_t *partition)
         return;
     }
     self->serving = true;
+    self->promised_lsn = partition->lsn;
     record_jobs(shard, partition);
     ps_partition_advance(shard, partition);
 }
 
-void
-ps_replicas_settle(ps_shard_t *shard,
-                   ps_partition_t *partition,
-                   const ps_copies_t *copies,
-                   uint32_t own)
+/* Says to the other copies that nothing is answered here any more. */
+static void
+end_leases(ps_shard_t *shard, ps_partition_t *partition)
 {
-    ps_replicas_t *self = partition->replicas;
-    bool primary = !copies->fenced && copies->at[own].state == PS_COPY_PRIMARY;
-    bool fresh = !self->settled;
-
-    self->settled = true;
-    partition->epoch = copies->epoch;
-    self->from = (ps_shard_name_t){0};
-    if (!copies->fenced) {
-        self->from =
-            (ps_shard_name_t){copies->at[0].incarnation, copies->at[0].shard};
-    }
-    if (!primary) {
-        return;
-    }
-    if (!self->primary) {
-        self->primary = true;
-        self->serving = fresh;
-        self->n_followers = 0;
-    }
-    set_followers(shard, self, copies, own);
-    try_to_serve(shard, partition);
-    ps_replicas_release(shard, partition);
-    ps_replicas_pump(shard, partition);
-}
-
-void
-ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition)
-{
-    ps_replicas_t *self = partition->replicas;
-    uint64_t lsn = partition->lsn;
+    const ps_replicas_t *self = partition->replicas;
 
     for (uint32_t i = 0; i < self->n_followers; i++) {
         const ps_shard_link_t *link = ps_shard_links_find(
@@ -168,26 +142,72 @@ ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition)
                 (ps_msg_append_t){.table = partition->table,
                                   .partition = partition->number,
                                   .epoch = partition->epoch,
-                                  .first_lsn = lsn + 1,
+                                  .first_lsn = partition->lsn + 1,
                                   .sent_ms = shard->now_ms,
                                   .release = 1};
         }
     }
+}
+
+void
+ps_replicas_settle(ps_shard_t *shard,
+                   ps_partition_t *partition,
+                   const ps_copies_t *copies,
+                   uint32_t own)
+{
+    ps_replicas_t *self = partition->replicas;
+    bool primary = !copies->fenced && copies->at[own].state == PS_COPY_PRIMARY;
+    bool goes_on = self->primary && partition->epoch >= self->fence;
+    bool fresh = !self->settled;
+
+    self->settled = true;
+    self->catching_up = copies->at[own].state == PS_COPY_CATCHING_UP;
+    if (copies->fenced) {
+        return; /* what fences is the question that goes with it */
+    }
+    if (self->diverged && self->catching_up) {
+        ps_replicas_begin_anew(shard, partition);
+    }
+    partition->epoch = copies->epoch;
+    self->from =
+        (ps_shard_name_t){copies->at[0].incarnation, copies->at[0].shard};
+    if (!primary) {
+        return;
+    }
+    if (!goes_on) {
+        self->primary = true;
+        self->serving = fresh;
+        self->stopping = false;
+        self->n_followers = 0;
+    }
+    set_followers(shard, self, copies, own);
+    try_to_serve(shard, partition);
+    ps_replicas_release(shard, partition);
+    ps_partition_advance(shard, partition);
+    ps_replicas_pump(shard, partition);
+}
+
+void
+ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (self->serving) { /* else another one's lease may still run */
+        end_leases(shard, partition);
+    }
     self->primary = false;
     self->serving = false;
+    self->stopping = false;
     self->n_followers = 0;
     self->n_in_sync = 0;
 }
 
-void
-ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+static void
+report_position(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
 {
-    ps_replicas_t *self = partition->replicas;
+    const ps_replicas_t *self = partition->replicas;
     uint64_t lsn_epoch = 0;
 
-    if (epoch > self->fence) {
-        self->fence = epoch;
-    }
     if (!ps_tail_epoch(&self->tail, partition->lsn, &lsn_epoch)) {
         lsn_epoch = 0;
     }
@@ -202,19 +222,66 @@ ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
                                    .lsn_epoch = lsn_epoch});
 }
 
+void
+ps_replicas_end_stop(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (!self->stopping ||
+        (shard->now_ms < self->stop_ms &&
+         ps_replicas_in_sync_lsn(partition) < partition->lsn)) {
+        return;
+    }
+    end_leases(shard, partition);
+    self->stopping = false;
+    self->serving = false;
+    if (self->asked_epoch != 0) {
+        report_position(shard, partition, self->asked_epoch);
+        self->asked_epoch = 0;
+    }
+}
+
+void
+ps_replicas_stop(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (epoch > self->fence) {
+        self->fence = epoch;
+    }
+    if (self->serving && !self->stopping && partition->epoch < self->fence) {
+        self->stopping = true;
+        self->stop_ms = shard->now_ms + shard->args.lease_ms;
+        self->asked_epoch = 0;
+        ps_shard_wake(shard, partition, self->stop_ms);
+        ps_replicas_pump(shard, partition);
+        ps_replicas_end_stop(shard, partition);
+    }
+}
+
+void
+ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    ps_replicas_stop(shard, partition, epoch);
+    if (self->stopping) {
+        self->asked_epoch = epoch;
+    } else {
+        report_position(shard, partition, epoch);
+    }
+}
+
 static void
 report_slow(ps_shard_t *shard, ps_partition_t *partition)
 {
+    const ps_follower_limits_t limits = ps_replicas_limits(shard);
     ps_replicas_t *self = partition->replicas;
 
     for (uint32_t i = 0; i < self->n_followers; i++) {
         ps_follower_t *follower = &self->followers[i];
-        uint64_t since = follower->heard_ms > follower->told_ms
-                             ? follower->heard_ms
-                             : follower->told_ms;
 
-        if (!follower->in_sync ||
-            shard->now_ms < since + shard->args.slow_after_ms) {
+        if (!ps_follower_lags(follower, &limits, shard->now_ms)) {
             continue;
         }
         follower->told_ms = shard->now_ms;
@@ -232,12 +299,19 @@ report_slow(ps_shard_t *shard, ps_partition_t *partition)
 void
 ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition)
 {
-    if (!partition->replicas->primary) {
+    const ps_replicas_t *self = partition->replicas;
+
+    if (!self->primary) {
         return;
     }
     try_to_serve(shard, partition);
     ps_replicas_release(shard, partition);
-    report_slow(shard, partition);
+    if (self->stopping) {
+        ps_shard_wake(shard, partition, self->stop_ms);
+    } else if (partition->epoch >= self->fence) {
+        report_slow(shard, partition);
+    }
     ps_replicas_pump(shard, partition);
+    ps_replicas_end_stop(shard, partition);
     ps_shard_wake(shard, partition, ps_replicas_tell(shard, partition));
 }

@@ -8,8 +8,9 @@
  *          it the right to answer, and can take its place.
  *
  *              IN_SYNC --TABLE: this one--> waits for its lease to end
- *                 ^                              | EPOCH record
- *                 +--- TABLE: another one --- serves
+ *                 ^                           ^        | EPOCH record
+ *                 |         TABLE: this one --+        v
+ *                 +-- TABLE: another one -- fenced <-- serves
  *
  * Owner    The partition; NULL for one that has never had another copy.
  * Threads: confined to one.
@@ -24,13 +25,19 @@
 #include "protocol/shard_state.h"
 
 typedef struct ps_replicas {
-    bool settled;         /* the map has said once who is what */
-    bool primary;         /* by the map */
-    bool serving;         /* as primary, behind its own EPOCH record */
-    bool diverged;        /* it has what its primary has not */
-    uint64_t fence;       /* no APPEND of an epoch below is taken */
-    ps_shard_name_t from; /* the primary by the map */
-    uint64_t in_sync_lsn; /* every in-sync copy has it, as far as known */
+    bool settled;          /* the map has said once who is what */
+    bool primary;          /* by the map */
+    bool serving;          /* as primary, behind its own EPOCH record */
+    bool stopping;         /* fenced while it served: its last records go */
+    bool catching_up;      /* by the map */
+    bool diverged;         /* it has what its primary has not */
+    uint64_t fence;        /* no APPEND of an epoch below is taken */
+    ps_shard_name_t from;  /* the primary by the map */
+    uint64_t in_sync_lsn;  /* every in-sync copy has it, as far as known */
+    uint64_t promised_lsn; /* what may have been acknowledged above memory lies
+                              no further */
+    uint64_t stop_ms;      /* stopping ends by then … */
+    uint64_t asked_epoch;  /* … and answers this FENCE; 0: none */
     /* The lease that this copy has granted. */
     uint64_t granted_until_ms;
     uint64_t granted_epoch;
@@ -57,13 +64,23 @@ void ps_replicas_settle(ps_shard_t *shard,
                         ps_partition_t *partition,
                         const ps_copies_t *copies,
                         uint32_t own);
-/* The map has another primary: says so to its copies, so that nobody waits for
- * the lease, and forgets that it was one. Answers that wait are the caller's
- * business, before. */
+/* The map has another primary: one that serves says so to its copies, so that
+ * nobody waits for the lease, and forgets that it was one. Answers that wait
+ * are the caller's business, before. */
 void ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition);
-/* Refuses epochs below from now on, and reports where this copy is. */
+/* Refuses epochs below from now on. A primary of such an epoch answers and
+ * records nothing more; one that serves sends what it has before it ends its
+ * lease, for no longer than that lasts. */
+void
+ps_replicas_stop(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch);
+/* The same, and behind that reports where this copy is. */
 void
 ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch);
+/* Ends stopping when there is nothing to wait for any more. */
+void ps_replicas_end_stop(ps_shard_t *shard, ps_partition_t *partition);
+/* Throws away what this copy has, to get it from the primary. Without memory it
+ * stays as it is. */
+void ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition);
 /* Time has passed. */
 void ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition);
 
@@ -72,7 +89,12 @@ void ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition);
 /* It serves, and every in-sync copy's lease holds. */
 PSD_MUST_CHECK bool ps_replicas_may_answer(const ps_shard_t *shard,
                                            const ps_partition_t *partition);
-/* There is room for one more record that copies lack. */
+/* Only a primary that serves, by the newest epoch that is known here, makes
+ * records. */
+bool ps_replicas_makes_records(const ps_partition_t *partition);
+/* Every copy that counts has the records up to here. */
+uint64_t ps_replicas_in_sync_lsn(const ps_partition_t *partition);
+/* There is room for one more record that copies lack, and for its answer. */
 bool ps_replicas_has_room(const ps_shard_t *shard, const ps_replicas_t *self);
 /* The level that the answer to a request must have. */
 ps_ack_t ps_replicas_level(const ps_partition_t *partition,
@@ -116,6 +138,7 @@ void ps_replicas_send(ps_shard_t *shard,
                       ps_partition_t *partition,
                       const ps_record_t *record,
                       ps_payload_t *bytes);
+ps_follower_limits_t ps_replicas_limits(const ps_shard_t *shard);
 /* Sends what is to be sent now, and asks for the next tick. */
 void ps_replicas_pump(ps_shard_t *shard, ps_partition_t *partition);
 /* Another copy has answered. */

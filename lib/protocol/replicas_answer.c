@@ -17,7 +17,7 @@ ps_replicas_may_answer(const ps_shard_t *shard, const ps_partition_t *partition)
         return false;
     }
     for (uint32_t i = 0; i < self->n_followers; i++) {
-        if (self->followers[i].in_sync &&
+        if (ps_follower_counts(&self->followers[i]) &&
             !ps_follower_lends(&self->followers[i], shard->now_ms)) {
             return false;
         }
@@ -26,9 +26,18 @@ ps_replicas_may_answer(const ps_shard_t *shard, const ps_partition_t *partition)
 }
 
 bool
+ps_replicas_makes_records(const ps_partition_t *partition)
+{
+    const ps_replicas_t *self = partition->replicas;
+
+    return self == NULL || (self->serving && partition->epoch >= self->fence);
+}
+
+bool
 ps_replicas_has_room(const ps_shard_t *shard, const ps_replicas_t *self)
 {
-    return self->tail.bytes < shard->args.tail_bytes;
+    return self->tail.bytes < shard->args.tail_bytes &&
+           self->pending.bytes < shard->args.tail_bytes;
 }
 
 ps_ack_t
@@ -47,15 +56,15 @@ ps_replicas_level(const ps_partition_t *partition, const ps_request_t *request)
     return request->ack == PS_ACK_DEFAULT ? own : (ps_ack_t)request->ack;
 }
 
-/* Every in-sync copy has it. */
-static uint64_t
-in_sync_lsn(const ps_partition_t *partition)
+uint64_t
+ps_replicas_in_sync_lsn(const ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
     uint64_t lsn = partition->lsn;
 
     for (uint32_t i = 0; i < self->n_followers; i++) {
-        if (self->followers[i].in_sync && self->followers[i].acked_lsn < lsn) {
+        if (ps_follower_counts(&self->followers[i]) &&
+            self->followers[i].acked_lsn < lsn) {
             lsn = self->followers[i].acked_lsn;
         }
     }
@@ -71,7 +80,8 @@ say_who_lends_not(const ps_shard_t *shard,
     for (uint32_t i = 0; i < self->n_followers; i++) {
         const ps_follower_t *follower = &self->followers[i];
 
-        if (follower->in_sync && !ps_follower_lends(follower, shard->now_ms)) {
+        if (ps_follower_counts(follower) &&
+            !ps_follower_lends(follower, shard->now_ms)) {
             (void)snprintf(ret_text, size,
                            "waiting for the lease of the copy on node "
                            "%" PRIu64 " shard %" PRIu32 ", silent for %" PRIu64
@@ -99,6 +109,11 @@ ps_replicas_reason(const ps_shard_t *shard,
                        "waiting for the lease of the primary before to end");
     } else if (!ps_replicas_may_answer(shard, partition)) {
         say_who_lends_not(shard, self, ret_text, size);
+    } else if (self->pending.bytes >= shard->args.tail_bytes) {
+        (void)snprintf(ret_text, size,
+                       "waiting for copies that lag: answers behind them take "
+                       "%" PRIu64 " bytes; allowed: %" PRIu64,
+                       self->pending.bytes, shard->args.tail_bytes);
     } else if (!ps_replicas_has_room(shard, self)) {
         (void)snprintf(ret_text, size,
                        "waiting for copies that lag by %" PRIu64
@@ -107,9 +122,16 @@ ps_replicas_reason(const ps_shard_t *shard,
     }
 }
 
+/* The answer's level, and what it promises. */
 static void
-set_level(ps_message_t *message, ps_ack_t level)
+set_level(ps_replicas_t *self,
+          ps_message_t *message,
+          ps_ack_t level,
+          uint64_t lsn)
 {
+    if (lsn > self->promised_lsn) {
+        self->promised_lsn = lsn;
+    }
     if (message->kind == PS_KIND_ACK) {
         message->ack.level = (uint8_t)level;
     } else if (message->kind == PS_KIND_VALUES) {
@@ -138,8 +160,8 @@ ps_replicas_withhold(ps_shard_t *shard,
     }
     last = &outbox->effects[outbox->n_effects - 1];
     if (level == PS_ACK_REPLICA && self->n_in_sync > 0 &&
-        in_sync_lsn(partition) >= partition->lsn) {
-        set_level(&last->message, level);
+        ps_replicas_in_sync_lsn(partition) >= partition->lsn) {
+        set_level(self, &last->message, level, partition->lsn);
         return;
     }
     outbox->n_effects--;
@@ -176,10 +198,10 @@ say_what_waits(const ps_shard_t *shard,
                        ps_ack_name(level));
         return;
     }
-    (void)snprintf(ret_text, size,
-                   "ack level %s: copies in sync have %" PRIu64 " of %" PRIu64
-                   " records",
-                   ps_ack_name(level), in_sync_lsn(partition), partition->lsn);
+    (void)snprintf(
+        ret_text, size,
+        "ack level %s: copies in sync have %" PRIu64 " of %" PRIu64 " records",
+        ps_ack_name(level), ps_replicas_in_sync_lsn(partition), partition->lsn);
 }
 
 bool
@@ -192,6 +214,7 @@ ps_replicas_answer_waits(ps_shard_t *shard,
     bool waits = ps_pending_find(&self->pending, request->session,
                                  request->request) != NULL;
     bool cannot = !ps_replicas_may_answer(shard, partition) ||
+                  self->pending.bytes >= shard->args.tail_bytes ||
                   level > PS_ACK_REPLICA ||
                   (level == PS_ACK_REPLICA && self->n_in_sync == 0);
     char text[PS_TEXT_MAX + 1];
@@ -239,7 +262,10 @@ request_of(const ps_shard_t *shard,
 }
 
 static void
-let_go(ps_shard_t *shard, ps_waiting_answer_t *answer, ps_ack_t level)
+let_go(ps_shard_t *shard,
+       ps_replicas_t *self,
+       ps_waiting_answer_t *answer,
+       ps_ack_t level)
 {
     const ps_peer_t *peer = ps_peers_of(&shard->peers, answer->session);
     uint64_t conn =
@@ -257,7 +283,7 @@ let_go(ps_shard_t *shard, ps_waiting_answer_t *answer, ps_ack_t level)
     }
     *effect = answer->answer;
     effect->to = conn;
-    set_level(&effect->message, level);
+    set_level(self, &effect->message, level, answer->lsn);
 }
 
 void
@@ -271,9 +297,9 @@ ps_replicas_release(ps_shard_t *shard, ps_partition_t *partition)
         !ps_replicas_may_answer(shard, partition)) {
         return;
     }
-    lsn = in_sync_lsn(partition);
+    lsn = ps_replicas_in_sync_lsn(partition);
     while (ps_pending_take(&self->pending, PS_ACK_REPLICA, lsn, &answer)) {
-        let_go(shard, &answer, PS_ACK_REPLICA);
+        let_go(shard, self, &answer, PS_ACK_REPLICA);
     }
 }
 

@@ -35,21 +35,17 @@ static void
 cut_tail(const ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
-    uint64_t in_sync = partition->lsn;
-    uint64_t lsn = in_sync;
+    uint64_t lsn = ps_replicas_in_sync_lsn(partition);
 
+    self->in_sync_lsn = lsn;
     for (uint32_t i = 0; i < self->n_followers; i++) {
         const ps_follower_t *follower = &self->followers[i];
 
-        if (follower->in_sync && follower->acked_lsn < in_sync) {
-            in_sync = follower->acked_lsn;
-        }
-        if (follower->in_sync ||
-            (!follower->needs_rows && ps_replicas_has_room(shard, self))) {
-            lsn = follower->acked_lsn < lsn ? follower->acked_lsn : lsn;
+        if (follower->acked_lsn < lsn && !follower->needs_rows &&
+            ps_replicas_has_room(shard, self)) {
+            lsn = follower->acked_lsn;
         }
     }
-    self->in_sync_lsn = in_sync;
     ps_tail_cut(&self->tail, lsn);
 }
 
@@ -75,6 +71,10 @@ is_open(ps_shard_t *shard, ps_partition_t *partition, ps_shard_link_t *link)
 
     if (link->welcome) {
         return true;
+    }
+    if (link->conn == 0 && shard->now_ms < link->open_ms) {
+        ps_shard_wake(shard, partition, link->open_ms);
+        return false;
     }
     if (link->conn == 0) {
         effect = ps_outbox_add(shard->outbox, PS_EFFECT_OPEN);
@@ -157,17 +157,18 @@ append(ps_shard_t *shard,
     return true;
 }
 
-static ps_follower_limits_t
-limits_of(const ps_shard_t *shard)
+ps_follower_limits_t
+ps_replicas_limits(const ps_shard_t *shard)
 {
     return (ps_follower_limits_t){.lease_ms = shard->args.lease_ms,
+                                  .slow_after_ms = shard->args.slow_after_ms,
                                   .flight_bytes = shard->args.flight_bytes};
 }
 
 static void
 pump_one(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower)
 {
-    const ps_follower_limits_t limits = limits_of(shard);
+    const ps_follower_limits_t limits = ps_replicas_limits(shard);
     const ps_replicas_t *self = partition->replicas;
     ps_shard_link_t *link = ps_shard_links_find(
         &shard->links,
@@ -193,7 +194,7 @@ ps_replicas_pump(ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
 
-    if (!self->primary || partition->epoch < self->fence) {
+    if (!self->primary || (partition->epoch < self->fence && !self->stopping)) {
         return;
     }
     for (uint32_t i = 0; i < self->n_followers; i++) {
@@ -233,13 +234,50 @@ find_follower(ps_replicas_t *self, ps_shard_name_t name)
     return NULL;
 }
 
+/* There is a newer epoch: nothing more is answered in this one. Not the number
+ * that comes with it is believed: the map brings it. */
+static void
+heard_epoch(ps_shard_t *shard,
+            ps_partition_t *partition,
+            ps_follower_t *follower)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (self->fence <= partition->epoch) {
+        self->fence = partition->epoch + 1;
+    }
+    if (self->stopping) {
+        self->stop_ms = shard->now_ms; /* it takes nothing more */
+    }
+    report(shard, partition, follower, PS_REPORT_FENCED);
+}
+
+/* It may be in sync: it has said under this lease that it has all that may have
+ * been acknowledged above memory, which is no less than this primary's own
+ * EPOCH record; the rest is on its way. */
+static bool
+has_caught_up(const ps_shard_t *shard,
+              const ps_partition_t *partition,
+              const ps_follower_t *follower,
+              const ps_msg_appended_t *appended)
+{
+    const ps_replicas_t *self = partition->replicas;
+
+    return ps_replicas_makes_records(partition) && !follower->in_sync &&
+           appended->status == PS_APPENDED_OK &&
+           appended->lsn >= self->promised_lsn &&
+           follower->acked_lsn >= self->promised_lsn &&
+           self->tail.end - follower->acked_end <= shard->args.flight_bytes &&
+           ps_follower_lends(follower, shard->now_ms);
+}
+
 void
 ps_replicas_heard(ps_shard_t *shard,
                   ps_partition_t *partition,
                   ps_shard_name_t from,
                   const ps_msg_appended_t *appended)
 {
-    const ps_follower_limits_t limits = limits_of(shard);
+    const ps_follower_limits_t limits = ps_replicas_limits(shard);
     ps_replicas_t *self = partition->replicas;
     ps_follower_t *follower = find_follower(self, from);
 
@@ -249,10 +287,11 @@ ps_replicas_heard(ps_shard_t *shard,
     }
     ps_follower_heard(follower, &self->tail, &limits, appended, shard->now_ms);
     if (appended->status == PS_APPENDED_EPOCH) {
-        report(shard, partition, follower, PS_REPORT_FENCED);
+        heard_epoch(shard, partition, follower);
     } else if (follower->needs_rows) {
         report(shard, partition, follower, PS_REPORT_DIVERGED);
-    } else if (!follower->in_sync && follower->acked_lsn == partition->lsn) {
+    } else if (has_caught_up(shard, partition, follower, appended)) {
+        follower->offered = true;
         report(shard, partition, follower, PS_REPORT_CAUGHT_UP);
     }
     cut_tail(shard, partition);
@@ -261,6 +300,7 @@ ps_replicas_heard(ps_shard_t *shard,
         ps_partition_advance(shard, partition);
     }
     ps_replicas_pump(shard, partition);
+    ps_replicas_end_stop(shard, partition);
 }
 
 void

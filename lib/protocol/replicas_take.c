@@ -31,6 +31,20 @@ answer(ps_shard_t *shard,
                             .detail = detail};
 }
 
+void
+ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (ps_partition_begin_anew(shard, partition)) {
+        ps_tail_done(&self->tail);
+        ps_tail_init(&self->tail, 0, 0);
+        self->in_sync_lsn = 0;
+        self->promised_lsn = 0;
+        self->diverged = false;
+    }
+}
+
 static void
 release(void *owner)
 {
@@ -195,6 +209,12 @@ ps_replicas_append(ps_shard_t *shard,
     status = take_all(shard, partition, append, payload);
     if (status == PS_APPENDED_DIVERGED) {
         self->diverged = true;
+        if (self->catching_up) { /* nobody counts on what it has */
+            ps_replicas_begin_anew(shard, partition);
+        }
+        status = self->diverged ? status : PS_APPENDED_GAP;
+    }
+    if (status == PS_APPENDED_DIVERGED) {
         answer(shard, conn, append, status, 0, 0);
         return;
     }

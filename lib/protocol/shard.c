@@ -176,9 +176,12 @@ ps_shard_request(ps_shard_t *self, const ps_request_t *request)
     if (request->epoch > table->routes[request->partition].epoch) {
         ps_answer_refused(self, request, PSD_BUSY, 0,
                           "the map here is older than yours");
-    } else if (partition == NULL || request->epoch != partition->epoch) {
+    } else if (partition == NULL ||
+               request->epoch != table->routes[request->partition].epoch) {
         ps_answer_moved(self, request, table);
-    } else if (partition->replicas != NULL && !partition->replicas->primary) {
+    } else if (partition->replicas != NULL &&
+               (!partition->replicas->primary ||
+                partition->epoch < request->epoch)) {
         ps_answer_refused(self, request, PSD_BUSY, 0,
                           "the primary is elsewhere, or not chosen yet");
     } else {

@@ -48,7 +48,10 @@ typedef struct ps_shard_args {
     uint32_t lease_ms;        /* that other copies lend; 0: 300 */
     uint32_t slow_after_ms;   /* a copy is reported; 0: 2000 */
     uint64_t tail_bytes;      /* records of a partition kept for copies in
-                                 sync, before pushes wait; 0: 64 MiB */
+                                 sync, and as much of answers that wait for
+                                 them, before pushes wait; 0: 64 MiB */
+    uint64_t record_bytes;    /* largest record that can be sent to a copy; 0:
+                                 any */
     uint64_t flight_bytes;    /* of them under way to each; 0: 4 MiB */
 } ps_shard_args_t;
 
@@ -99,8 +102,9 @@ void ps_shard_destroy(ps_shard_t **self_p);
  * Advances the shard by one event and appends to outbox what must be done.
  * What a peer did wrong is answered, never returned.
  * Errors: PSD_NOMEM (for MESSAGE it is answered too and the shard is as
- * before; for TABLE and JOB nothing changed); PSD_LIMIT for a TABLE that cannot
- * be held.
+ * before; for JOB nothing changed; for TABLE either, but that partitions which
+ * are here already follow their new map); PSD_LIMIT for a TABLE that cannot be
+ * held.
  */
 PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self,
                                           const ps_event_t *event,

@@ -4,6 +4,9 @@
 
 #include "base/alloc.h"
 
+#define PAUSE_MIN_MS 20
+#define PAUSE_MAX_MS 1000
+
 void
 ps_shard_links_done(ps_shard_links_t *self)
 {
@@ -127,11 +130,18 @@ ps_shard_links_from(const ps_shard_links_t *self, uint64_t conn)
 }
 
 void
-ps_shard_links_gone(ps_shard_links_t *self, uint64_t conn)
+ps_shard_links_gone(ps_shard_links_t *self, uint64_t conn, uint64_t now_ms)
 {
     ps_shard_link_t *link = ps_shard_links_of_conn(self, conn);
 
     if (link != NULL) {
+        link->pause_ms = link->welcome         ? 0
+                         : link->pause_ms == 0 ? PAUSE_MIN_MS
+                                               : 2 * link->pause_ms;
+        if (link->pause_ms > PAUSE_MAX_MS) {
+            link->pause_ms = PAUSE_MAX_MS;
+        }
+        link->open_ms = now_ms + link->pause_ms;
         link->conn = 0;
         link->welcome = false;
         link->say_ms = 0;

@@ -32,11 +32,13 @@ ps_shard_name_equal(ps_shard_name_t a, ps_shard_name_t b)
 }
 
 typedef struct ps_shard_link {
-    ps_copy_t to;    /* name and endpoint; its state does not count */
-    uint64_t conn;   /* PS_LINK_CONN and up; 0: not opened */
-    bool welcome;    /* it has answered PEER */
-    bool used;       /* a partition sends by it */
-    uint64_t say_ms; /* when to say PEER (again) */
+    ps_copy_t to;      /* name and endpoint; its state does not count */
+    uint64_t conn;     /* PS_LINK_CONN and up; 0: not opened */
+    bool welcome;      /* it has answered PEER */
+    bool used;         /* a partition sends by it */
+    uint64_t say_ms;   /* when to say PEER (again) */
+    uint64_t open_ms;  /* not opened before */
+    uint32_t pause_ms; /* that it waited for that; 0: it was answered since */
 } ps_shard_link_t;
 
 typedef struct ps_shard_links {
@@ -69,6 +71,8 @@ PSD_MUST_CHECK psd_status_t ps_shard_links_accept(ps_shard_links_t *self,
 /* Who speaks on a connection that was accepted; NULL: it was not. */
 const ps_shard_name_t *ps_shard_links_from(const ps_shard_links_t *self,
                                            uint64_t conn);
-/* The connection is gone, one of either kind. */
-void ps_shard_links_gone(ps_shard_links_t *self, uint64_t conn);
+/* The connection is gone, one of either kind. One that was opened, and goes
+ * again and again without an answer, is opened later each time. */
+void
+ps_shard_links_gone(ps_shard_links_t *self, uint64_t conn, uint64_t now_ms);
 #endif

@@ -197,7 +197,7 @@ ps_shard_peer_gone(ps_shard_t *self, uint64_t conn)
     bool opened = ps_shard_links_of_conn(&self->links, conn) != NULL;
     psd_status_t rc = PSD_OK;
 
-    ps_shard_links_gone(&self->links, conn);
+    ps_shard_links_gone(&self->links, conn, self->now_ms);
     if (opened) {
         rc = ps_shard_visit(self, visit_pump, NULL, NULL);
     }

@@ -51,10 +51,27 @@ place_of(const ps_shard_t *self, const ps_event_t *event, uint32_t i)
     return NOT_HERE;
 }
 
+/* The event's line of the map is older than what is known of partition i. */
 static bool
-is_here(const ps_shard_t *self, const ps_event_t *event, uint32_t i)
+is_older(const ps_shard_table_t *table, const ps_event_t *event, uint32_t i)
 {
-    return place_of(self, event, i) != NOT_HERE;
+    const ps_partition_t *partition = table->partitions[i];
+    uint64_t epoch = event->routes[i].epoch;
+
+    return epoch < table->routes[i].epoch ||
+           (partition != NULL &&
+            (epoch < partition->epoch || (partition->replicas != NULL &&
+                                          epoch < partition->replicas->fence)));
+}
+
+static bool
+is_here(const ps_shard_t *self,
+        const ps_shard_table_t *table,
+        const ps_event_t *event,
+        uint32_t i)
+{
+    return is_older(table, event, i) ? table->partitions[i] != NULL
+                                     : place_of(self, event, i) != NOT_HERE;
 }
 
 /* It has, or has had, other copies, or is not the one that answers. */
@@ -102,12 +119,14 @@ share_of(uint64_t table_bytes, uint32_t n_here, uint32_t n_partitions)
 }
 
 static uint32_t
-count_here(const ps_shard_t *self, const ps_event_t *event)
+count_here(const ps_shard_t *self,
+           const ps_shard_table_t *table,
+           const ps_event_t *event)
 {
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < event->n_routes; i++) {
-        n += is_here(self, event, i) ? 1 : 0;
+        n += is_here(self, table, event, i) ? 1 : 0;
     }
     return n;
 }
@@ -121,7 +140,7 @@ check_share(const ps_shard_t *self,
 {
     uint64_t limit = self->args.table_bytes;
     uint64_t kept = table->use.row_bytes;
-    uint32_t n_here = count_here(self, event);
+    uint32_t n_here = count_here(self, table, event);
     uint64_t share = share_of(limit, n_here, event->n_routes);
 
     if (limit == 0 || more == 0 || (kept <= share && more <= share - kept)) {
@@ -193,30 +212,15 @@ settle(ps_shard_t *self,
         return;
     }
     copies = &event->copies[i];
-    if (copies->epoch < partition->epoch) {
-        return; /* by an older map */
-    }
-    if (partition->replicas->primary &&
-        (copies->fenced || copies->at[own].state != PS_COPY_PRIMARY)) {
+    if (partition->replicas->primary && copies->fenced) {
+        ps_partition_turn_away(self, partition, table);
+        ps_replicas_stop(self, partition, copies->epoch);
+    } else if (partition->replicas->primary &&
+               copies->at[own].state != PS_COPY_PRIMARY) {
         ps_partition_turn_away(self, partition, table);
         ps_replicas_resign(self, partition);
     }
     ps_replicas_settle(self, partition, copies, own);
-}
-
-/* What is here is to be thrown away: it begins anew. */
-static bool
-begins_anew(const ps_shard_t *self,
-            const ps_partition_t *partition,
-            const ps_event_t *event,
-            uint32_t i)
-{
-    uint32_t own = place_of(self, event, i);
-
-    return partition != NULL && partition->replicas != NULL &&
-           partition->replicas->diverged && own != NOT_HERE &&
-           event->copies != NULL &&
-           event->copies[i].at[own].state == PS_COPY_CATCHING_UP;
 }
 
 /* A primary has links to all other copies. */
@@ -231,31 +235,18 @@ make_links(ps_shard_t *self, const ps_copies_t *copies, psd_error_t *err)
     return PSD_OK;
 }
 
-/* One that is to be here and is not; nothing for one that is. */
+/* What a partition must have before it follows its new line of the map. */
 static psd_status_t
-make_partition(ps_shard_t *self,
-               ps_shard_table_t *table,
-               const ps_event_t *event,
-               uint32_t i,
-               ps_partition_t **ret_made,
-               psd_error_t *err)
+equip(ps_shard_t *self,
+      ps_partition_t *partition,
+      const ps_event_t *event,
+      uint32_t i,
+      psd_error_t *err)
 {
-    ps_partition_t *partition = table->partitions[i];
-    uint64_t epoch =
-        event->copies == NULL ? event->routes[i].epoch : event->copies[i].epoch;
     psd_status_t rc = PSD_OK;
 
-    if (!is_here(self, event, i)) {
-        return PSD_OK;
-    }
-    if (partition == NULL || begins_anew(self, partition, event, i)) {
-        rc = ps_partition_new(&table->spec, &table->use, table->id, i, epoch,
-                              ret_made, err);
-        partition = rc == PSD_OK ? *ret_made : partition;
-    }
-    if (rc == PSD_OK && partition->replicas == NULL && has_copies(event, i)) {
-        rc = ps_replicas_new(partition->lsn,
-                             partition->lsn == 0 ? 0 : partition->epoch,
+    if (partition->replicas == NULL && has_copies(event, i)) {
+        rc = ps_replicas_new(partition->lsn, partition->lsn_epoch,
                              &partition->replicas, err);
         if (rc == PSD_OK && partition->lsn > 0) {
             partition->replicas->settled = true;
@@ -268,6 +259,27 @@ make_partition(ps_shard_t *self,
         rc = make_links(self, &event->copies[i], err);
     }
     return rc;
+}
+
+/* One that is to be here and is not; nothing for one that is. */
+static psd_status_t
+make_partition(ps_shard_t *self,
+               ps_shard_table_t *table,
+               const ps_event_t *event,
+               uint32_t i,
+               ps_partition_t **ret_made,
+               psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (table->partitions[i] != NULL || !is_here(self, table, event, i)) {
+        return PSD_OK;
+    }
+    rc = ps_partition_new(&table->spec, &table->use, table->id, i,
+                          event->copies == NULL ? event->routes[i].epoch
+                                                : event->copies[i].epoch,
+                          ret_made, err);
+    return rc == PSD_OK ? equip(self, *ret_made, event, i, err) : rc;
 }
 
 /* Makes the partitions that are to be here and are not; all or none. */
@@ -293,13 +305,59 @@ make_partitions(ps_shard_t *self,
         if (rc != PSD_OK) {
             ps_partition_destroy(&made[i]);
         } else if (made[i] != NULL) {
-            drop_partition(self, &table->partitions[i], table);
             table->partitions[i] = made[i];
             ps_shard_count_rows(self, made[i], false);
         }
     }
     ps_free(made);
     return rc;
+}
+
+/* Takes over each line of the map that is not older than what is here, and for
+ * which there is what it needs; the first error of another one. */
+static psd_status_t
+take_routes(ps_shard_t *self,
+            ps_shard_table_t *table,
+            const ps_event_t *event,
+            psd_error_t *err)
+{
+    psd_status_t first = PSD_OK;
+
+    for (uint32_t i = 0; i < event->n_routes; i++) {
+        psd_status_t rc = PSD_OK;
+
+        if (is_older(table, event, i)) {
+            continue;
+        }
+        if (place_of(self, event, i) != NOT_HERE) {
+            rc = table->partitions[i] == NULL
+                     ? PSD_NOMEM /* said already */
+                     : equip(self, table->partitions[i], event, i, err);
+        }
+        if (rc == PSD_OK) {
+            table->routes[i] = event->routes[i];
+        }
+        first = first == PSD_OK ? rc : first;
+    }
+    return first;
+}
+
+static void
+follow_routes(ps_shard_t *self,
+              ps_shard_table_t *table,
+              const ps_event_t *event)
+{
+    for (uint32_t i = 0; i < event->n_routes; i++) {
+        if (event->routes[i].epoch != table->routes[i].epoch ||
+            is_older(table, event, i)) {
+            continue;
+        }
+        if (place_of(self, event, i) != NOT_HERE) {
+            settle(self, table, event, i);
+        } else {
+            drop_partition(self, &table->partitions[i], table);
+        }
+    }
 }
 
 static psd_status_t
@@ -332,6 +390,7 @@ ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
 {
     ps_shard_table_t *table = ps_map_get(&self->tables, event->table);
     ps_shard_table_t *fresh = NULL;
+    psd_status_t equipped = PSD_OK;
     psd_status_t rc;
 
     if (table == NULL) {
@@ -346,29 +405,25 @@ ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
         !ps_map_put(&self->tables, event->table, fresh)) {
         rc = psd_error_set(err, PSD_NOMEM, "no memory for a table");
     }
-    if (rc != PSD_OK) {
+    if (rc != PSD_OK && fresh != NULL) {
         ps_shard_table_destroy(&fresh);
         return psd_error_wrap(err, rc, "table %s", event->spec->name);
     }
-    memcpy(table->routes, event->routes,
-           event->n_routes * sizeof *table->routes);
-    table->use.n_here = count_here(self, event);
+    equipped = take_routes(self, table, event, rc == PSD_OK ? err : NULL);
+    rc = rc == PSD_OK ? equipped : rc;
+    table->use.n_here = count_here(self, table, event);
     if (self->args.table_bytes > 0) {
         uint64_t share = share_of(self->args.table_bytes, table->use.n_here,
                                   event->n_routes);
 
         table->use.limit_bytes = share > 0 ? share : 1;
     }
-    for (uint32_t i = 0; i < event->n_routes; i++) {
-        if (table->partitions[i] != NULL && is_here(self, event, i)) {
-            settle(self, table, event, i);
-        } else {
-            drop_partition(self, &table->partitions[i], table);
-        }
-    }
+    follow_routes(self, table, event);
     ps_shard_close_links(self);
     tell_paired(self);
-    return PSD_OK;
+    return rc == PSD_OK
+               ? PSD_OK
+               : psd_error_wrap(err, rc, "table %s", event->spec->name);
 }
 
 void

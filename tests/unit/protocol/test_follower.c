@@ -7,8 +7,8 @@
 #define START_MS 1000
 #define SIZE 1000 /* of each record */
 
-static const ps_follower_limits_t limits = {.lease_ms = 300,
-                                            .flight_bytes = 2500};
+static const ps_follower_limits_t limits = {
+    .lease_ms = 300, .slow_after_ms = 2000, .flight_bytes = 2500};
 
 typedef struct bench {
     ps_tail_t tail;
@@ -252,5 +252,66 @@ Test(follower, flushed_is_never_more_than_there)
     cr_assert_eq(bench.follower.flushed_lsn, 2);
     hear(&bench, PS_APPENDED_OK, 5, START_MS);
     cr_assert_eq(bench.follower.flushed_lsn, 2);
+    ps_tail_done(&bench.tail);
+}
+
+/* What the copy before it had counted as its own. */
+Test(follower, that_lacks_what_it_had_is_another_one)
+{
+    bench_t bench;
+
+    open_bench(&bench, 5);
+    hear(&bench, PS_APPENDED_OK, 5, START_MS);
+    bench.now_ms += 10;
+    hear(&bench, PS_APPENDED_GAP, 0, START_MS);
+    cr_assert_eq(bench.follower.acked_lsn, 5, "said before its OK");
+    send(&bench, 0);
+    bench.now_ms += 10;
+    hear(&bench, PS_APPENDED_GAP, 0, START_MS + 10);
+    cr_assert_eq(bench.follower.acked_lsn, 0);
+    cr_assert_eq(next(&bench), PS_FOLLOWER_ASK);
+    send(&bench, 0);
+    bench.now_ms += 10;
+    hear(&bench, PS_APPENDED_GAP, 2, START_MS + 20);
+    cr_assert_eq(bench.follower.sent_lsn, 2);
+    cr_assert_eq(next(&bench), PS_FOLLOWER_RECORDS);
+    ps_tail_done(&bench.tail);
+}
+
+/* Whether it answered was all that was asked. */
+Test(follower, lags_that_gets_no_further)
+{
+    bench_t bench;
+
+    open_bench(&bench, 5);
+    bench.follower.in_sync = true;
+    hear(&bench, PS_APPENDED_OK, 3, START_MS);
+    hear(&bench, PS_APPENDED_GAP, 3, START_MS);
+    cr_assert_not(ps_follower_lags(&bench.follower, &limits, START_MS + 1999));
+    bench.now_ms += 1000;
+    hear(&bench, PS_APPENDED_OK, 3, START_MS + 1000);
+    hear(&bench, PS_APPENDED_NOMEM, 3, START_MS + 1000);
+    cr_assert(ps_follower_lags(&bench.follower, &limits, START_MS + 2000));
+    bench.follower.told_ms = START_MS + 2000;
+    cr_assert_not(ps_follower_lags(&bench.follower, &limits, START_MS + 3999));
+    hear(&bench, PS_APPENDED_OK, 4, START_MS + 1000);
+    cr_assert_not(ps_follower_lags(&bench.follower, &limits, START_MS + 2999));
+    hear(&bench, PS_APPENDED_OK, 5, START_MS + 1000);
+    bench.now_ms += 5000;
+    hear(&bench, PS_APPENDED_OK, 5, START_MS + 6000);
+    cr_assert_not(ps_follower_lags(&bench.follower, &limits, bench.now_ms + 9),
+                  "it has all");
+    ps_tail_done(&bench.tail);
+}
+
+Test(follower, that_may_be_in_sync_lags_sooner)
+{
+    bench_t bench;
+
+    open_bench(&bench, 0);
+    cr_assert_not(ps_follower_lags(&bench.follower, &limits, START_MS + 9999));
+    bench.follower.offered = true;
+    cr_assert_not(ps_follower_lags(&bench.follower, &limits, START_MS + 599));
+    cr_assert(ps_follower_lags(&bench.follower, &limits, START_MS + 600));
     ps_tail_done(&bench.tail);
 }

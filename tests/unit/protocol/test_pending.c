@@ -82,6 +82,25 @@ Test(pending, room_of_answers_that_went_is_used_again)
     cr_assert_leq(capacity, 64);
 }
 
+/* Values that waited counted nowhere. */
+Test(pending, bytes_count_while_they_wait)
+{
+    PSD_AUTO(ps_pending_done) ps_pending_t pending = {0};
+    ps_waiting_answer_t answer = {.lsn = 1};
+    uint8_t *to = NULL;
+    ps_waiting_answer_t got;
+
+    answer.answer.payload = ps_payload_room(0, 0, 5000, &to);
+    cr_assert_not_null(answer.answer.payload);
+    cr_assert(ps_pending_reserve(&pending, PS_ACK_REPLICA));
+    ps_pending_add(&pending, PS_ACK_REPLICA, &answer);
+    cr_assert(wait_for(&pending, PS_ACK_DISK, 1, 7));
+    cr_assert_eq(pending.bytes, 5000 + 2 * sizeof answer);
+    cr_assert(ps_pending_take(&pending, PS_ACK_REPLICA, 1, &got));
+    ps_payload_destroy(&got.answer.payload);
+    cr_assert_eq(pending.bytes, sizeof answer);
+}
+
 static psd_status_t
 fill(void *fixture)
 {

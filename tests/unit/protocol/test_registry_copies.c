@@ -568,6 +568,27 @@ Test(registry_copies, that_lag_go_out_of_sync_and_come_back)
     assert_rests();
 }
 
+/* Its primary waited for a copy that had died behind its report for good. */
+Test(registry_copies, that_were_offered_and_lag_are_not_waited_for)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    uint64_t second = table->copies[0].at[1].incarnation;
+    uint64_t epoch = 0;
+
+    cr_assert(say(PS_REPORT_SLOW, 1, second));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    epoch = table->copies[0].epoch;
+    cr_assert(say(PS_REPORT_DIVERGED, 1, second));
+    assert_rests();
+    cr_assert(say(PS_REPORT_SLOW, 1, second));
+    assert_commits("partition 0 of table w is not caught up with on node n1 "
+                   "any more");
+    cr_assert_gt(table->copies[0].epoch, epoch);
+    cr_assert_eq(table->copies[0].at[1].state, PS_COPY_CATCHING_UP);
+    assert_rests();
+}
+
 Test(registry_copies, move_off_a_draining_node)
 {
     const ps_table_t *table = make_copied("w", 1, 1);

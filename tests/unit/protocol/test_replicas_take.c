@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol/replicas.h: a copy that is not the primary, and what maps do. */
+#include "replica_kit.h"
+
+static kit_t kit;
+
+static void
+setup(void)
+{
+    kit_open(&kit);
+}
+
+static void
+teardown(void)
+{
+    kit_close(&kit);
+}
+
+TestSuite(replicas_take, .init = setup, .fini = teardown);
+
+static const ps_msg_appended_t *
+appended(void)
+{
+    return &kit_said(&kit, PS_KIND_APPENDED)->appended;
+}
+
+/* Node 2 is the primary, and this copy has its first record. */
+static void
+follow(const char *map)
+{
+    kit_map(&kit, map);
+    kit_peer(&kit, 2);
+    kit_append_push(&kit, 2, 5, 1, 0);
+    cr_assert_eq(appended()->status, PS_APPENDED_OK);
+    cr_assert_eq(appended()->lsn, 1);
+}
+
+Test(replicas_take, fenced_copy_takes_no_record_of_an_older_epoch)
+{
+    follow("5: 2P 1S");
+    kit_fence(&kit, 6);
+    cr_assert_eq(kit_report(&kit, PS_REPORT_POSITION)->lsn, 1);
+    kit_append_push(&kit, 2, 5, 2, 5);
+    cr_assert_eq(appended()->status, PS_APPENDED_EPOCH);
+    cr_assert_eq(appended()->detail, 6);
+}
+
+/* The old primary of a move sends what it has before the copy is asked. */
+Test(replicas_take, map_of_a_fence_alone_refuses_nothing)
+{
+    follow("5: 2P 1S");
+    kit_map(&kit, "6F: 2S 1S");
+    kit_append_push(&kit, 2, 5, 2, 5);
+    cr_assert_eq(appended()->status, PS_APPENDED_OK);
+    kit_fence(&kit, 6);
+    kit_append_push(&kit, 2, 5, 3, 5);
+    cr_assert_eq(appended()->status, PS_APPENDED_EPOCH);
+}
+
+/* A late map threw away the copy that a newer one had put here. */
+Test(replicas_take, older_map_takes_nothing_away)
+{
+    follow("5: 2P 1S");
+    kit_map(&kit, "4: 2P");
+    kit_append_push(&kit, 2, 5, 2, 5);
+    cr_assert_eq(appended()->status, PS_APPENDED_OK);
+    kit_fence(&kit, 7);
+    kit_map(&kit, "6: 2P");
+    kit_fence(&kit, 7);
+    cr_assert_eq(kit_report(&kit, PS_REPORT_POSITION)->lsn, 2);
+    kit_map(&kit, "8: 2P");
+    kit_fence(&kit, 9);
+    cr_assert_not(kit_reported(&kit, PS_REPORT_POSITION), "it is gone");
+    kit_map(&kit, "5: 2P 1S");
+    kit_fence(&kit, 9);
+    cr_assert_not(kit_reported(&kit, PS_REPORT_POSITION), "and stays so");
+}
+
+/* The others of the table waited for one that could not be held. */
+Test(replicas_take, partition_that_cannot_be_held_keeps_no_other_from_its_map)
+{
+    ps_shard_args_t args = kit_args();
+
+    kit_close(&kit);
+    args.memory_bytes = 4000;
+    kit_open_with(&kit, &args);
+    kit.spec.n_rows = 600;
+    follow("5: 2P 1S");
+    cr_assert_eq(kit_maps(&kit, "6: 1P", "7: 1P"), PSD_LIMIT);
+    kit_tick(&kit, 300);
+    kit_hello(&kit);
+    kit_pull(&kit, 6);
+    cr_assert_eq(kit_count(&kit, PS_KIND_VALUES), 1);
+    kit_maps(&kit, "8: 1P", "7: 1P");
+    kit_pull(&kit, 8);
+    cr_assert_eq(kit_count(&kit, PS_KIND_VALUES), 1);
+}
+
+/* ---- copies that begin anew ---- */
+
+Test(replicas_take, diverged_copy_that_is_in_sync_says_so)
+{
+    follow("5: 2P 1S");
+    kit_map(&kit, "6: 2P 1S");
+    kit_append_push(&kit, 2, 6, 2, 4);
+    cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
+    kit_map(&kit, "7: 2P 1C");
+    kit_append_push(&kit, 2, 7, 2, 4);
+    cr_assert_eq(appended()->status, PS_APPENDED_GAP);
+    cr_assert_eq(appended()->lsn, 0, "it has begun anew");
+}
+
+/* It waited for a map that nobody was going to make. */
+Test(replicas_take, diverged_copy_that_catches_up_begins_anew_at_once)
+{
+    follow("5: 2P 1C");
+    kit_append_push(&kit, 2, 5, 2, 4);
+    cr_assert_eq(appended()->status, PS_APPENDED_GAP);
+    cr_assert_eq(appended()->lsn, 0);
+    kit_append_push(&kit, 2, 5, 1, 0);
+    cr_assert_eq(appended()->status, PS_APPENDED_OK);
+    cr_assert_eq(appended()->lsn, 1);
+}
+
+/* ---- what a record may be ---- */
+
+Test(replicas_take, table_may_be_added_to_itself)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *row = NULL;
+    const double twice = 2;
+    ps_record_t record = kit_push_record(2, 5);
+    uint8_t key[8] = {0};
+
+    follow("5: 2P 1S");
+    row = ps_payload_copy((ps_bytes_t){key, 8}, (ps_bytes_t){NULL, 0},
+                          (ps_bytes_t){NULL, 0});
+    cr_assert_not_null(row);
+    record.op = (ps_row_op_t){.op = PS_CHANGE_AXPY, .other = KIT_TABLE};
+    memcpy(&record.op.operand, &twice, sizeof twice);
+    record.slice.n_values = 0;
+    kit_append(&kit, 2, 5, &(ps_msg_append_t){.first_lsn = 2, .prev_epoch = 5},
+               &record, row);
+    cr_assert_eq(appended()->status, PS_APPENDED_OK);
+}
+
+/* It counted as want of memory, and was sent for ever. */
+Test(replicas_take, job_that_cannot_be_read_is_another_history)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *bytes = NULL;
+    const ps_record_t record = {.kind = PS_RECORD_JOB,
+                                .table = KIT_TABLE,
+                                .lsn = 2,
+                                .epoch = 5,
+                                .job = 3,
+                                .seq = 1};
+
+    follow("5: 2P 1S");
+    bytes = ps_payload_copy((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                            (ps_bytes_t){(const uint8_t *)"not a job", 9});
+    cr_assert_not_null(bytes);
+    kit_append(&kit, 2, 5, &(ps_msg_append_t){.first_lsn = 2, .prev_epoch = 5},
+               &record, bytes);
+    cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
+}
