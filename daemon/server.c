@@ -34,6 +34,7 @@ open_registry(ps_server_t *self, psd_error_t *err)
         .tables_max = (uint32_t)ps_config_key(PS_KEY_limits_tables)->max,
         .jobs_max = (uint32_t)config->limits.jobs,
         .nodes_max = NODES_MAX,
+        .copies_max = PS_REPLICAS_MAX,
         .uneven_max = UINT32_MAX, /* copies stay until rows can travel */
         .suspect_after_ms = config->cluster.suspect_after,
     };

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Three nodes and a table with a copy on each: a primary is killed, and pushes
+ * go on where its copies are; nothing that was acknowledged is lost. The time
+ * from the kill to the next acknowledged push is printed, not judged. */
+#include <psd.h>
+#include <signal.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "support/check.h"
+#include "support/cluster.h"
+
+#define NODES 3
+#define ROWS 600
+#define PUSHES 50 /* before the kill, and behind it */
+#define CALL_MS 20000
+
+static uint64_t rows[ROWS];
+static int64_t ones[ROWS];
+static int64_t values[ROWS];
+
+static const cluster_args_t args = {
+    .n_nodes = NODES, .net = CLUSTER_DIRECT, .config = "shards: 2\n"};
+
+static uint64_t
+now_ms(void)
+{
+    struct timespec now = {.tv_sec = 0};
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static bool
+make_table(psd_client_t *client, psd_table_t **ret_table, psd_error_t *err)
+{
+    psd_spec_t *spec = psd_spec_new();
+
+    CHECK_OK(psd_spec_set(spec, "rows", "600", err), err);
+    CHECK_OK(psd_spec_set(spec, "type", "i64", err), err);
+    CHECK_OK(psd_spec_set(spec, "partitions", "6", err), err);
+    CHECK_OK(psd_spec_set(spec, "replicas", "3", err), err);
+    CHECK_OK(psd_spec_set(spec, "ack", "replica", err), err);
+    CHECK_OK(psd_table_create(client, "w", spec, ret_table, err), err);
+    psd_spec_destroy(&spec);
+    return true;
+}
+
+static bool
+push_often(psd_table_t *table, psd_error_t *err)
+{
+    for (int i = 0; i < PUSHES; i++) {
+        CHECK_OK(psd_push(table, rows, ROWS, ones, ROWS, err), err);
+    }
+    return true;
+}
+
+static bool
+has_all(psd_table_t *table, int64_t wanted, psd_error_t *err)
+{
+    CHECK_OK(psd_pull(table, rows, ROWS, values, ROWS, err), err);
+    for (size_t i = 0; i < ROWS; i++) {
+        if (values[i] != wanted) {
+            (void)fprintf(stderr, "row %zu is %lld, not %lld\n", i,
+                          (long long)values[i], (long long)wanted);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Too many copies for the nodes that there are; one reason says so. */
+static bool
+more_copies_than_nodes_are_refused(psd_client_t *client, psd_error_t *err)
+{
+    psd_spec_t *spec = psd_spec_new();
+    psd_table_t *table = NULL;
+
+    CHECK_OK(psd_spec_set(spec, "rows", "10", err), err);
+    CHECK_OK(psd_spec_set(spec, "replicas", "4", err), err);
+    CHECK(psd_table_create(client, "x", spec, &table, err) == PSD_NO_NODE);
+    (void)fprintf(stderr, "refused: %s\n", psd_error_text(err));
+    psd_error_clear(err);
+    psd_spec_destroy(&spec);
+    return true;
+}
+
+static bool
+pushes_go_on_without_a_primary(cluster_t *cluster,
+                               psd_client_t *client,
+                               psd_error_t *err)
+{
+    psd_table_t *table = NULL;
+    uint64_t killed_ms = 0;
+
+    CHECK(make_table(client, &table, err));
+    CHECK(push_often(table, err));
+    CHECK(has_all(table, PUSHES, err));
+    CHECK(cluster_kill(cluster, 1, SIGKILL));
+    killed_ms = now_ms();
+    CHECK_OK(psd_push(table, rows, ROWS, ones, ROWS, err), err);
+    (void)fprintf(stderr, "acknowledged %llu ms behind the kill\n",
+                  (unsigned long long)(now_ms() - killed_ms));
+    CHECK(push_often(table, err));
+    CHECK(has_all(table, 2 * PUSHES + 1, err));
+    psd_table_close(&table);
+    return true;
+}
+
+int
+main(void)
+{
+    cluster_t cluster = {.n_nodes = 0};
+    psd_error_t *err = psd_error_new();
+    psd_client_t *client = NULL;
+    psd_options_t *options = psd_options_new();
+    bool good = cluster_start(&cluster, &args);
+
+    for (size_t i = 0; i < ROWS; i++) {
+        rows[i] = i;
+        ones[i] = 1;
+    }
+    psd_options_set_timeout_ms(options, CALL_MS);
+    good = good && psd_connect(cluster.nodes[0].control, options, &client,
+                               err) == PSD_OK;
+    good = good && more_copies_than_nodes_are_refused(client, err);
+    good = good && pushes_go_on_without_a_primary(&cluster, client, err);
+    psd_close(&client);
+    psd_options_destroy(&options);
+    cluster_drop(&cluster, !good);
+    psd_error_destroy(&err);
+    return good ? 0 : 1;
+}
