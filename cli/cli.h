@@ -84,6 +84,8 @@ double ps_cli_now_s(void);
 
 psd_status_t ps_cmd_cluster_status(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_cluster_events(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_cluster_backup(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_cluster_restore(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_node_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_node_inspect(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_create(ps_cli_t *cli, psd_error_t *err);

@@ -24,6 +24,30 @@ static const ps_opt_t EVENTS_OPTIONS[] = {{.name = "last",
                                            .help = "only the last N events"},
                                           {.name = NULL}};
 
+static const ps_example_t BACKUP_EXAMPLES[] = {
+    {"pscli cluster backup --to psd.backup", "while the cluster works on"},
+    {NULL, NULL}};
+static const ps_opt_t BACKUP_OPTIONS[] = {{.name = "to",
+                                           .kind = PS_OPT_TEXT,
+                                           .value = "FILE",
+                                           .help = "where to. Required"},
+                                          {.name = NULL}};
+static const ps_example_t RESTORE_EXAMPLES[] = {
+    {"pscli cluster restore --from psd.backup --data-dir /var/lib/psd",
+     "before psd is started there"},
+    {NULL, NULL}};
+static const ps_opt_t RESTORE_OPTIONS[] = {
+    {.name = "from",
+     .kind = PS_OPT_TEXT,
+     .value = "FILE",
+     .help = "what \"cluster backup\" wrote. Required"},
+    {.name = "data-dir",
+     .kind = PS_OPT_TEXT,
+     .value = "DIR",
+     .help = "data directory of the registry's node, which has no registry. "
+             "Required"},
+    {.name = NULL}};
+
 static const ps_example_t NODE_LIST_EXAMPLES[] = {
     {"pscli node list", "every node, its state and what it holds"},
     {"pscli node list -o name", "only the names, one a line"},
@@ -76,6 +100,28 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .options = EVENTS_OPTIONS,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_cluster_events},
+    {.noun = "cluster",
+     .verb = "backup",
+     .arguments = "",
+     .summary = "the registry as a file",
+     .details = "A whole SQLite database with the cluster's name, nodes, "
+                "tables, jobs, history. It has no rows of tables: those are "
+                "with the nodes.",
+     .examples = BACKUP_EXAMPLES,
+     .options = BACKUP_OPTIONS,
+     .run = ps_cmd_cluster_backup},
+    {.noun = "cluster",
+     .verb = "restore",
+     .arguments = "",
+     .summary = "a registry out of a backup, on this machine",
+     .details = "The file is checked as a start of psd would, and becomes the "
+                "registry of a data directory that has none. What has happened "
+                "since the backup is not in it; its numbers go on far above "
+                "those of the backup, so that nothing that nodes and clients "
+                "still know is given out twice.",
+     .examples = RESTORE_EXAMPLES,
+     .options = RESTORE_OPTIONS,
+     .run = ps_cmd_cluster_restore},
     {.noun = "node",
      .verb = "list",
      .arguments = "",

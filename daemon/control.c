@@ -48,6 +48,7 @@ static const struct {
     {"why", ps_control_why, false, false, ASK_JOB},
     {"cluster_status", ps_control_cluster_status, false, false, ASK_INSPECT},
     {"cluster_events", ps_control_cluster_events, false, false, ASK_NONE},
+    {"cluster_backup", ps_control_cluster_backup, false, false, ASK_NONE},
     {"node_list", ps_control_node_list, false, false, ASK_INSPECT},
     {"node_inspect", ps_control_node_inspect, false, false, ASK_INSPECT},
     {"node_join", ps_control_node_join, true, false, ASK_NONE},
@@ -556,6 +557,7 @@ ps_control_destroy(ps_control_t **self_p)
     ps_fleet_destroy(&self->fleet);
     ps_watches_done(&self->watches);
     ps_replies_done(&self->replies);
+    ps_buffer_done(&self->backup.bytes);
     ps_free(self->clients);
     psd_error_destroy(&self->err);
     ps_free(self);

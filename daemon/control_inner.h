@@ -18,6 +18,12 @@ typedef struct ps_client_row {
     uint64_t session;
 } ps_client_row_t;
 
+/* A backup of the registry, fetched piece by piece. */
+typedef struct ps_backup {
+    ps_buffer_t bytes; /* owned */
+    uint64_t number;   /* 1, 2, … of those since the start */
+} ps_backup_t;
+
 struct ps_control {
     ps_control_args_t is; /* what it was made with; all borrowed */
     ps_replies_t replies;
@@ -30,6 +36,7 @@ struct ps_control {
     struct ps_task **tasks; /* owned, each too: requests that wait for nodes */
     size_t n_tasks;
     size_t tasks_capacity;
+    ps_backup_t backup; /* that is being fetched */
     uint64_t grace_ms;  /* no worker is lost before; 0: none is given */
     uint64_t decide_ms; /* nothing is decided about copies before */
     psd_error_t *err;   /* of the request at hand */
@@ -94,6 +101,8 @@ ps_control_op_t ps_control_cluster_events;
 ps_control_op_t ps_control_node_list;
 ps_control_op_t ps_control_node_inspect;
 
+/* control_backup.c */
+ps_control_op_t ps_control_cluster_backup;
 /* control_node.c */
 ps_control_op_t ps_control_node_join;
 ps_control_op_t ps_control_node_announce;

@@ -20,7 +20,7 @@ _pscli() {
     done
     case $noun in
     "") words=" cluster node table push pull plan job worker clock why run bench explain completion help" ;;
-    cluster) [ -z "$verb" ] && words=" status events" ;;
+    cluster) [ -z "$verb" ] && words=" status events backup restore" ;;
     node) [ -z "$verb" ] && words=" list inspect" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop export import" ;;
     push) rest=$verb; verb="" ;;
@@ -41,6 +41,16 @@ _pscli() {
         ;;
     "cluster events")
         flags+=" --last"
+        case $previous in
+        esac
+        ;;
+    "cluster backup")
+        flags+=" --to"
+        case $previous in
+        esac
+        ;;
+    "cluster restore")
+        flags+=" --from --data-dir"
         case $previous in
         esac
         ;;

@@ -12,7 +12,7 @@ _pscli() {
     flags=( --endpoint --context --output --timeout --watch --yes --dry-run --quiet --no-color --help --version)
     case $noun in
     '') words_=( cluster node table push pull plan job worker clock why run bench explain completion help) ;;
-    cluster) [[ -z $verb ]] && words_=( status events) ;;
+    cluster) [[ -z $verb ]] && words_=( status events backup restore) ;;
     node) [[ -z $verb ]] && words_=( list inspect) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop export import) ;;
     push) verb="" ;;
@@ -31,6 +31,8 @@ _pscli() {
     case "$noun${verb:+ $verb}" in
     'cluster status') flags+=() ;;
     'cluster events') flags+=( --last) ;;
+    'cluster backup') flags+=( --to) ;;
+    'cluster restore') flags+=( --from --data-dir) ;;
     'node list') flags+=() ;;
     'node inspect') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'job list') flags+=() ;;

@@ -55,6 +55,12 @@ wait_for waits || { cat "$work/worker"; fail "worker 0 does not wait"; }
 good cluster status
 good cluster events
 good cluster events -n 2
+good cluster backup --to "$work/backup"
+bad 6 cluster restore --from "$work/backup" --data-dir "$work/data"
+expect 0 cluster restore --from "$work/backup" --data-dir "$work/restored"
+bad 2 cluster restore --from "$work/backup" --data-dir "$work/restored"
+bad 6 cluster restore --from "$work/psd.log" --data-dir "$work/restored2"
+bad 2 cluster backup
 good node list
 node=$("$PSCLI_PROGRAM" node list -o name)
 good node inspect "$node"

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* storage/registry_backup.h: the registry as bytes, and a registry of bytes. */
+#include "storage/registry_backup.h"
+
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "base/rng.h"
+#include "support/registry_db_test.h"
+
+static ps_buffer_t backup;
+static char other[PATH_MAX + 16]; /* a data directory that is not there */
+
+static void
+begin(void)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
+
+    make_temp();
+    (void)snprintf(other, sizeof other, "%s/other", temp.path);
+    make_data();
+    db = open_db();
+    cr_assert_eq(ps_registry_backup(db, &backup, err), PSD_OK, "%s",
+                 psd_error_text(err));
+}
+
+static void
+end(void)
+{
+    ps_buffer_done(&backup);
+    drop_temp();
+}
+
+TestSuite(registry_backup, .init = begin, .fini = end);
+
+static ps_bytes_t
+bytes(void)
+{
+    return (ps_bytes_t){backup.data, backup.size};
+}
+
+static void
+assert_refused(ps_bytes_t given, psd_status_t status)
+{
+    struct stat looked;
+    char path[PATH_MAX + 64];
+
+    psd_error_clear(err);
+    cr_assert_eq(ps_registry_restore(other, given, 9, err), status, "%s",
+                 psd_error_text(err));
+    (void)snprintf(path, sizeof path, "%s/registry.db", other);
+    cr_assert_neq(stat(path, &looked), 0);
+    (void)snprintf(path, sizeof path, "%s/restore", other);
+    cr_assert_neq(stat(path, &looked), 0);
+}
+
+Test(registry_backup, what_is_restored_goes_on_with_numbers_of_its_own)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;
+    PSD_AUTO(ps_free_at) ps_event_row_t *rows = NULL;
+    const ps_table_t *table = NULL;
+    uint64_t epoch = 0;
+    uint64_t sessions = 0;
+    size_t n = 0;
+
+    db = open_db();
+    registry = load_db(db);
+    epoch = ps_registry_epoch(registry);
+    sessions = ps_registry_old_sessions(registry);
+    ps_registry_destroy(&registry);
+    ps_registry_db_close(&db);
+
+    cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s",
+                 psd_error_text(err));
+    (void)snprintf(dir, sizeof dir, "%s", other);
+    db = open_db();
+    registry = load_db(db);
+    cr_assert_str_eq(ps_registry_cluster(registry, NULL), "psd");
+    cr_assert_not_null(ps_registry_node(registry, "n0"));
+    table = ps_registry_table(registry, "w");
+    cr_assert_not_null(table);
+    cr_assert_geq(ps_registry_epoch(registry), epoch + 1000);
+    cr_assert_geq(ps_registry_old_sessions(registry), sessions + UINT32_MAX);
+    cr_assert_eq(ps_registry_db_events(db, 1, &rows, &n, err), PSD_OK);
+    cr_assert_eq(n, 1);
+    cr_assert_str_eq(rows[0].kind, "registry_restored");
+    cr_assert_eq(rows[0].unix_ms, 9);
+}
+
+Test(registry_backup, one_that_is_there_is_kept)
+{
+    psd_error_clear(err);
+    cr_assert_eq(ps_registry_restore(dir, bytes(), 9, err), PSD_INVALID);
+    cr_assert(strstr(psd_error_text(err), "registry.db exists"));
+    {
+        PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+
+        psd_error_clear(err);
+        cr_assert_eq(ps_registry_restore(dir, bytes(), 9, err), PSD_HELD);
+    }
+}
+
+Test(registry_backup, every_flip_and_every_cut_is_noticed)
+{
+    ps_rng_t rng = {.state = 7};
+
+    for (int i = 0; i < 200; i++) {
+        size_t at = (size_t)ps_rng_below(&rng, backup.size);
+        uint8_t bit = (uint8_t)(1U << ps_rng_below(&rng, 8));
+
+        backup.data[at] ^= bit;
+        psd_error_clear(err);
+        cr_assert_neq(ps_registry_backup_check(bytes(), err), PSD_OK);
+        backup.data[at] ^= bit;
+        cr_assert_neq(
+            ps_registry_backup_check((ps_bytes_t){backup.data, at}, NULL),
+            PSD_OK);
+    }
+    cr_assert_eq(ps_registry_backup_check(bytes(), NULL), PSD_OK);
+    backup.data[100] ^= 1;
+    assert_refused(bytes(), PSD_DAMAGED);
+    backup.data[100] ^= 1;
+    assert_refused((ps_bytes_t){backup.data, backup.size - 1}, PSD_FOREIGN);
+    assert_refused((ps_bytes_t){NULL, 0}, PSD_FOREIGN);
+}
+
+Test(registry_backup, a_backup_of_no_cluster_is_none)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
+    PSD_AUTO(ps_buffer_done) ps_buffer_t empty = {0};
+
+    (void)snprintf(dir, sizeof dir, "%s/empty", temp.path);
+    db = open_db();
+    cr_assert_eq(ps_registry_backup(db, &empty, err), PSD_OK);
+    assert_refused((ps_bytes_t){empty.data, empty.size}, PSD_FOREIGN);
+}
+
+Test(registry_backup, what_an_interrupted_one_left_is_in_nobodys_way)
+{
+    char path[PATH_MAX + 64];
+    FILE *left = NULL;
+
+    (void)snprintf(path, sizeof path, "%s", other);
+    cr_assert_eq(mkdir(path, 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/restore", other);
+    cr_assert_eq(mkdir(path, 0700), 0);
+    (void)snprintf(path, sizeof path, "%s/restore/registry.db", other);
+    left = fopen(path, "we");
+    cr_assert_not_null(left);
+    (void)fputs("half a file", left);
+    cr_assert_eq(fclose(left), 0);
+    cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s",
+                 psd_error_text(err));
+}
