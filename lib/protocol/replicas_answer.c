@@ -47,10 +47,7 @@ ps_replicas_level(const ps_partition_t *partition, const ps_request_t *request)
     ps_ack_t most = self->n_in_sync > 0 ? PS_ACK_REPLICA : PS_ACK_MEMORY;
     ps_ack_t own = partition->spec->ack;
 
-    if (request->kind == PS_KIND_PROBE) {
-        return most; /* nobody knows any more which level was asked for */
-    }
-    if (request->kind == PS_KIND_MARK) {
+    if (request->kind == PS_KIND_MARK || request->of_mark) {
         return own < most ? own : most;
     }
     return request->ack == PS_ACK_DEFAULT ? own : (ps_ack_t)request->ack;

@@ -57,6 +57,8 @@ ps_request_read(const ps_message_t *message, ps_request_t *ret)
     } else {
         READ_ADDRESS(message->probe);
         ret->seq = message->probe.seq;
+        ret->ack = message->probe.ack;
+        ret->of_mark = message->probe.mark != 0;
     }
 }
 

@@ -30,6 +30,7 @@ typedef struct ps_request {
     uint64_t clock;
     uint32_t timeout_ms;
     uint8_t ack;
+    bool of_mark;  /* a PROBE: of a MARK, not of a PUSH */
     bool pull;     /* a PUSH that wants values back */
     bool filtered; /* it came through a filter; its answer may go so: */
     bool answer_delta;

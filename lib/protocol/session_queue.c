@@ -399,4 +399,6 @@ ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
     effect->message.kind = PS_KIND_PROBE;
     SET_ADDRESS(&effect->message.probe, op);
     effect->message.probe.seq = op->seq;
+    effect->message.probe.ack = op->ask.ack;
+    effect->message.probe.mark = op->ask.kind == PS_KIND_MARK ? 1 : 0;
 }

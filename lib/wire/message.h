@@ -144,9 +144,11 @@ typedef enum ps_read_op {
     X(u32, timeout_ms)
 
 /* What became of seq? Answered by ACK, REFUSED, PARKED or GAP. */
-#define PS_PROBE_FIELDS(X) \
-    PS_ADDRESS_FIELDS(X)   \
-    X(u64, seq)
+#define PS_PROBE_FIELDS(X)          \
+    PS_ADDRESS_FIELDS(X)            \
+    X(u64, seq)                     \
+    X(u8, ack)  /* as the PUSH's */ \
+    X(u8, mark) /* seq is a MARK's */
 
 #define PS_ACK_FIELDS(X) \
     PS_ADDRESS_FIELDS(X) \

@@ -214,6 +214,17 @@ check_mark(const ps_message_t *self, psd_error_t *err)
 }
 
 static psd_status_t
+check_probe(const ps_message_t *self, psd_error_t *err)
+{
+    rule_t broken;
+
+    return lies_in(&broken, "ack", self->probe.ack, 0, LEVEL_MAX, NULL) &&
+                   lies_in(&broken, "mark", self->probe.mark, 0, 1, NULL)
+               ? PSD_OK
+               : refuse(self->kind, &broken, err);
+}
+
+static psd_status_t
 check_ack(const ps_message_t *self, psd_error_t *err)
 {
     return check_one(self->kind, "level", self->ack.level, 1, LEVEL_MAX, NULL,
@@ -340,6 +351,8 @@ ps_message_check(const ps_message_t *self, psd_error_t *err)
         return check_hello(self, err);
     case PS_KIND_MARK:
         return check_mark(self, err);
+    case PS_KIND_PROBE:
+        return check_probe(self, err);
     case PS_KIND_ACK:
         return check_ack(self, err);
     case PS_KIND_VALUES:
@@ -353,7 +366,6 @@ ps_message_check(const ps_message_t *self, psd_error_t *err)
     case PS_KIND_APPENDED:
         return check_appended(self, err);
     case PS_KIND_WELCOME:
-    case PS_KIND_PROBE:
     case PS_KIND_PARKED:
     case PS_KIND_MOVED:
     case PS_KIND_BYE:

@@ -165,7 +165,8 @@ sample_header(ps_message_t *ret)
         ret->mark = (ps_msg_mark_t){SAMPLE_ADDRESS, .seq = 41, SAMPLE_WORKER,
                                     .timeout_ms = 42};
     } else if (ret->kind == PS_KIND_PROBE) {
-        ret->probe = (ps_msg_probe_t){SAMPLE_ADDRESS, .seq = 41};
+        ret->probe =
+            (ps_msg_probe_t){SAMPLE_ADDRESS, .seq = 41, .ack = 3, .mark = 1};
     } else if (ret->kind == PS_KIND_ACK) {
         ret->ack = (ps_msg_ack_t){SAMPLE_ADDRESS, .seq = 41, .level = 3};
     } else if (ret->kind == PS_KIND_REFUSED) {
