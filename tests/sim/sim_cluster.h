@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_cluster - nodes that hold copies of a partition, in one thread, by a seed
+ * sim_cluster - a whole cluster in one thread, by a seed
  *
- * What     Two or three shards of the core with a copy each; a network between
- *          all of them that loses, repeats, delays, reorders and cuts one way;
- *          a node that crashes with all that it knew, nodes that freeze, clocks
- *          that differ; a registry that fences and promotes; clients that push
- *          at levels memory and replica, or work in a job with max_delay 0.
- *          Each push adds 1 to a row of its own, so that rows say what was
- *          applied how often.
+ * What     Three to five nodes of one or two shards with one to three copies
+ *          of each partition; the registry, which stores its commands and
+ *          crashes; clients, which are the client library's own machine. A
+ *          network between all of them that loses, repeats, delays, reorders
+ *          and cuts one way; nodes that crash and start again empty, freeze,
+ *          come late and are drained; clocks that differ. Each push adds 1 to a
+ *          row of its own, so that rows say what was applied how often.
  * Checks   W1 what was acknowledged at replica is in every later answer, once,
  *          after the loss of any one node · W2 an answer's level is no lower
  *          than asked · W3 each client's pushes are taken in order · A3 nobody
  *          answers under an epoch that another one's answers have ended · C1,
- *          C2 a pull in clock c + 1 sees the pushes of clocks 1 .. c and no
- *          others · copies in sync have the same records · all ends in the end
- * Shape    sim_cluster_run.c   the plan, time, the network, the loop
- *          sim_cluster_node.c  shards, and the registry
- *          sim_cluster_client.c clients and what they check
+ *          C2, C3 what a pull in some clock must and may see · copies in sync
+ *          have the same bits · all ends in the end
+ * Shape    sim_cluster_plan.c      what a seed means: the cluster, what goes
+ * wrong sim_cluster_run.c       time and the loop sim_cluster_fault.c     what
+ * goes wrong, when it is time sim_cluster_net.c       messages and letters on
+ * their way sim_cluster_node.c      nodes: their shards, what they say to the
+ *                                  registry and hear from it
+ *          sim_cluster_registry.c  the registry's process
+ *          sim_cluster_client.c    clients and their scripts
+ *          sim_cluster_check.c     what was promised
+ *          sim_cluster_search.c    many seeds; the shortest story of one
  * Units    virtual ms of the world; a node's own clock differs
  */
 #ifndef PS_TESTS_SIM_CLUSTER_H
@@ -25,188 +31,409 @@
 
 #include <stdio.h>
 
-#include "base/map.h"
 #include "base/rng.h"
+#include "protocol/registry_decide.h"
+#include "protocol/session.h"
 #include "protocol/shard.h"
 #include "protocol/shard_links.h"
 
-#define CLUSTER_NODES_MAX 3
+#define CLUSTER_NODES_MAX 5
+#define CLUSTER_SHARDS_MAX 2 /* of a node */
+#define CLUSTER_PARTITIONS_MAX 4
 #define CLUSTER_CLIENTS_MAX 4
 #define CLUSTER_PUSHES_MAX 24 /* of a client */
+/* Rows of a partition: all pushes may go there. */
 #define CLUSTER_ROWS (CLUSTER_CLIENTS_MAX * CLUSTER_PUSHES_MAX)
-#define CLUSTER_OPS_MAX 96 /* of a client */
-#define CLUSTER_RECORDS_MAX 1024
-#define CLUSTER_LINKS_MAX 64
-#define CLUSTER_TABLE 7
-#define CLUSTER_JOB 3
-#define CLUSTER_REGISTRY CLUSTER_NODES_MAX /* its place among the cuts */
-#define CLUSTER_CALM_MS 4000               /* nothing goes wrong behind it */
-#define CLUSTER_END_MS 20000
+#define CLUSTER_LINES_MAX 96 /* of a script */
+#define CLUSTER_LINKS_MAX 48 /* of one client */
+#define CLUSTER_FAULTS_MAX 10
+#define CLUSTER_NAME_SIZE 16 /* of a node */
+/* Places that a way leads between: nodes, and then */
+#define CLUSTER_REGISTRY CLUSTER_NODES_MAX
+#define CLUSTER_CLIENTS (CLUSTER_NODES_MAX + 1)
+#define CLUSTER_PLACES (CLUSTER_NODES_MAX + 2)
+#define CLUSTER_NOBODY UINT32_MAX
 
-/* One operation of a client. */
+#define CLUSTER_START_MS 1000
+#define CLUSTER_CALM_MS 4500   /* nothing goes wrong behind it */
+#define CLUSTER_REPAIR_MS 4000 /* all copies are there again so much later */
+#define CLUSTER_END_MS 40000   /* all has ended before */
+
+/* ---- what a seed means ---- */
+
+typedef enum cluster_fault_kind {
+    CLUSTER_CRASH = 1,  /* a node, or the registry; starts again at the end */
+    CLUSTER_FREEZE = 2, /* likewise; goes on at the end */
+    CLUSTER_CUT = 3,    /* nothing arrives from `who` at `to` */
+    CLUSTER_LATE = 4,   /* what the registry says arrives late at `who` */
+    CLUSTER_DRAIN = 5,  /* a node; it may stay again at the end */
+    CLUSTER_ABSENT = 6  /* a node that is not there before the end */
+} cluster_fault_kind_t;
+
+typedef struct cluster_fault {
+    cluster_fault_kind_t kind;
+    uint32_t who;
+    uint32_t to;
+    uint64_t at_ms;
+    uint64_t end_ms;
+    bool begun;
+    bool ended;
+} cluster_fault_t;
+
+typedef struct cluster_plan {
+    uint64_t seed;
+    uint64_t luck; /* the same plan in another weather */
+    uint32_t n_nodes;
+    uint32_t n_shards[CLUSTER_NODES_MAX];
+    uint32_t n_clients;
+    uint32_t n_partitions;
+    uint32_t replicas;
+    bool job;          /* the clients are its workers */
+    int32_t max_delay; /* of the job */
+    uint32_t n_clocks; /* of the job */
+    uint32_t n_pushes; /* of each client, at most */
+    uint32_t loss;     /* of 1000 messages */
+    uint32_t repeat;   /* of 1000 */
+    uint32_t delay_ms;
+    uint64_t tail_bytes;
+    uint64_t flight_bytes;
+    cluster_fault_t faults[CLUSTER_FAULTS_MAX];
+    uint32_t n_faults;
+} cluster_plan_t;
+
+/* ---- clients ---- */
+
+typedef enum cluster_line_kind {
+    CLUSTER_PUSH = 1,
+    CLUSTER_PULL = 2,
+    CLUSTER_MARK = 3,
+    CLUSTER_WAIT = 4 /* for everything to end */
+} cluster_line_kind_t;
+
+/* One line of a script, and its operation; a mark has one for each partition.
+ */
+typedef struct cluster_line {
+    cluster_line_kind_t kind;
+    uint32_t partition;
+    uint32_t row; /* PUSH */
+    uint8_t ack;  /* PUSH: the level asked for */
+    bool pull;    /* PUSH: wants its row back */
+} cluster_line_t;
+
 typedef struct cluster_op {
-    ps_kind_t kind; /* PUSH, MARK or PULL */
-    bool pull;      /* a PUSH that wants its row back */
-    uint32_t row;   /* PUSH */
-    uint8_t ack;    /* PUSH; the level asked for */
-    uint64_t seq;   /* PUSH and MARK */
-    uint64_t after; /* PULL */
-    uint64_t clock;
-    bool sent;
+    size_t line;
+    uint32_t partition;
+    uint64_t clock; /* finished when it began */
     bool done;
-    uint64_t epoch;          /* that its answer was given in */
-    bool seen[CLUSTER_ROWS]; /* PULL: acknowledged before it was sent first */
+    bool must[CLUSTER_ROWS]; /* PULL: rows that it must see pushed */
 } cluster_op_t;
 
 typedef struct cluster_client {
-    cluster_op_t ops[CLUSTER_OPS_MAX];
+    ps_session_t *session; /* owned */
+    cluster_line_t lines[CLUSTER_LINES_MAX];
+    size_t n_lines;
+    size_t at;         /* the next line */
+    cluster_op_t *ops; /* owned; operation i + 1 of the session */
     size_t n_ops;
-    size_t n_done;    /* from the front */
-    size_t window;    /* operations under way at once */
-    bool memory;      /* it asks for no more than level memory */
-    uint64_t pace_ms; /* between two new operations */
-    uint64_t next_ms; /* no new one before */
-    uint64_t sent_ms; /* last time that it sent anything */
-    uint32_t node;    /* that it asks */
-    uint64_t epoch;   /* by the map that it has */
-    bool broken;      /* pushes that it has had acknowledged at memory are gone
-                       */
+    size_t capacity;
+    size_t n_open; /* operations without an end */
+    uint64_t clock;
+    size_t window; /* operations under way at once */
+    bool memory;   /* it asks for no more than level memory */
+    bool reader;   /* pulls everything at the end */
+    bool finished;
+    uint64_t pace_ms;                  /* between two lines, at most */
+    uint64_t wake_ms;                  /* of the tick that is planned */
+    uint64_t ask_ms;                   /* when to ask the registry again */
+    size_t conn_of[CLUSTER_LINKS_MAX]; /* by link */
+    size_t n_links;
 } cluster_client_t;
 
+/* A push, by its row. */
+typedef struct cluster_pushed {
+    uint32_t client;
+    uint64_t clock; /* finished when it was made */
+    bool planned;
+    bool started;
+    bool acked; /* at replica */
+} cluster_pushed_t;
+
+/* ---- nodes ---- */
+
+/* What the records of one copy say. */
+typedef struct cluster_copy {
+    bool known; /* else the next record may be any */
+    uint64_t lsn;
+    uint64_t seqs[CLUSTER_CLIENTS_MAX + 1]; /* the last one; UINT64_MAX: not
+                                               known */
+} cluster_copy_t;
+
+typedef struct cluster_shard {
+    ps_shard_t *machine; /* owned; NULL: not there */
+    uint64_t wake_ms;    /* of the tick that is planned */
+    size_t *conn_of;     /* owned; by number of the link that it opened */
+    size_t n_links;
+    size_t capacity;
+    cluster_copy_t copies[CLUSTER_PARTITIONS_MAX];
+} cluster_shard_t;
+
 typedef struct cluster_node {
-    ps_shard_t *shard; /* owned; NULL: crashed */
+    cluster_shard_t shards[CLUSTER_SHARDS_MAX];
+    bool alive;
     uint64_t incarnation;
-    int64_t offset_ms; /* of its clock */
-    int64_t drift;     /* thousandths by which it runs faster */
-    uint64_t wake_ms;
-    uint64_t told_epoch;
-    uint32_t peer_of[CLUSTER_LINKS_MAX]; /* node at each link that it opened */
-    uint64_t lsn;                        /* records that it made or took */
-    uint64_t sums[CLUSTER_RECORDS_MAX];  /* of the records, by lsn */
-    uint64_t seqs[CLUSTER_CLIENTS_MAX];  /* the last one in its records */
+    int64_t offset_ms;  /* of its clock */
+    int64_t drift;      /* thousandths by which it runs faster */
+    uint64_t max_epoch; /* that it was told */
 } cluster_node_t;
 
+/* A connection between a client or a shard, which has opened it, and a shard.
+ * The latter knows it by its place in the list. */
+typedef struct cluster_conn {
+    uint32_t client; /* or CLUSTER_NOBODY: */
+    uint32_t from_node;
+    uint32_t from_shard;
+    uint64_t from_incarnation;
+    uint64_t link; /* as the opener knows it */
+    uint32_t node;
+    uint32_t shard;
+} cluster_conn_t;
+
+/* ---- the registry ---- */
+
+typedef struct cluster_view { /* of a node */
+    uint64_t told_ms;
+    uint64_t told;  /* the last tell that was sent … */
+    uint64_t known; /* … and that it has */
+} cluster_view_t;
+
+typedef struct cluster_registry {
+    ps_registry_t *machine; /* owned; NULL: it is down */
+    ps_command_t *log;      /* owned; what is stored */
+    size_t n_log;
+    size_t capacity;
+    uint64_t version; /* of what nodes are told */
+    cluster_view_t views[CLUSTER_NODES_MAX];
+    uint64_t wake_ms;
+} cluster_registry_t;
+
+/* Between the registry and all others, in order. */
+typedef enum cluster_letter_kind {
+    CLUSTER_BEAT = 1,   /* node: it lives */
+    CLUSTER_JOIN = 2,   /* node: it has started */
+    CLUSTER_REPORT = 3, /* node: of a copy */
+    CLUSTER_KNOWN = 4,  /* node: has what it was told */
+    CLUSTER_ASK = 5,    /* client: where the partitions are */
+    CLUSTER_ANEW = 6,   /* registry: it does not know this life of the node */
+    CLUSTER_TELL = 7,   /* registry: copies and job */
+    CLUSTER_FENCE = 8,  /* registry */
+    CLUSTER_ROUTES = 9  /* registry, to a client */
+} cluster_letter_kind_t;
+
+typedef struct cluster_letter {
+    cluster_letter_kind_t kind;
+    uint32_t from; /* node, client, or CLUSTER_REGISTRY */
+    uint32_t to;
+    uint64_t incarnation;
+    uint64_t number;      /* BEAT: greatest epoch; TELL, KNOWN: version */
+    ps_report_t report;   /* REPORT; FENCE: table, partition, epoch */
+    ps_copies_t *copies;  /* owned; TELL */
+    ps_route_t *routes;   /* owned; TELL and ROUTES */
+    ps_table_spec_t spec; /* TELL; owns nothing */
+    ps_job_t job;         /* owned; TELL */
+} cluster_letter_t;
+
+/* ---- the world ---- */
+
 typedef enum cluster_event_kind {
-    CLUSTER_MESSAGE = 1, /* bytes of one to node or client */
-    CLUSTER_TICK = 2,    /* a node's */
-    CLUSTER_CLIENT = 3,  /* a client looks what it can do */
-    CLUSTER_REGISTRY_TICK = 4,
-    CLUSTER_TELL = 5,     /* a map arrives at a node */
-    CLUSTER_FENCE = 6,    /* arrives at a node */
-    CLUSTER_POSITION = 7, /* arrives at the registry */
-    CLUSTER_BEAT = 8
+    CLUSTER_MESSAGE = 1, /* by connection `a`; b: to its opener */
+    CLUSTER_LETTER = 2,
+    CLUSTER_SHARD_TICK = 3,  /* a: node, b: shard */
+    CLUSTER_CLIENT_TICK = 4, /* a: client */
+    CLUSTER_CLIENT_LINE = 5, /* a: client does its next line */
+    CLUSTER_REGISTRY_TICK = 6,
+    CLUSTER_BEAT_TIME = 7, /* a: node, b: its incarnation */
+    CLUSTER_GONE = 8,      /* by connection a; b: its opener learns it */
+    CLUSTER_FAULTS = 9     /* one begins or ends */
 } cluster_event_kind_t;
 
 typedef struct cluster_event {
     uint64_t at_ms;
-    uint64_t order;
+    uint64_t order; /* of two at one time */
     cluster_event_kind_t kind;
-    uint32_t to; /* node; or client, when to_client */
-    bool to_client;
-    uint64_t conn;     /* as the receiver knows it */
-    ps_buffer_t bytes; /* owned; of one message */
-    ps_copies_t *map;  /* owned; TELL */
-    uint64_t epoch;
-    uint64_t lsn;
-    uint32_t from;
-    uint32_t sender; /* MESSAGE: its place */
+    uint64_t a;
+    uint64_t b;
+    uint64_t incarnation;     /* of who sent it */
+    ps_buffer_t bytes;        /* owned; MESSAGE */
+    cluster_letter_t *letter; /* owned; LETTER */
 } cluster_event_t;
-
-/* What the registry knows of the partition. */
-typedef struct cluster_registry {
-    uint64_t epoch;
-    uint32_t primary;                /* node */
-    bool in_sync[CLUSTER_NODES_MAX]; /* the primary, too */
-    uint64_t beat_ms[CLUSTER_NODES_MAX];
-    bool bad[CLUSTER_NODES_MAX]; /* reported by the primary */
-    bool fencing;
-    bool answered[CLUSTER_NODES_MAX];
-    uint64_t position[CLUSTER_NODES_MAX];
-} cluster_registry_t;
-
-typedef struct cluster_plan {
-    uint32_t n_nodes;
-    uint32_t n_clients;
-    bool bsp;
-    ps_table_spec_t spec;
-    uint32_t loss;   /* of 1000 */
-    uint32_t repeat; /* of 1000 */
-    uint32_t delay_ms;
-    uint32_t crash; /* node, or UINT32_MAX */
-    uint64_t crash_ms;
-    uint32_t frozen; /* node, or UINT32_MAX */
-    uint64_t freeze_ms;
-    uint64_t freeze_end_ms;
-    uint32_t cut_from[2]; /* node or registry; UINT32_MAX: none */
-    uint32_t cut_to[2];
-    uint64_t cut_ms[2];
-    uint64_t cut_end_ms[2];
-    uint64_t tail_bytes;
-    uint64_t flight_bytes;
-} cluster_plan_t;
 
 typedef struct cluster {
     cluster_plan_t plan;
-    ps_rng_t rng;
+    ps_rng_t rng; /* everything about time and luck */
     uint64_t now_ms;
     uint64_t order;
-    cluster_event_t *events; /* owned */
+    cluster_event_t *events; /* owned; a heap */
     size_t n_events;
     size_t capacity;
+    cluster_conn_t *conns; /* owned */
+    size_t n_conns;
+    size_t conns_capacity;
+    uint64_t last_ms[CLUSTER_PLACES][CLUSTER_PLACES]; /* letters arrive in
+                                                         order */
     cluster_node_t nodes[CLUSTER_NODES_MAX];
+    uint64_t n_incarnations;
     cluster_registry_t registry;
-    cluster_client_t clients[CLUSTER_CLIENTS_MAX];
-    bool acked[CLUSTER_ROWS];          /* at replica */
-    uint64_t push_clock[CLUSTER_ROWS]; /* BSP: in which clock; 0: no push */
-    uint64_t answer_epoch; /* the highest that was answered under … */
-    uint32_t answer_node;  /* … and by whom */
-    uint64_t n_handled;    /* events */
+    uint32_t table;
+    uint32_t job;
+    cluster_client_t clients[CLUSTER_CLIENTS_MAX + 1]; /* the reader, too */
+    bool reading;
+    cluster_pushed_t pushed[CLUSTER_PARTITIONS_MAX][CLUSTER_ROWS];
+    /* The highest epoch that was answered under, and by whom. */
+    uint64_t answer_epoch[CLUSTER_PARTITIONS_MAX];
+    uint64_t answer_by[CLUSTER_PARTITIONS_MAX]; /* incarnation */
+    uint64_t n_handled;                         /* events */
     uint64_t n_answers;
-    uint64_t n_promotions;
+    uint64_t n_fences;
     FILE *trace;
     bool failed;
-    char violation[256];
+    char violation[400];
 } cluster_t;
+
+/* sim_cluster_plan.c */
+void cluster_plan_make(uint64_t seed, cluster_plan_t *ret_plan);
+void cluster_plan_print(const cluster_plan_t *plan, FILE *to);
+void cluster_spec_make(const cluster_plan_t *plan, ps_table_spec_t *ret_spec);
 
 /* sim_cluster_run.c */
 void PSD_PRINTF(2, 3) cluster_fail(cluster_t *self, const char *format, ...);
 void PSD_PRINTF(2, 3) cluster_trace(cluster_t *self, const char *format, ...);
+/* Stops the program: a mistake of the simulator itself. */
 _Noreturn void cluster_stop(const char *what);
+static inline void
+cluster_need(bool condition, const char *what)
+{
+    if (!condition) {
+        cluster_stop(what);
+    }
+}
+/* Borrowed until the next call. */
 cluster_event_t *cluster_at(cluster_t *self,
                             uint64_t at_ms,
                             cluster_event_kind_t kind,
-                            uint32_t to);
-/* When something between two places arrives; 0: never. */
-uint64_t cluster_way(cluster_t *self, uint32_t from, uint32_t to);
-/* A message on its way, lost or doubled by chance. from, to: places for cuts;
- * a client's is that of no node. */
+                            uint64_t a);
+static inline uint64_t
+cluster_below(cluster_t *self, uint64_t bound)
+{
+    return ps_rng_below(&self->rng, bound);
+}
+/* Runs the world of a plan; what was broken first, or NULL. trace may be NULL.
+ */
+const char *
+cluster_run(const cluster_plan_t *plan, FILE *trace, cluster_t *self);
+
+/* sim_cluster_fault.c */
+void cluster_faults_start(cluster_t *self);
+/* Begins and ends what is due. */
+void cluster_faults(cluster_t *self);
+/* When the place goes on, if it is frozen now; else 0. */
+uint64_t cluster_frozen(const cluster_t *self, uint32_t place);
+bool cluster_is_cut(const cluster_t *self, uint32_t from, uint32_t to);
+/* How much later what the registry says arrives there. */
+uint64_t cluster_lateness(const cluster_t *self, uint32_t node);
+bool cluster_is_absent(const cluster_t *self, uint32_t node);
+
+/* sim_cluster_net.c */
+void cluster_event_done(cluster_event_t *event);
+/* A connection to the shard of that endpoint; its place in the list. */
+size_t cluster_connect(cluster_t *self, cluster_conn_t conn, const char *tcp);
+/* A message by a connection, lost or doubled by chance. */
 void cluster_send(cluster_t *self,
-                  uint32_t from,
-                  uint32_t to,
-                  bool to_client,
-                  uint64_t conn,
+                  size_t conn,
+                  bool to_opener,
                   const ps_message_t *message,
                   const ps_payload_t *payload);
-/* Runs the world of a seed; the first violation, or NULL. */
-const char *cluster_run(uint64_t seed, FILE *trace, cluster_t *self);
-/* Runs n seeds; the first that fails, or UINT64_MAX. */
-uint64_t cluster_search(uint64_t first, uint64_t n, bool verbose);
+void cluster_arrive(cluster_t *self, const cluster_event_t *event);
+/* Connections of a node that has crashed: what it had sent is lost, perhaps;
+ * the others hear of it, perhaps. */
+void cluster_disconnect(cluster_t *self, uint32_t node);
+/* Sends a letter; what it owns is its own from here on. */
+void cluster_post(cluster_t *self, const cluster_letter_t *letter);
+/* Letters of a place that has crashed, on their way, are lost. */
+void cluster_lose_letters(cluster_t *self, uint32_t place);
 
 /* sim_cluster_node.c */
-void cluster_nodes_start(cluster_t *self);
+void cluster_node_start(cluster_t *self, uint32_t node);
+void cluster_node_crash(cluster_t *self, uint32_t node);
 void cluster_nodes_done(cluster_t *self);
-/* Steps the shard of a node that lives. */
-void cluster_node_step(cluster_t *self, uint32_t node, ps_event_t *event);
-void cluster_node_event(cluster_t *self, const cluster_event_t *event);
+void cluster_node_step(cluster_t *self,
+                       uint32_t node,
+                       uint32_t shard,
+                       ps_event_t *event);
+void cluster_node_tick(cluster_t *self, uint32_t node, uint32_t shard);
+void cluster_node_beat(cluster_t *self, uint32_t node);
+void cluster_node_letter(cluster_t *self, const cluster_letter_t *letter);
+/* The shard's partition; NULL: it is not there. */
+struct ps_partition *cluster_partition(const cluster_t *self,
+                                       uint64_t incarnation,
+                                       uint32_t shard,
+                                       uint32_t partition);
+uint32_t cluster_node_of(const cluster_t *self, uint64_t incarnation);
+
+/* sim_cluster_registry.c */
+void cluster_registry_begin(cluster_t *self);
+void cluster_registry_done(cluster_t *self);
+void cluster_registry_crash(cluster_t *self);
+void cluster_registry_restart(cluster_t *self);
+void cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter);
 void cluster_registry_tick(cluster_t *self);
-void cluster_nodes_compare(cluster_t *self);
+void cluster_registry_drain(cluster_t *self, uint32_t node, bool drain);
+/* The table as it is stored; NULL while the registry is down. */
+const ps_table_t *cluster_registry_table(const cluster_t *self);
+/* Every partition has another whole copy on a node that lives. */
+bool cluster_registry_spares(const cluster_t *self, uint32_t node);
+void cluster_name(uint32_t node, char ret_name[CLUSTER_NAME_SIZE]);
 
 /* sim_cluster_client.c */
 void cluster_clients_start(cluster_t *self);
+void cluster_client_start(cluster_t *self, uint32_t client);
+void cluster_clients_done(cluster_t *self);
+void cluster_client_line(cluster_t *self, uint32_t client);
 void cluster_client_tick(cluster_t *self, uint32_t client);
+void cluster_client_relinked(cluster_t *self, uint32_t client, uint64_t link);
 void cluster_client_received(cluster_t *self,
                              uint32_t client,
+                             uint64_t link,
                              const ps_message_t *message,
-                             const ps_body_t *body);
-void cluster_clients_finish(cluster_t *self);
+                             ps_payload_t *payload);
+void cluster_client_letter(cluster_t *self, const cluster_letter_t *letter);
+
+/* sim_cluster_script.c */
+void cluster_script_make(cluster_t *self, uint32_t client);
+
+/* sim_cluster_check.c */
+/* A node is about to answer a client. */
+void cluster_check_answer(cluster_t *self,
+                          uint32_t node,
+                          const ps_message_t *message);
+void cluster_check_record(cluster_t *self,
+                          uint32_t node,
+                          uint32_t shard,
+                          const ps_record_t *record);
+/* A pull begins: what it must see. */
+void cluster_check_begins(cluster_t *self, uint32_t client, cluster_op_t *op);
+void cluster_check_pull(cluster_t *self,
+                        uint32_t client,
+                        const cluster_op_t *op,
+                        const ps_message_t *message,
+                        const ps_payload_t *payload);
+/* A push ends at a level. */
+void
+cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level);
+/* Copies in sync are alike. */
+void cluster_check_copies(cluster_t *self);
+
+/* sim_cluster_search.c */
+/* Runs n seeds; the first that fails, with its story on stdout, or UINT64_MAX.
+ */
+uint64_t cluster_search(uint64_t first, uint64_t n, bool verbose);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients: what they ask for, again and again until it ends, and whether what
- * they are told can be. */
+/* A client: the core's session, which follows its script and asks the registry
+ * when a shard is silent. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,390 +8,350 @@
 #include "base/cursor.h"
 #include "sim_cluster.h"
 
-#define RESEND_MS 120
-#define CLIENT_PLACE (CLUSTER_NODES_MAX + 1) /* among the cuts */
-#define CONN_FIRST 100
+#define RESEND_MS 100
+#define SILENCE_MS 100 /* of a shard, after which the registry is asked */
+#define ASK_MS 50      /* until it is asked again */
+#define TABLE_MS 100   /* until a new table is known everywhere */
+#define BULK_BYTES 200 /* a pull's answer is larger */
+
+static void
+plan_line(cluster_t *self, uint32_t number)
+{
+    const cluster_client_t *client = &self->clients[number];
+
+    if (!client->finished) {
+        (void)cluster_at(
+            self, self->now_ms + 1 + cluster_below(self, client->pace_ms),
+            CLUSTER_CLIENT_LINE, number);
+    }
+}
+
+/* A shard is silent: perhaps its partitions are elsewhere. */
+static void
+ask_in_doubt(cluster_t *self, uint32_t number)
+{
+    cluster_client_t *client = &self->clients[number];
+    uint32_t tables[PS_DOUBT_MAX];
+    size_t n = 0;
+    uint64_t since_ms = ps_session_doubt(client->session, tables, &n);
+
+    if (since_ms == UINT64_MAX || self->now_ms < since_ms + SILENCE_MS ||
+        self->now_ms < client->ask_ms) {
+        return;
+    }
+    client->ask_ms = self->now_ms + ASK_MS;
+    cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_ASK,
+                                           .from = number,
+                                           .to = CLUSTER_REGISTRY});
+}
+
+static void
+plan_tick(cluster_t *self, uint32_t number)
+{
+    cluster_client_t *client = &self->clients[number];
+    uint64_t at_ms = ps_session_deadline(client->session);
+    uint32_t tables[PS_DOUBT_MAX];
+    size_t n = 0;
+
+    if (ps_session_doubt(client->session, tables, &n) != UINT64_MAX &&
+        at_ms > self->now_ms + ASK_MS) {
+        at_ms = self->now_ms + ASK_MS;
+    }
+    if (at_ms < client->wake_ms) {
+        client->wake_ms = at_ms;
+        (void)cluster_at(self, at_ms, CLUSTER_CLIENT_TICK, number);
+    }
+}
+
+/* ---- how operations end ---- */
+
+static void
+end_op(cluster_t *self, uint32_t number, const ps_effect_t *effect)
+{
+    cluster_client_t *client = &self->clients[number];
+    const ps_message_t *message = &effect->message;
+    cluster_op_t *op = &client->ops[effect->to - 1];
+    const cluster_line_t *line = &client->lines[op->line];
+
+    if (op->done) {
+        cluster_fail(self, "client %u: operation %" PRIu64 " ended twice",
+                     number, effect->to);
+    }
+    op->done = true;
+    client->n_open--;
+    self->n_answers++;
+    cluster_trace(self, "client %u: op %" PRIu64 " ends as %s", number,
+                  effect->to, ps_kind_name(message->kind));
+    if (message->kind == PS_KIND_REFUSED) {
+        cluster_fail(self, "client %u: operation %" PRIu64 " is refused: %s",
+                     number, effect->to, message->refused.text);
+    } else if (line->kind == CLUSTER_PUSH) {
+        cluster_check_push(self, line,
+                           message->kind == PS_KIND_ACK
+                               ? message->ack.level
+                               : message->values.level);
+    } else if (line->kind == CLUSTER_PULL) {
+        cluster_check_pull(self, number, op, message, effect->payload);
+    }
+    plan_line(self, number);
+}
+
+static void
+open_link(cluster_t *self, uint32_t number, uint64_t link)
+{
+    cluster_client_t *client = &self->clients[number];
+
+    cluster_need(link == client->n_links && link < CLUSTER_LINKS_MAX,
+                 "links in order");
+    client->conn_of[link] =
+        cluster_connect(self, (cluster_conn_t){.client = number, .link = link},
+                        ps_session_link(client->session, link)->tcp);
+    client->n_links++;
+    if (!ps_session_link_is_bulk(client->session, link)) {
+        ps_session_allow_bulk(client->session, link);
+    }
+}
+
+static void
+perform(cluster_t *self, uint32_t number, const ps_outbox_t *outbox)
+{
+    cluster_client_t *client = &self->clients[number];
+    const char *why = "";
+
+    for (size_t i = 0; i < outbox->n_effects; i++) {
+        const ps_effect_t *effect = &outbox->effects[i];
+
+        if (effect->kind == PS_EFFECT_OPEN) {
+            open_link(self, number, effect->to);
+        } else if (effect->kind == PS_EFFECT_SEND) {
+            cluster_send(self, client->conn_of[effect->to], false,
+                         &effect->message, effect->payload);
+        } else if (effect->kind == PS_EFFECT_DONE) {
+            end_op(self, number, effect);
+        }
+    }
+    if (ps_session_broken(client->session, &why) != PSD_OK) {
+        cluster_fail(self, "client %u is broken: %s", number, why);
+    }
+    ask_in_doubt(self, number);
+    plan_tick(self, number);
+}
 
 /* ---- what it does ---- */
 
 static cluster_op_t *
-add_op(cluster_t *self, uint32_t number, ps_kind_t kind)
+add_op(cluster_t *self, uint32_t number, uint32_t partition)
 {
     cluster_client_t *client = &self->clients[number];
+    cluster_op_t *op = NULL;
 
-    if (client->n_ops == CLUSTER_OPS_MAX) {
-        cluster_stop("fewer operations");
-    }
-    client->ops[client->n_ops] = (cluster_op_t){.kind = kind};
-    return &client->ops[client->n_ops++];
+    cluster_need(ps_grow(&client->ops, &client->capacity, client->n_ops + 1,
+                         sizeof *client->ops),
+                 "memory for an operation");
+    op = &client->ops[client->n_ops++];
+    *op = (cluster_op_t){
+        .line = client->at, .partition = partition, .clock = client->clock};
+    client->n_open++;
+    return op;
 }
 
-/* Pushes and pulls; with clocks when the job has them. */
+static ps_payload_t *
+fill_push(cluster_t *self, const cluster_line_t *line, ps_op_start_t *start)
+{
+    uint8_t key[8];
+    uint8_t one[8];
+    ps_payload_t *payload = NULL;
+
+    ps_store_u64(key, (uint64_t)line->partition * CLUSTER_ROWS + line->row);
+    ps_store_u64(one, 1);
+    payload = ps_payload_copy((ps_bytes_t){key, 8}, (ps_bytes_t){NULL, 0},
+                              (ps_bytes_t){one, 8});
+    cluster_need(payload != NULL, "memory for a push");
+    start->kind = PS_KIND_PUSH;
+    start->slice = (ps_slice_t){.rows = PS_ROWS_LIST,
+                                .cols = PS_COLS_ALL,
+                                .type = PS_TYPE_I64,
+                                .n_rows = 1,
+                                .n_cols = 1,
+                                .n_values = 1};
+    start->ack = line->ack;
+    start->pull = line->pull;
+    start->payload = payload;
+    (void)self;
+    return payload;
+}
+
 static void
-write_script(cluster_t *self, uint32_t number)
+start_op(cluster_t *self, uint32_t number, uint32_t partition)
+{
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    cluster_client_t *client = &self->clients[number];
+    const cluster_line_t *line = &client->lines[client->at];
+    cluster_op_t *op = add_op(self, number, partition);
+    ps_op_start_t start = {
+        .kind = PS_KIND_MARK, .table = self->table, .partition = partition};
+    uint64_t id = 0;
+
+    if (self->plan.job && !client->reader) {
+        start.worker = (ps_op_worker_t){.job = self->job,
+                                        .worker = number,
+                                        .joins = 1,
+                                        .clock = client->clock};
+    }
+    if (line->kind == CLUSTER_PUSH) {
+        payload = fill_push(self, line, &start);
+        self->pushed[partition][line->row].started = true;
+        self->pushed[partition][line->row].clock = client->clock;
+    } else if (line->kind == CLUSTER_PULL) {
+        start.kind = PS_KIND_PULL;
+        start.slice =
+            (ps_slice_t){.rows = PS_ROWS_RANGE,
+                         .cols = PS_COLS_ALL,
+                         .type = PS_TYPE_I64,
+                         .first_row = (uint64_t)partition * CLUSTER_ROWS,
+                         .n_rows = CLUSTER_ROWS,
+                         .n_cols = 1};
+        cluster_check_begins(self, number, op);
+    }
+    cluster_trace(self,
+                  "client %u, clock %" PRIu64 ": op %zu, %s partition %u, row "
+                  "%u",
+                  number, client->clock, client->n_ops,
+                  ps_kind_name(start.kind), partition, line->row);
+    cluster_need(ps_session_start(client->session, self->now_ms, &start,
+                                  &outbox, &id, NULL) == PSD_OK &&
+                     id == client->n_ops,
+                 "an operation that starts");
+    perform(self, number, &outbox);
+}
+
+static void
+do_line(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
-    uint32_t n_clocks = self->plan.bsp ? 6 : 1;
-    uint32_t n_pushes = 0;
-    uint64_t seq = 0;
+    const cluster_line_t *line = &client->lines[client->at];
 
-    client->memory = !self->plan.bsp && ps_rng_below(&self->rng, 4) == 0;
-    client->pace_ms =
-        ps_rng_below(&self->rng, 2) == 0 ? 0 : ps_rng_below(&self->rng, 120);
-    for (uint32_t clock = 0; clock < n_clocks; clock++) {
-        uint32_t n = self->plan.bsp
-                         ? (uint32_t)ps_rng_below(&self->rng, 4)
-                         : 8 + (uint32_t)ps_rng_below(&self->rng, 16);
-
-        for (uint32_t i = 0; i < n; i++) {
-            cluster_op_t *push = add_op(self, number, PS_KIND_PUSH);
-
-            push->row = number * CLUSTER_PUSHES_MAX + n_pushes++;
-            push->ack = client->memory ? PS_ACK_MEMORY : PS_ACK_DEFAULT;
-            push->pull = ps_rng_below(&self->rng, 5) == 0;
-            push->seq = ++seq;
-            push->clock = clock;
-            self->push_clock[push->row] = clock + 1;
-            if (!self->plan.bsp && ps_rng_below(&self->rng, 3) == 0) {
-                add_op(self, number, PS_KIND_PULL)->after = seq;
-            }
+    if (line->kind == CLUSTER_MARK) {
+        client->clock++; /* the mark says that this clock is finished */
+        for (uint32_t i = 0; i < self->plan.n_partitions; i++) {
+            start_op(self, number, i);
         }
-        if (self->plan.bsp) {
-            cluster_op_t *mark = add_op(self, number, PS_KIND_MARK);
-            cluster_op_t *pull = add_op(self, number, PS_KIND_PULL);
-
-            mark->seq = ++seq;
-            mark->clock = clock + 1;
-            pull->after = seq;
-            pull->clock = clock + 1;
-        }
+    } else if (line->kind != CLUSTER_WAIT) {
+        start_op(self, number, line->partition);
     }
-    add_op(self, number, PS_KIND_PULL)->clock = self->plan.bsp ? n_clocks : 0;
-    client->ops[client->n_ops - 1].after = seq;
-    client->window = 1 + ps_rng_below(&self->rng, 4);
+}
+
+void
+cluster_client_line(cluster_t *self, uint32_t number)
+{
+    cluster_client_t *client = &self->clients[number];
+    bool waits = client->n_open >= client->window;
+
+    if (client->finished) {
+        return;
+    }
+    if (client->at == client->n_lines) {
+        client->finished = client->n_open == 0;
+        return;
+    }
+    if (client->lines[client->at].kind == CLUSTER_WAIT) {
+        waits = client->n_open > 0;
+    }
+    if (!waits) { /* the end of each operation comes here again */
+        do_line(self, number);
+        client->at++;
+        plan_line(self, number);
+    }
+}
+
+/* ---- what happens to it ---- */
+
+static void
+learn(cluster_t *self, uint32_t number, const ps_route_t *routes)
+{
+    cluster_need(ps_session_routes(self->clients[number].session, self->table,
+                                   routes, self->plan.n_partitions,
+                                   NULL) == PSD_OK,
+                 "routes that are taken");
+}
+
+void
+cluster_client_start(cluster_t *self, uint32_t number)
+{
+    cluster_client_t *client = &self->clients[number];
+    ps_session_args_t args = {.cluster = {.bytes = {1}},
+                              .client = {.bytes = {2, (uint8_t)number}},
+                              .session = number + 1,
+                              .bulk_bytes = number % 2 == 0 ? BULK_BYTES : 0,
+                              .resend_ms = RESEND_MS};
+
+    cluster_need(ps_session_new(&args, &client->session, NULL) == PSD_OK,
+                 "memory for a session");
+    client->wake_ms = UINT64_MAX;
+    cluster_script_make(self, number);
+    learn(self, number, cluster_registry_table(self)->routes);
+    (void)cluster_at(self, self->now_ms + TABLE_MS, CLUSTER_CLIENT_LINE,
+                     number);
 }
 
 void
 cluster_clients_start(cluster_t *self)
 {
     for (uint32_t i = 0; i < self->plan.n_clients; i++) {
-        write_script(self, i);
-        (void)cluster_at(self, self->now_ms + ps_rng_below(&self->rng, 50),
-                         CLUSTER_CLIENT, i);
+        cluster_client_start(self, i);
     }
 }
 
-/* ---- sending ---- */
-
-static void
-send(cluster_t *self,
-     uint32_t number,
-     const ps_message_t *message,
-     const ps_payload_t *payload)
+void
+cluster_clients_done(cluster_t *self)
 {
-    cluster_send(self, CLIENT_PLACE, self->clients[number].node, false,
-                 CONN_FIRST + number, message, payload);
-}
-
-static void
-say_hello(cluster_t *self, uint32_t number)
-{
-    cluster_client_t *client = &self->clients[number];
-    ps_message_t message = {.kind = PS_KIND_HELLO};
-
-    message.hello =
-        (ps_msg_hello_t){.version_min = PS_VERSION_MIN,
-                         .version_max = PS_VERSION,
-                         .client = {{(uint8_t)(number + 1)}},
-                         .incarnation = self->nodes[client->node].incarnation,
-                         .session = number + 1};
-    send(self, number, &message, NULL);
-}
-
-#define ADDRESS(number_of_op, client)                      \
-    .request = (number_of_op) + 1, .table = CLUSTER_TABLE, \
-    .epoch = (client)->epoch
-#define WORKER(self, number, op)               \
-    .job = (self)->plan.bsp ? CLUSTER_JOB : 0, \
-    .worker = (self)->plan.bsp ? (number) : 0, \
-    .joins = (self)->plan.bsp ? 1 : 0, .clock = (op)->clock
-
-static void
-send_push(cluster_t *self, uint32_t number, size_t at)
-{
-    const cluster_client_t *client = &self->clients[number];
-    const cluster_op_t *op = &client->ops[at];
-    uint8_t key[8];
-    uint8_t one[8];
-    ps_message_t message = {.kind = PS_KIND_PUSH};
-    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
-
-    message.push = (ps_msg_push_t){
-        ADDRESS(at, client),  .seq = op->seq,      WORKER(self, number, op),
-        .timeout_ms = 300,    .ack = op->ack,      .pull = op->pull ? 1 : 0,
-        .rows = PS_ROWS_LIST, .type = PS_TYPE_I64, .n_rows = 1,
-        .n_cols = 1,          .n_values = 1};
-    ps_store_u64(key, op->row);
-    ps_store_u64(one, 1);
-    payload = ps_payload_copy((ps_bytes_t){key, 8}, (ps_bytes_t){NULL, 0},
-                              (ps_bytes_t){one, 8});
-    if (payload == NULL) {
-        cluster_stop("memory for a push");
-    }
-    send(self, number, &message, payload);
-}
-
-static void
-send_op(cluster_t *self, uint32_t number, size_t at)
-{
-    const cluster_client_t *client = &self->clients[number];
-    cluster_op_t *op = &self->clients[number].ops[at];
-    ps_message_t message = {.kind = op->kind};
-
-    if (op->kind == PS_KIND_PUSH) {
-        send_push(self, number, at);
-    } else if (op->kind == PS_KIND_MARK) {
-        message.mark =
-            (ps_msg_mark_t){ADDRESS(at, client), .seq = op->seq,
-                            WORKER(self, number, op), .timeout_ms = 300};
-        send(self, number, &message, NULL);
-    } else {
-        message.pull = (ps_msg_pull_t){ADDRESS(at, client),
-                                       .after = op->after,
-                                       WORKER(self, number, op),
-                                       .rows = PS_ROWS_RANGE,
-                                       .type = PS_TYPE_I64,
-                                       .n_rows = CLUSTER_ROWS,
-                                       .n_cols = 1};
-        send(self, number, &message, NULL);
-    }
-    if (!op->sent && op->kind == PS_KIND_PULL) {
-        memcpy(op->seen, self->acked, sizeof op->seen);
-    }
-    op->sent = true;
-}
-
-/* A mark waits for every pull before it, and a pull comes alone, so that what
- * it must see is known. */
-static bool
-may_go(const cluster_client_t *client, size_t at)
-{
-    if (at >= client->n_done + client->window) {
-        return false;
-    }
-    for (size_t i = client->n_done; i < at; i++) {
-        const cluster_op_t *before = &client->ops[i];
-
-        if (!before->done &&
-            (before->kind == PS_KIND_PULL ||
-             (client->ops[at].kind == PS_KIND_MARK && before->pull))) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void
-send_new(cluster_t *self, uint32_t number)
-{
-    cluster_client_t *client = &self->clients[number];
-
-    while (client->n_done < client->n_ops && client->ops[client->n_done].done) {
-        client->n_done++;
-    }
-    for (size_t i = client->n_done; i < client->n_ops && may_go(client, i);
-         i++) {
-        if (!client->ops[i].sent && self->now_ms >= client->next_ms) {
-            send_op(self, number, i);
-            client->sent_ms = self->now_ms;
-            client->next_ms = self->now_ms + client->pace_ms;
-        }
-    }
-}
-
-/* Everything that is unanswered, in order. */
-static void
-send_again(cluster_t *self, uint32_t number)
-{
-    cluster_client_t *client = &self->clients[number];
-
-    client->node = self->registry.primary;
-    client->epoch = self->registry.epoch;
-    client->sent_ms = self->now_ms;
-    say_hello(self, number);
-    for (size_t i = client->n_done; i < client->n_ops && may_go(client, i);
-         i++) {
-        if (client->ops[i].sent && !client->ops[i].done) {
-            send_op(self, number, i);
-        }
+    for (uint32_t i = 0; i <= CLUSTER_CLIENTS_MAX; i++) {
+        ps_session_destroy(&self->clients[i].session);
+        ps_free(self->clients[i].ops);
+        self->clients[i].ops = NULL;
     }
 }
 
 void
 cluster_client_tick(cluster_t *self, uint32_t number)
 {
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
     cluster_client_t *client = &self->clients[number];
 
-    if (client->broken || client->n_done == client->n_ops) {
-        return;
-    }
-    if (self->now_ms >= client->sent_ms + RESEND_MS) {
-        send_again(self, number);
-    }
-    send_new(self, number);
-    (void)cluster_at(self, self->now_ms + 10 + ps_rng_below(&self->rng, 30),
-                     CLUSTER_CLIENT, number);
+    client->wake_ms = UINT64_MAX;
+    ps_session_tick(client->session, self->now_ms, &outbox);
+    perform(self, number, &outbox);
 }
 
-/* ---- what it is told ---- */
-
-static void
-check_pull(cluster_t *self,
-           uint32_t number,
-           const cluster_op_t *op,
-           ps_bytes_t values)
+void
+cluster_client_relinked(cluster_t *self, uint32_t number, uint64_t link)
 {
-    for (uint32_t row = 0; row < CLUSTER_ROWS; row++) {
-        uint64_t value = ps_load_u64(values.data + 8 * row);
-        uint64_t clock = self->push_clock[row];
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
 
-        if (value > 1) {
-            cluster_fail(self, "W1: row %u was added to %" PRIu64 " times", row,
-                         value);
-        } else if (self->plan.bsp && clock > 0 &&
-                   value != (clock <= op->clock ? 1 : 0)) {
-            cluster_fail(self,
-                         "C2: client %u in clock %" PRIu64 " sees %" PRIu64
-                         " of row %u, pushed in clock %" PRIu64,
-                         number, op->clock + 1, value, row, clock);
-        } else if (!self->plan.bsp && value == 0 && op->seen[row]) {
-            cluster_fail(self,
-                         "W1: row %u was acknowledged, and client %u does not "
-                         "see it",
-                         row, number);
-        }
-    }
-}
-
-static void
-end_push(cluster_t *self, const cluster_op_t *op, uint8_t level)
-{
-    uint8_t wanted = op->ack == PS_ACK_DEFAULT ? PS_ACK_REPLICA : op->ack;
-
-    if (op->kind != PS_KIND_PUSH) {
-        return;
-    }
-    if (level < wanted) {
-        cluster_fail(self, "W2: row %u is acknowledged at level %u, not %u",
-                     op->row, level, wanted);
-    }
-    self->acked[op->row] = self->acked[op->row] || level >= PS_ACK_REPLICA;
-}
-
-static cluster_op_t *
-op_of(cluster_client_t *client, uint64_t request)
-{
-    return request == 0 || request > client->n_ops ||
-                   client->ops[request - 1].done
-               ? NULL
-               : &client->ops[request - 1];
-}
-
-/* Pushes before the oldest one under way are missing: they were acknowledged
- * at memory, if at all. */
-static void
-told_gap(cluster_t *self, uint32_t number, const ps_msg_refused_t *refused)
-{
-    uint64_t expected = refused->detail;
-    cluster_client_t *client = &self->clients[number];
-
-    for (size_t i = 0; i < client->n_ops; i++) {
-        const cluster_op_t *op = &client->ops[i];
-
-        if (op->done && op->seq >= expected && refused->epoch > op->epoch) {
-            client->broken = true;
-        }
-    }
-    if (client->broken && !client->memory) {
-        cluster_fail(self,
-                     "W1: client %u is asked for seq %" PRIu64
-                     ", which was acknowledged",
-                     number, expected);
-    }
-}
-
-static void
-told_refusal(cluster_t *self, uint32_t number, const ps_msg_refused_t *refused)
-{
-    if (refused->status == PSD_GAP) {
-        told_gap(self, number, refused);
-    } else if (refused->status != PSD_BUSY && refused->status != PSD_NO_TABLE &&
-               refused->status != PSD_NO_SESSION &&
-               refused->status != PSD_DEADLINE) {
-        cluster_fail(self, "client %u is refused: %s", number, refused->text);
-    }
+    ps_session_relinked(self->clients[number].session, self->now_ms, link,
+                        &outbox);
+    perform(self, number, &outbox);
 }
 
 void
 cluster_client_received(cluster_t *self,
                         uint32_t number,
+                        uint64_t link,
                         const ps_message_t *message,
-                        const ps_body_t *body)
+                        ps_payload_t *payload)
 {
-    cluster_client_t *client = &self->clients[number];
-    cluster_op_t *op = NULL;
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
 
-    if (client->broken) {
-        return;
-    }
-    if (message->kind == PS_KIND_ACK) {
-        op = op_of(client, message->ack.request);
-        if (op != NULL && message->ack.epoch >= client->epoch && !op->pull) {
-            end_push(self, op, message->ack.level);
-            op->epoch = message->ack.epoch;
-            op->done = true;
-        }
-    } else if (message->kind == PS_KIND_VALUES) {
-        op = op_of(client, message->values.request);
-        if (op != NULL && message->values.epoch >= client->epoch) {
-            if (op->kind == PS_KIND_PULL) {
-                check_pull(self, number, op, body->values);
-            } else {
-                end_push(self, op, message->values.level);
-            }
-            op->epoch = message->values.epoch;
-            op->done = true;
-        }
-    } else if (message->kind == PS_KIND_REFUSED) {
-        told_refusal(self, number, &message->refused);
-    } else if (message->kind == PS_KIND_PARKED) {
-        cluster_trace(self, "  client %u: %s", number, message->parked.text);
-    }
-    send_new(self, number);
+    ps_session_received(self->clients[number].session, self->now_ms, link,
+                        message, payload, &outbox);
+    perform(self, number, &outbox);
 }
 
+/* The registry says where the partitions are. */
 void
-cluster_clients_finish(cluster_t *self)
+cluster_client_letter(cluster_t *self, const cluster_letter_t *letter)
 {
-    const cluster_registry_t *registry = &self->registry;
-    uint32_t n_in_sync = 0;
-
-    for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
-        n_in_sync += registry->in_sync[i] && self->nodes[i].shard != NULL;
-    }
-    if (self->nodes[registry->primary].shard == NULL || registry->fencing ||
-        n_in_sync < 2) {
-        return; /* what waits for a second copy waits for good */
-    }
-    for (uint32_t i = 0; i < self->plan.n_clients; i++) {
-        const cluster_client_t *client = &self->clients[i];
-
-        if (client->memory && self->n_promotions > 0) {
-            continue; /* it may wait behind a push that was lost */
-        }
-        if (!client->broken && client->n_done < client->n_ops) {
-            cluster_fail(self, "client %u never ends operation %zu of %zu", i,
-                         client->n_done, client->n_ops);
-        }
-    }
+    learn(self, letter->to, letter->routes);
+    cluster_client_tick(self, letter->to);
 }

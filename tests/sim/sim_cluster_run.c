@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a seed means, time, the network between all, and the loop. */
+/* Time, and the loop. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -7,9 +7,8 @@
 
 #include "base/alloc.h"
 #include "sim_cluster.h"
-#include "wire/message.h"
 
-#define EVENTS_MAX 100000 /* more than any world needs */
+#define EVENTS_MAX 400000 /* more than any world needs */
 
 void
 cluster_stop(const char *what)
@@ -50,334 +49,197 @@ cluster_fail(cluster_t *self, const char *format, ...)
 
 /* ---- time ---- */
 
+static bool
+is_before(const cluster_event_t *a, const cluster_event_t *b)
+{
+    return a->at_ms < b->at_ms || (a->at_ms == b->at_ms && a->order < b->order);
+}
+
+static size_t
+sift_up(cluster_t *self, size_t i)
+{
+    cluster_event_t *events = self->events;
+
+    while (i > 0 && is_before(&events[i], &events[(i - 1) / 2])) {
+        cluster_event_t parent = events[(i - 1) / 2];
+
+        events[(i - 1) / 2] = events[i];
+        events[i] = parent;
+        i = (i - 1) / 2;
+    }
+    return i;
+}
+
+static void
+sift_down(cluster_t *self)
+{
+    cluster_event_t *events = self->events;
+    size_t i = 0;
+
+    for (;;) {
+        size_t least = i;
+
+        for (size_t k = 2 * i + 1; k <= 2 * i + 2 && k < self->n_events; k++) {
+            least = is_before(&events[k], &events[least]) ? k : least;
+        }
+        if (least == i) {
+            return;
+        }
+        cluster_event_t child = events[least];
+
+        events[least] = events[i];
+        events[i] = child;
+        i = least;
+    }
+}
+
+/* Puts back an event, or a new one; borrowed until the next call. */
+static cluster_event_t *
+put(cluster_t *self, const cluster_event_t *event)
+{
+    cluster_need(ps_grow(&self->events, &self->capacity, self->n_events + 1,
+                         sizeof *self->events),
+                 "memory for an event");
+    self->events[self->n_events++] = *event;
+    return &self->events[sift_up(self, self->n_events - 1)];
+}
+
 cluster_event_t *
 cluster_at(cluster_t *self,
            uint64_t at_ms,
            cluster_event_kind_t kind,
-           uint32_t to)
+           uint64_t a)
 {
-    cluster_event_t *event = NULL;
+    cluster_event_t event = {.at_ms =
+                                 at_ms > self->now_ms ? at_ms : self->now_ms,
+                             .order = self->order++,
+                             .kind = kind,
+                             .a = a};
 
-    if (!ps_grow(&self->events, &self->capacity, self->n_events + 1,
-                 sizeof *self->events)) {
-        cluster_stop("memory for an event");
-    }
-    event = &self->events[self->n_events++];
-    *event = (cluster_event_t){
-        .at_ms = at_ms, .order = self->order++, .kind = kind, .to = to};
-    return event;
-}
-
-static void
-event_done(cluster_event_t *event)
-{
-    ps_buffer_done(&event->bytes);
-    ps_free(event->map);
-    event->map = NULL;
+    return put(self, &event);
 }
 
 static bool
 next_event(cluster_t *self, cluster_event_t *ret_event)
 {
-    size_t first = 0;
-
-    for (size_t i = 1; i < self->n_events; i++) {
-        const cluster_event_t *a = &self->events[i];
-        const cluster_event_t *b = &self->events[first];
-
-        if (a->at_ms < b->at_ms ||
-            (a->at_ms == b->at_ms && a->order < b->order)) {
-            first = i;
-        }
-    }
     if (self->n_events == 0) {
         return false;
     }
-    *ret_event = self->events[first];
-    self->events[first] = self->events[--self->n_events];
+    *ret_event = self->events[0];
+    self->events[0] = self->events[--self->n_events];
+    sift_down(self);
     return true;
-}
-
-/* ---- network ---- */
-
-static bool
-is_calm(const cluster_t *self)
-{
-    return self->now_ms >= CLUSTER_CALM_MS;
-}
-
-uint64_t
-cluster_way(cluster_t *self, uint32_t from, uint32_t to)
-{
-    const cluster_plan_t *plan = &self->plan;
-
-    for (size_t i = 0; i < 2; i++) {
-        if (plan->cut_from[i] == from && plan->cut_to[i] == to &&
-            self->now_ms >= plan->cut_ms[i] &&
-            self->now_ms < plan->cut_end_ms[i]) {
-            return 0;
-        }
-    }
-    return self->now_ms + 1 + ps_rng_below(&self->rng, plan->delay_ms);
-}
-
-static void
-put(ps_buffer_t *bytes, ps_bytes_t part)
-{
-    if (part.size > 0 && !ps_buffer_append(bytes, part.data, part.size)) {
-        cluster_stop("memory for a message");
-    }
-}
-
-static void
-put_message(ps_buffer_t *bytes,
-            const ps_message_t *message,
-            const ps_payload_t *payload)
-{
-    uint8_t header[PS_HEADER_MAX];
-    size_t size = ps_message_encode(message, header);
-
-    put(bytes, (ps_bytes_t){header, size});
-    if (payload != NULL) {
-        put(bytes, payload->keys);
-        put(bytes, payload->index);
-        for (size_t i = 0; i < payload->n_spans; i++) {
-            put(bytes, payload->spans[i]);
-        }
-    }
-}
-
-void
-cluster_send(cluster_t *self,
-             uint32_t from,
-             uint32_t to,
-             bool to_client,
-             uint64_t conn,
-             const ps_message_t *message,
-             const ps_payload_t *payload)
-{
-    uint32_t n =
-        !is_calm(self) && ps_rng_below(&self->rng, 1000) < self->plan.repeat
-            ? 2
-            : 1;
-
-    if (!is_calm(self) && ps_rng_below(&self->rng, 1000) < self->plan.loss) {
-        n = 0;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        uint64_t at_ms =
-            cluster_way(self, from, to_client ? CLUSTER_NODES_MAX + 1 : to);
-        cluster_event_t *event = NULL;
-
-        if (at_ms != 0) {
-            event = cluster_at(self, at_ms, CLUSTER_MESSAGE, to);
-            event->to_client = to_client;
-            event->conn = conn;
-            event->sender = from;
-            put_message(&event->bytes, message, payload);
-        }
-    }
-}
-
-static void
-arrive(cluster_t *self, const cluster_event_t *event)
-{
-    ps_bytes_t frame = {event->bytes.data, event->bytes.size};
-    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
-    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
-    ps_message_t message;
-    ps_body_t body = {0};
-
-    if (ps_message_decode(&frame, 1, &message, &body, err) != PSD_OK) {
-        cluster_fail(self, "a message cannot be read: %s", psd_error_text(err));
-        return;
-    }
-    if (event->to_client) {
-        cluster_client_received(self, event->to, &message, &body);
-        return;
-    }
-    if (body.keys.size + body.index.size + body.values.size > 0) {
-        payload = ps_payload_copy(body.keys, body.index, body.values);
-        if (payload == NULL) {
-            cluster_stop("memory for a body");
-        }
-    }
-    cluster_node_step(self, event->to,
-                      &(ps_event_t){.kind = PS_EVENT_MESSAGE,
-                                    .conn = event->conn,
-                                    .message = &message,
-                                    .payload = payload});
-}
-
-/* ---- plan ---- */
-
-static uint64_t
-below(cluster_t *self, uint64_t bound)
-{
-    return ps_rng_below(&self->rng, bound);
-}
-
-static void
-plan_faults(cluster_t *self)
-{
-    cluster_plan_t *plan = &self->plan;
-    uint32_t places = CLUSTER_NODES_MAX + 1;
-
-    plan->loss = below(self, 2) == 0 ? 0 : (uint32_t)below(self, 150);
-    plan->repeat = below(self, 2) == 0 ? 0 : (uint32_t)below(self, 200);
-    plan->delay_ms = 1 + (uint32_t)below(self, below(self, 3) == 0 ? 60 : 8);
-    plan->crash = UINT32_MAX;
-    plan->frozen = UINT32_MAX;
-    if (below(self, 2) == 0) {
-        plan->crash =
-            (uint32_t)below(self, below(self, 2) == 0 ? 1 : plan->n_nodes);
-        plan->crash_ms = 1050 + below(self, 1500);
-    }
-    if (below(self, 3) == 0) {
-        plan->frozen = (uint32_t)below(self, plan->n_nodes);
-        plan->freeze_ms = 1050 + below(self, 1500);
-        plan->freeze_end_ms = plan->freeze_ms + below(self, 1400);
-    }
-    for (size_t i = 0; i < 2; i++) {
-        plan->cut_from[i] = UINT32_MAX;
-        if (below(self, 3) == 0) {
-            plan->cut_from[i] =
-                below(self, 3) == 0 ? 0 : (uint32_t)below(self, places);
-            plan->cut_to[i] = below(self, 3) == 0
-                                  ? CLUSTER_REGISTRY
-                                  : (uint32_t)below(self, places + 1);
-            plan->cut_ms[i] = 1050 + below(self, 1500);
-            plan->cut_end_ms[i] = plan->cut_ms[i] + below(self, 1400);
-        }
-    }
-}
-
-static void
-make_plan(cluster_t *self)
-{
-    cluster_plan_t *plan = &self->plan;
-
-    plan->n_nodes = below(self, 4) == 0 ? 2 : 3;
-    plan->n_clients = 1 + (uint32_t)below(self, CLUSTER_CLIENTS_MAX);
-    plan->bsp = below(self, 3) == 0;
-    plan->tail_bytes = below(self, 3) == 0 ? 2000 : 0;
-    plan->flight_bytes = below(self, 2) == 0 ? 400 : 0;
-    ps_table_spec_init(&plan->spec);
-    (void)snprintf(plan->spec.name, sizeof plan->spec.name, "t");
-    plan->spec.n_rows = CLUSTER_ROWS;
-    plan->spec.type = PS_TYPE_I64;
-    plan->spec.n_partitions = 1;
-    plan->spec.n_col_slices = 1;
-    plan->spec.replicas = plan->n_nodes;
-    plan->spec.ack = PS_ACK_REPLICA;
-    plan_faults(self);
 }
 
 /* ---- the loop ---- */
 
+/* Where it happens. */
+static uint32_t
+place_of(const cluster_t *self, const cluster_event_t *event)
+{
+    switch (event->kind) {
+    case CLUSTER_MESSAGE:
+    case CLUSTER_GONE:
+        if (event->b == 0) {
+            return self->conns[event->a].node;
+        }
+        return self->conns[event->a].client != CLUSTER_NOBODY
+                   ? CLUSTER_CLIENTS
+                   : self->conns[event->a].from_node;
+    case CLUSTER_LETTER:
+        return event->letter->kind == CLUSTER_ROUTES ? CLUSTER_CLIENTS
+                                                     : event->letter->to;
+    case CLUSTER_SHARD_TICK:
+    case CLUSTER_BEAT_TIME:
+        return (uint32_t)event->a;
+    case CLUSTER_REGISTRY_TICK:
+        return CLUSTER_REGISTRY;
+    case CLUSTER_CLIENT_TICK:
+    case CLUSTER_CLIENT_LINE:
+    case CLUSTER_FAULTS:
+    default:
+        return CLUSTER_CLIENTS;
+    }
+}
+
+static void
+deliver(cluster_t *self, const cluster_letter_t *letter)
+{
+    if (letter->kind == CLUSTER_ROUTES) {
+        cluster_client_letter(self, letter);
+    } else if (letter->to == CLUSTER_REGISTRY) {
+        cluster_registry_letter(self, letter);
+    } else {
+        cluster_node_letter(self, letter);
+    }
+}
+
+static void
+gone(cluster_t *self, const cluster_event_t *event)
+{
+    const cluster_conn_t *conn = &self->conns[event->a];
+    ps_event_t told = {.kind = PS_EVENT_GONE, .conn = event->a};
+
+    if (event->b == 0) {
+        cluster_node_step(self, conn->node, conn->shard, &told);
+    } else if (conn->client != CLUSTER_NOBODY) {
+        cluster_client_relinked(self, conn->client, conn->link);
+    } else if (self->nodes[conn->from_node].incarnation ==
+               conn->from_incarnation) {
+        told.conn = conn->link;
+        cluster_node_step(self, conn->from_node, conn->from_shard, &told);
+    }
+}
+
 static void
 handle(cluster_t *self, cluster_event_t *event)
 {
-    bool for_node = event->kind == CLUSTER_TICK ||
-                    event->kind == CLUSTER_TELL ||
-                    event->kind == CLUSTER_FENCE ||
-                    (event->kind == CLUSTER_MESSAGE && !event->to_client);
-    cluster_node_t *node = for_node ? &self->nodes[event->to] : NULL;
-
-    if (node != NULL && node->shard == NULL) {
-        return;
-    }
-    if (event->kind == CLUSTER_MESSAGE) {
-        arrive(self, event);
-    } else if (event->kind == CLUSTER_CLIENT) {
-        cluster_client_tick(self, event->to);
-    } else if (event->kind == CLUSTER_REGISTRY_TICK) {
+    switch (event->kind) {
+    case CLUSTER_MESSAGE:
+        cluster_arrive(self, event);
+        break;
+    case CLUSTER_LETTER:
+        deliver(self, event->letter);
+        break;
+    case CLUSTER_SHARD_TICK:
+        cluster_node_tick(self, (uint32_t)event->a, (uint32_t)event->b);
+        break;
+    case CLUSTER_CLIENT_TICK:
+        cluster_client_tick(self, (uint32_t)event->a);
+        break;
+    case CLUSTER_CLIENT_LINE:
+        cluster_client_line(self, (uint32_t)event->a);
+        break;
+    case CLUSTER_REGISTRY_TICK:
         cluster_registry_tick(self);
-    } else {
-        cluster_node_event(self, event);
-    }
-}
-
-/* What comes for a node that is frozen waits. */
-static bool
-is_deferred(cluster_t *self, cluster_event_t *event)
-{
-    const cluster_plan_t *plan = &self->plan;
-    bool at_node = event->kind != CLUSTER_CLIENT && !event->to_client &&
-                   event->kind != CLUSTER_REGISTRY_TICK &&
-                   event->kind != CLUSTER_POSITION;
-    cluster_event_t *later = NULL;
-
-    if (!at_node || event->to != plan->frozen ||
-        self->now_ms < plan->freeze_ms || self->now_ms >= plan->freeze_end_ms) {
-        return false;
-    }
-    later = cluster_at(self, plan->freeze_end_ms, event->kind, event->to);
-    *later = (cluster_event_t){.at_ms = plan->freeze_end_ms,
-                               .order = later->order,
-                               .kind = event->kind,
-                               .to = event->to,
-                               .sender = event->sender,
-                               .conn = event->conn,
-                               .bytes = event->bytes,
-                               .map = event->map,
-                               .epoch = event->epoch,
-                               .lsn = event->lsn,
-                               .from = event->from};
-    return true;
-}
-
-/* What a node had handed to its kernel for other nodes is lost with it. */
-static void
-lose_sent(cluster_t *self, uint32_t node)
-{
-    for (size_t i = self->n_events; i > 0; i--) {
-        cluster_event_t *event = &self->events[i - 1];
-
-        if (event->kind == CLUSTER_MESSAGE && !event->to_client &&
-            event->sender == node) {
-            event_done(event);
-            *event = self->events[--self->n_events];
+        break;
+    case CLUSTER_BEAT_TIME:
+        if (self->nodes[event->a].incarnation == event->b) {
+            cluster_node_beat(self, (uint32_t)event->a);
         }
+        break;
+    case CLUSTER_GONE:
+        gone(self, event);
+        break;
+    case CLUSTER_FAULTS:
+        cluster_faults(self);
+        break;
+    default:
+        cluster_stop("a known event");
     }
 }
 
-static void
-crash(cluster_t *self)
-{
-    const cluster_plan_t *plan = &self->plan;
-
-    if (plan->crash < plan->n_nodes && self->now_ms >= plan->crash_ms &&
-        self->nodes[plan->crash].shard != NULL) {
-        cluster_trace(self, "node %u crashes", plan->crash);
-        ps_shard_destroy(&self->nodes[plan->crash].shard);
-        if (ps_rng_below(&self->rng, 2) == 0) {
-            lose_sent(self, plan->crash);
-        }
-    }
-}
+/* ---- from its beginning to its end ---- */
 
 static void
 start(cluster_t *self)
 {
-    self->now_ms = 1000;
-    make_plan(self);
-    cluster_trace(self,
-                  "%u nodes, %u clients%s; loss %u repeat %u delay %u; crash "
-                  "%d at %" PRIu64 "; freeze %d %" PRIu64 "..%" PRIu64,
-                  self->plan.n_nodes, self->plan.n_clients,
-                  self->plan.bsp ? ", max_delay 0" : "", self->plan.loss,
-                  self->plan.repeat, self->plan.delay_ms, (int)self->plan.crash,
-                  self->plan.crash_ms, (int)self->plan.frozen,
-                  self->plan.freeze_ms, self->plan.freeze_end_ms);
-    for (size_t i = 0; i < 2; i++) {
-        if (self->plan.cut_from[i] != UINT32_MAX) {
-            cluster_trace(self, "cut %u -> %u %" PRIu64 "..%" PRIu64,
-                          self->plan.cut_from[i], self->plan.cut_to[i],
-                          self->plan.cut_ms[i], self->plan.cut_end_ms[i]);
-        }
+    self->now_ms = CLUSTER_START_MS;
+    if (self->trace != NULL) {
+        cluster_plan_print(&self->plan, self->trace);
     }
-    cluster_nodes_start(self);
+    cluster_registry_begin(self);
+    cluster_faults_start(self);
     cluster_clients_start(self);
 }
 
@@ -385,75 +247,133 @@ static void
 done(cluster_t *self)
 {
     for (size_t i = 0; i < self->n_events; i++) {
-        event_done(&self->events[i]);
+        cluster_event_done(&self->events[i]);
     }
     ps_free(self->events);
+    ps_free(self->conns);
     self->events = NULL;
+    self->conns = NULL;
     cluster_nodes_done(self);
+    cluster_registry_done(self);
+    cluster_clients_done(self);
+}
+
+/* As many copies are in sync as are wanted, and told so. */
+static bool
+is_whole(const cluster_t *self)
+{
+    const ps_table_t *table = cluster_registry_table(self);
+
+    for (uint32_t i = 0; table != NULL && i < self->plan.n_partitions; i++) {
+        const ps_copies_t *copies = &table->copies[i];
+
+        if (copies->fenced || ps_copies_n_whole(copies) < self->plan.replicas) {
+            return false;
+        }
+    }
+    return table != NULL;
+}
+
+static bool
+all_finished(const cluster_t *self, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        if (!self->clients[i].finished) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The last one reads everything when all others are through. */
+static bool
+is_over(cluster_t *self)
+{
+    if (self->failed || self->now_ms < CLUSTER_CALM_MS || !is_whole(self) ||
+        !all_finished(self, self->plan.n_clients)) {
+        return self->failed;
+    }
+    if (!self->reading) {
+        self->reading = true;
+        cluster_client_start(self, self->plan.n_clients);
+    }
+    return self->clients[self->plan.n_clients].finished;
+}
+
+/* A copy that needs rows stays as it is; what was acknowledged at memory may be
+ * gone with its primary, and its client then waits. */
+static bool
+may_stop(const cluster_t *self)
+{
+    bool memory = false;
+
+    for (uint32_t i = 0; i < self->plan.n_clients; i++) {
+        memory = memory || self->clients[i].memory;
+    }
+    return self->now_ms > CLUSTER_CALM_MS + CLUSTER_REPAIR_MS &&
+           (!is_whole(self) || (memory && self->n_fences > 0));
+}
+
+/* Who is not at its end, and why. */
+static void
+say_what_waits(cluster_t *self)
+{
+    char text[300] = "";
+    size_t used = 0;
+
+    for (uint32_t i = 0; i <= self->plan.n_clients; i++) {
+        const cluster_client_t *client = &self->clients[i];
+
+        for (size_t k = 0; k < client->n_ops && used + 120 < sizeof text; k++) {
+            if (!client->ops[k].done) {
+                used += (size_t)snprintf(
+                    text + used, sizeof text - used,
+                    "; client %u op %zu: %.80s", i, k + 1,
+                    ps_session_reason(client->session, self->now_ms, k + 1));
+                break;
+            }
+        }
+    }
+    cluster_fail(self, "A4: not at its end%s%s",
+                 is_whole(self) ? "" : ", copies are missing", text);
 }
 
 const char *
-cluster_run(uint64_t seed, FILE *trace, cluster_t *self)
+cluster_run(const cluster_plan_t *plan, FILE *trace, cluster_t *self)
 {
     cluster_event_t event;
 
     memset(self, 0, sizeof *self);
-    self->rng.state = seed;
+    self->plan = *plan;
+    self->rng.state = ~plan->seed + (plan->luck << 32);
     self->trace = trace;
     start(self);
-    while (!self->failed && next_event(self, &event)) {
-        self->now_ms = event.at_ms;
-        if (++self->n_handled > EVENTS_MAX) {
-            cluster_fail(self, "it never rests: event %d for %u",
-                         (int)event.kind, event.to);
-        }
-        if (self->now_ms >= CLUSTER_END_MS) {
-            event_done(&event);
+    while (!is_over(self)) {
+        uint64_t frozen_ms = 0;
+
+        if (!next_event(self, &event)) {
+            cluster_fail(self, "nothing happens any more");
             break;
         }
-        crash(self);
-        if (!is_deferred(self, &event)) {
-            handle(self, &event);
-            event_done(&event);
+        self->now_ms = event.at_ms;
+        frozen_ms = cluster_frozen(self, place_of(self, &event));
+        if (frozen_ms != 0) {
+            event.at_ms = frozen_ms;
+            (void)put(self, &event);
+            continue;
+        }
+        handle(self, &event);
+        cluster_event_done(&event);
+        if (may_stop(self)) {
+            break;
+        }
+        if (++self->n_handled > EVENTS_MAX || self->now_ms > CLUSTER_END_MS) {
+            say_what_waits(self);
         }
     }
     if (!self->failed) {
-        cluster_clients_finish(self);
-        cluster_nodes_compare(self);
+        cluster_check_copies(self);
     }
     done(self);
     return self->failed ? self->violation : NULL;
-}
-
-uint64_t
-cluster_search(uint64_t first, uint64_t n, bool verbose)
-{
-    cluster_t *world = ps_alloc(1, sizeof *world);
-    uint64_t n_answers = 0;
-    uint64_t n_promotions = 0;
-    uint64_t found = UINT64_MAX;
-
-    if (world == NULL) {
-        cluster_stop("memory for a world");
-    }
-    for (uint64_t seed = first; seed < first + n && found == UINT64_MAX;
-         seed++) {
-        if (cluster_run(seed, verbose ? stdout : NULL, world) != NULL) {
-            found = seed;
-            (void)printf("seed %" PRIu64 ": %s\n", seed, world->violation);
-        }
-        n_answers += world->n_answers;
-        n_promotions += world->n_promotions;
-    }
-    ps_free(world);
-    if (found == UINT64_MAX) {
-        (void)printf("%" PRIu64 " seeds from %" PRIu64 ": clean; %" PRIu64
-                     " answers, %" PRIu64 " promotions\n",
-                     n, first, n_answers, n_promotions);
-        if (n >= 100 && (n_promotions < n / 4 || n_answers < 10 * n)) {
-            (void)printf("so few promotions and answers prove nothing\n");
-            return first;
-        }
-    }
-    return found;
 }

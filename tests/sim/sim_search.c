@@ -4,43 +4,32 @@
 #include <stdio.h>
 
 #include "sim.h"
+#include "sim_story.h"
 
-#define SEEDS_MANY 100       /* enough for chances to even out */
-#define TRACE_LINES_MAX 2000 /* shown of a failing seed */
+#define SEEDS_MANY 100 /* enough for chances to even out */
 
-/* Prints the last lines of a trace file. */
+typedef struct again {
+    uint64_t seed;
+    uint64_t weather;
+} again_t;
+
 static void
-print_end(FILE *trace)
+tell_story(void *context, FILE *trace)
 {
-    char line[512];
-    size_t n = 0;
-    size_t i = 0;
+    const again_t *again = context;
+    sim_result_t result;
 
-    rewind(trace);
-    while (fgets(line, sizeof line, trace) != NULL) {
-        n++;
-    }
-    rewind(trace);
-    while (fgets(line, sizeof line, trace) != NULL) {
-        if (++i + TRACE_LINES_MAX > n) {
-            (void)fputs(line, stdout);
-        }
-    }
+    sim_run(again->seed, again->weather, trace, &result);
 }
 
 static void
 show(uint64_t seed, uint64_t weather, const char *violation)
 {
-    FILE *trace = tmpfile();
-    sim_result_t again;
+    again_t again = {seed, weather};
 
     (void)printf("seed %" PRIu64 ", weather %" PRIu64 ": %s\n", seed, weather,
                  violation);
-    if (trace != NULL) {
-        sim_run(seed, weather, trace, &again);
-        print_end(trace);
-        (void)fclose(trace);
-    }
+    sim_story_show(tell_story, &again);
     (void)printf("seed %" PRIu64 ", weather %" PRIu64 ": %s\n", seed, weather,
                  violation);
 }

@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was promised, against what is seen. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cursor.h"
+#include "protocol/partition.h"
+#include "sim_cluster.h"
+
+/* ---- A3: who answers ---- */
+
+void
+cluster_check_answer(cluster_t *self,
+                     uint32_t node,
+                     const ps_message_t *message)
+{
+    uint64_t incarnation = self->nodes[node].incarnation;
+    uint32_t partition = 0;
+    uint64_t epoch = 0;
+
+    if (message->kind == PS_KIND_ACK) {
+        partition = message->ack.partition;
+        epoch = message->ack.epoch;
+    } else if (message->kind == PS_KIND_VALUES) {
+        partition = message->values.partition;
+        epoch = message->values.epoch;
+    } else {
+        return;
+    }
+    /* What waited for its level is of the epoch in which it was asked. */
+    if (incarnation != self->answer_by[partition] &&
+        epoch <= self->answer_epoch[partition]) {
+        cluster_fail(self,
+                     "A3: node %u answers for partition %u under epoch %" PRIu64
+                     ", %" PRIu64 " did under %" PRIu64,
+                     node, partition, epoch, self->answer_by[partition],
+                     self->answer_epoch[partition]);
+    }
+    if (epoch >= self->answer_epoch[partition]) {
+        self->answer_epoch[partition] = epoch;
+        self->answer_by[partition] = incarnation;
+    }
+}
+
+/* ---- W3: in order ---- */
+
+static void
+check_seq(cluster_t *self,
+          uint32_t node,
+          cluster_copy_t *copy,
+          const ps_record_t *record)
+{
+    uint64_t *last = NULL;
+
+    if (record->seq == 0 || record->session == 0 ||
+        record->session > CLUSTER_CLIENTS_MAX + 1) {
+        return;
+    }
+    last = &copy->seqs[record->session - 1];
+    if (*last != UINT64_MAX && record->seq != *last + 1) {
+        cluster_fail(self,
+                     "W3: node %u, partition %u takes seq %" PRIu64
+                     " of client %" PRIu64 " behind %" PRIu64,
+                     node, record->partition, record->seq, record->session - 1,
+                     *last);
+    }
+    *last = record->seq;
+}
+
+void
+cluster_check_record(cluster_t *self,
+                     uint32_t node,
+                     uint32_t shard,
+                     const ps_record_t *record)
+{
+    cluster_copy_t *copy =
+        &self->nodes[node].shards[shard].copies[record->partition];
+
+    if (!copy->known || record->lsn == 1) {
+        *copy = (cluster_copy_t){.known = true, .lsn = record->lsn - 1};
+        memset(copy->seqs, record->lsn == 1 ? 0 : 0xFF, sizeof copy->seqs);
+    }
+    if (record->lsn != copy->lsn + 1) {
+        cluster_fail(self,
+                     "node %u, partition %u has record %" PRIu64
+                     " behind %" PRIu64,
+                     node, record->partition, record->lsn, copy->lsn);
+    }
+    copy->lsn = record->lsn;
+    check_seq(self, node, copy, record);
+}
+
+/* ---- W1, W2, C1, C2, C3: what is seen ---- */
+
+static bool
+is_worker(const cluster_t *self, uint32_t client)
+{
+    return self->plan.job && client < self->plan.n_clients;
+}
+
+/* A worker's pull must see a push by their clocks. */
+static bool
+must_by_clock(const cluster_t *self,
+              const cluster_op_t *op,
+              const cluster_pushed_t *push)
+{
+    uint64_t delay = (uint64_t)self->plan.max_delay;
+
+    return push->started && push->clock + delay < op->clock;
+}
+
+void
+cluster_check_begins(cluster_t *self, uint32_t number, cluster_op_t *op)
+{
+    for (uint32_t row = 0; row < CLUSTER_ROWS; row++) {
+        const cluster_pushed_t *push = &self->pushed[op->partition][row];
+        bool own = push->started && push->client == number &&
+                   !self->clients[number].memory;
+
+        if (!push->planned) {
+            continue;
+        }
+        if (!is_worker(self, number)) {
+            op->must[row] =
+                push->acked || own || (self->plan.job && self->reading);
+        } else if (self->plan.max_delay > 0) {
+            op->must[row] = own;
+        }
+    }
+}
+
+static void
+check_value(cluster_t *self,
+            uint32_t number,
+            const cluster_op_t *op,
+            uint32_t row,
+            uint64_t value)
+{
+    const cluster_pushed_t *push = &self->pushed[op->partition][row];
+    bool bsp = is_worker(self, number) && self->plan.max_delay == 0;
+    bool ssp = is_worker(self, number) && self->plan.max_delay > 0;
+
+    if (value > (push->started ? 1 : 0)) {
+        cluster_fail(self,
+                     "W1: partition %u row %u was added to %" PRIu64 " times",
+                     op->partition, row, value);
+    } else if (bsp && push->planned &&
+               value != (must_by_clock(self, op, push) ? 1 : 0)) {
+        cluster_fail(self,
+                     "C2: client %u in clock %" PRIu64 " sees %" PRIu64
+                     " of partition %u row %u, pushed in clock %" PRIu64,
+                     number, op->clock, value, op->partition, row, push->clock);
+    } else if (ssp && value == 0 && must_by_clock(self, op, push)) {
+        cluster_fail(self,
+                     "C1: client %u in clock %" PRIu64
+                     " does not see partition %u row %u of clock %" PRIu64,
+                     number, op->clock, op->partition, row, push->clock);
+    } else if (value == 0 && op->must[row]) {
+        cluster_fail(self,
+                     "%s: partition %u row %u was %s, and client %u does not "
+                     "see it",
+                     push->acked ? "W1" : "C3", op->partition, row,
+                     push->acked ? "acknowledged" : "pushed", number);
+    }
+}
+
+void
+cluster_check_pull(cluster_t *self,
+                   uint32_t number,
+                   const cluster_op_t *op,
+                   const ps_message_t *message,
+                   const ps_payload_t *payload)
+{
+    if (message->kind != PS_KIND_VALUES || payload == NULL ||
+        payload->n_spans != 1 || message->values.n_done != CLUSTER_ROWS ||
+        payload->spans[0].size != (size_t)8 * CLUSTER_ROWS) {
+        cluster_fail(self, "VALUES that are not what was asked for");
+        return;
+    }
+    for (uint32_t row = 0; row < CLUSTER_ROWS && !self->failed; row++) {
+        check_value(self, number, op, row,
+                    ps_load_u64(payload->spans[0].data + (size_t)8 * row));
+    }
+}
+
+void
+cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level)
+{
+    uint8_t least = self->plan.replicas > 1 && line->ack == PS_ACK_DEFAULT
+                        ? PS_ACK_REPLICA
+                        : PS_ACK_MEMORY;
+    cluster_pushed_t *push = &self->pushed[line->partition][line->row];
+
+    if (level < least) {
+        cluster_fail(self,
+                     "W2: partition %u row %u is acknowledged at level %u, "
+                     "not %u",
+                     line->partition, line->row, level, least);
+    }
+    push->acked = push->acked || level >= PS_ACK_REPLICA;
+}
+
+/* ---- copies are alike ---- */
+
+static void
+compare(cluster_t *self, const ps_partition_t *a, const ps_partition_t *b)
+{
+    size_t at = 0;
+    uint64_t session = 0;
+    void *value = NULL;
+
+    if (a == NULL || b == NULL || a->lsn != b->lsn ||
+        a->version != b->version) {
+        cluster_fail(self, "copies in sync have other records");
+        return;
+    }
+    while (ps_map_next(&a->windows, &at, &session, &value)) {
+        const ps_window_t *mine = value;
+        const ps_window_t *theirs = ps_map_get(&b->windows, session);
+
+        if (mine->next != 1 && (theirs == NULL || theirs->next != mine->next)) {
+            cluster_fail(self, "copies in sync have other windows");
+        }
+    }
+}
+
+static const ps_partition_t *
+partition_of(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
+{
+    return cluster_partition(self, copy->incarnation, copy->shard, partition);
+}
+
+void
+cluster_check_copies(cluster_t *self)
+{
+    const ps_table_t *table = cluster_registry_table(self);
+
+    for (uint32_t i = 0; i < self->plan.n_partitions; i++) {
+        const ps_copies_t *copies = &table->copies[i];
+
+        for (uint32_t k = 1; k < copies->n; k++) {
+            if (copies->at[k].state == PS_COPY_IN_SYNC) {
+                compare(self, partition_of(self, &copies->at[0], i),
+                        partition_of(self, &copies->at[k], i));
+            }
+        }
+    }
+}

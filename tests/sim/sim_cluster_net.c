@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages by connections, which may lose, double and overtake; letters of the
+ * registry, which come in order or, while there is a cut, not at all. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "sim_cluster.h"
+#include "wire/message.h"
+
+void
+cluster_event_done(cluster_event_t *event)
+{
+    ps_buffer_done(&event->bytes);
+    if (event->letter != NULL) {
+        ps_free(event->letter->copies);
+        ps_free(event->letter->routes);
+        ps_job_done(&event->letter->job);
+        ps_free(event->letter);
+        event->letter = NULL;
+    }
+}
+
+static bool
+is_calm(const cluster_t *self)
+{
+    return self->now_ms >= CLUSTER_CALM_MS;
+}
+
+/* ---- messages ---- */
+
+size_t
+cluster_connect(cluster_t *self, cluster_conn_t conn, const char *tcp)
+{
+    cluster_need(sscanf(tcp, "tcp://n%u:%u", &conn.node, &conn.shard) == 2 &&
+                     conn.node < CLUSTER_NODES_MAX &&
+                     conn.shard < CLUSTER_SHARDS_MAX,
+                 "an endpoint of a node");
+    if (self->n_conns == 0) { /* the first number names nobody */
+        cluster_need(ps_grow(&self->conns, &self->conns_capacity, 1,
+                             sizeof *self->conns),
+                     "memory for a connection");
+        self->conns[self->n_conns++] = (cluster_conn_t){0};
+    }
+    cluster_need(ps_grow(&self->conns, &self->conns_capacity, self->n_conns + 1,
+                         sizeof *self->conns),
+                 "memory for a connection");
+    self->conns[self->n_conns] = conn;
+    return self->n_conns++;
+}
+
+static void
+put(ps_buffer_t *bytes, ps_bytes_t part)
+{
+    cluster_need(part.size == 0 ||
+                     ps_buffer_append(bytes, part.data, part.size),
+                 "memory for a message");
+}
+
+static void
+put_message(ps_buffer_t *bytes,
+            const ps_message_t *message,
+            const ps_payload_t *payload)
+{
+    uint8_t header[PS_HEADER_MAX];
+
+    put(bytes, (ps_bytes_t){header, ps_message_encode(message, header)});
+    if (payload != NULL) {
+        put(bytes, payload->keys);
+        put(bytes, payload->index);
+        for (size_t i = 0; i < payload->n_spans; i++) {
+            put(bytes, payload->spans[i]);
+        }
+    }
+}
+
+static uint32_t
+opener_of(const cluster_conn_t *conn)
+{
+    return conn->client != CLUSTER_NOBODY ? CLUSTER_CLIENTS : conn->from_node;
+}
+
+void
+cluster_send(cluster_t *self,
+             size_t number,
+             bool to_opener,
+             const ps_message_t *message,
+             const ps_payload_t *payload)
+{
+    const cluster_conn_t *conn = &self->conns[number];
+    uint32_t from = to_opener ? conn->node : opener_of(conn);
+    uint32_t to = to_opener ? opener_of(conn) : conn->node;
+    bool calm = is_calm(self);
+    uint32_t n = !calm && cluster_below(self, 1000) < self->plan.repeat ? 2 : 1;
+
+    if ((!calm && cluster_below(self, 1000) < self->plan.loss) ||
+        cluster_is_cut(self, from, to)) {
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        cluster_event_t *event = cluster_at(
+            self, self->now_ms + 1 + cluster_below(self, self->plan.delay_ms),
+            CLUSTER_MESSAGE, number);
+
+        event->b = to_opener ? 1 : 0;
+        event->incarnation =
+            from < CLUSTER_REGISTRY ? self->nodes[from].incarnation : 0;
+        put_message(&event->bytes, message, payload);
+    }
+}
+
+static void
+arrive_at_opener(cluster_t *self,
+                 const cluster_conn_t *conn,
+                 const ps_message_t *message,
+                 ps_payload_t *payload)
+{
+    if (conn->client != CLUSTER_NOBODY) {
+        cluster_client_received(self, conn->client, conn->link, message,
+                                payload);
+    } else if (self->nodes[conn->from_node].incarnation ==
+               conn->from_incarnation) {
+        cluster_node_step(self, conn->from_node, conn->from_shard,
+                          &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                        .conn = conn->link,
+                                        .message = message,
+                                        .payload = payload});
+    }
+}
+
+void
+cluster_arrive(cluster_t *self, const cluster_event_t *event)
+{
+    const cluster_conn_t conn = self->conns[event->a];
+    ps_bytes_t frame = {event->bytes.data, event->bytes.size};
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    ps_message_t message;
+    ps_body_t body = {0};
+
+    if (ps_message_decode(&frame, 1, &message, &body, err) != PSD_OK) {
+        cluster_fail(self, "a message cannot be read: %s", psd_error_text(err));
+        return;
+    }
+    if (body.keys.size + body.index.size + body.values.size > 0) {
+        payload = ps_payload_copy(body.keys, body.index, body.values);
+        cluster_need(payload != NULL, "memory for a body");
+    }
+    if (event->b != 0) {
+        arrive_at_opener(self, &conn, &message, payload);
+    } else {
+        cluster_node_step(self, conn.node, conn.shard,
+                          &(ps_event_t){.kind = PS_EVENT_MESSAGE,
+                                        .conn = event->a,
+                                        .message = &message,
+                                        .payload = payload});
+    }
+}
+
+/* An event that was lost happens, and is nothing. */
+static void
+lose(cluster_event_t *event)
+{
+    cluster_event_done(event);
+    event->kind = CLUSTER_FAULTS;
+}
+
+void
+cluster_disconnect(cluster_t *self, uint32_t node)
+{
+    bool lost = cluster_below(self, 2) == 0;
+
+    for (size_t i = 0; lost && i < self->n_events; i++) {
+        cluster_event_t *event = &self->events[i];
+
+        if (event->kind == CLUSTER_MESSAGE && event->incarnation != 0 &&
+            event->incarnation == self->nodes[node].incarnation) {
+            lose(event);
+        }
+    }
+    for (size_t i = 1; i < self->n_conns; i++) {
+        const cluster_conn_t *conn = &self->conns[i];
+        bool opened = conn->client == CLUSTER_NOBODY && conn->from_node == node;
+
+        if ((conn->node == node || opened) && cluster_below(self, 2) == 0) {
+            cluster_at(self, self->now_ms + 1 + cluster_below(self, 200),
+                       CLUSTER_GONE, i)
+                ->b = opened ? 0 : 1;
+        }
+    }
+}
+
+/* ---- letters ---- */
+
+static uint32_t
+place_of(const cluster_letter_t *letter, uint32_t name, bool is_from)
+{
+    bool of_client =
+        is_from ? letter->kind == CLUSTER_ASK : letter->kind == CLUSTER_ROUTES;
+
+    return of_client ? CLUSTER_CLIENTS : name;
+}
+
+void
+cluster_post(cluster_t *self, const cluster_letter_t *letter)
+{
+    cluster_letter_t *own = ps_alloc(1, sizeof *own);
+    uint32_t from = place_of(letter, letter->from, true);
+    uint32_t to = place_of(letter, letter->to, false);
+    uint64_t *last_ms = &self->last_ms[from][to];
+    uint64_t at_ms =
+        self->now_ms + 1 + cluster_below(self, self->plan.delay_ms);
+    cluster_event_t *event = NULL;
+
+    cluster_need(own != NULL, "memory for a letter");
+    *own = *letter;
+    if (from == CLUSTER_REGISTRY) {
+        at_ms += cluster_lateness(self, to);
+    }
+    at_ms = at_ms > *last_ms ? at_ms : *last_ms;
+    event = cluster_at(self, at_ms, CLUSTER_LETTER, 0);
+    event->letter = own;
+    if (cluster_is_cut(self, from, to)) {
+        lose(event);
+        return;
+    }
+    *last_ms = at_ms;
+}
+
+void
+cluster_lose_letters(cluster_t *self, uint32_t place)
+{
+    for (size_t i = 0; i < self->n_events; i++) {
+        cluster_event_t *event = &self->events[i];
+
+        if (event->kind == CLUSTER_LETTER &&
+            (place_of(event->letter, event->letter->from, true) == place ||
+             place_of(event->letter, event->letter->to, false) == place)) {
+            lose(event);
+        }
+    }
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a seed means. Half of what goes wrong goes by stories: histories in
+ * which a promise hangs on one rule alone, which chance would seldom meet. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "sim_cluster.h"
+
+#define FAULT_MS 1050 /* nothing goes wrong before */
+#define SPAN_MS 2000  /* within which all begins */
+
+static uint64_t
+below(ps_rng_t *rng, uint64_t bound)
+{
+    return ps_rng_below(rng, bound);
+}
+
+static cluster_fault_t *
+add(cluster_plan_t *plan,
+    cluster_fault_kind_t kind,
+    uint32_t who,
+    uint64_t at_ms,
+    uint64_t for_ms)
+{
+    cluster_fault_t *fault = &plan->faults[plan->n_faults];
+    uint64_t end_ms = at_ms + for_ms;
+
+    cluster_need(plan->n_faults < CLUSTER_FAULTS_MAX, "fewer faults");
+    plan->n_faults++;
+    *fault = (cluster_fault_t){
+        .kind = kind,
+        .who = who,
+        .to = CLUSTER_NOBODY,
+        .at_ms = at_ms,
+        .end_ms = end_ms < CLUSTER_CALM_MS ? end_ms : CLUSTER_CALM_MS};
+    return fault;
+}
+
+static void
+cut(cluster_plan_t *plan,
+    uint32_t from,
+    uint32_t to,
+    uint64_t at_ms,
+    uint64_t for_ms)
+{
+    add(plan, CLUSTER_CUT, from, at_ms, for_ms)->to = to;
+}
+
+/* Anything, at any time. */
+static void
+add_any(cluster_plan_t *plan, ps_rng_t *rng)
+{
+    uint64_t at_ms = FAULT_MS + below(rng, SPAN_MS);
+    uint32_t node = (uint32_t)below(rng, plan->n_nodes);
+
+    switch (below(rng, 8)) {
+    case 0:
+    case 1:
+        (void)add(plan, CLUSTER_CRASH, node, at_ms, 50 + below(rng, 1500));
+        break;
+    case 2:
+        (void)add(plan, CLUSTER_FREEZE, node, at_ms, 1 + below(rng, 1400));
+        break;
+    case 3:
+    case 4:
+        cut(plan, (uint32_t)below(rng, CLUSTER_PLACES),
+            (uint32_t)below(rng, CLUSTER_PLACES), at_ms, below(rng, 1400));
+        break;
+    case 5:
+        (void)add(plan, below(rng, 2) == 0 ? CLUSTER_CRASH : CLUSTER_FREEZE,
+                  CLUSTER_REGISTRY, at_ms, 1 + below(rng, 900));
+        break;
+    case 6:
+        (void)add(plan, CLUSTER_DRAIN, node, at_ms, 500 + below(rng, 2000));
+        break;
+    default:
+        (void)add(plan, CLUSTER_LATE, node, at_ms, below(rng, 1400));
+        break;
+    }
+}
+
+/* A primary that only the registry does not hear goes on, while its copies
+ * are told of its end one by one. */
+static void
+story_of_an_old_primary(cluster_plan_t *plan, ps_rng_t *rng)
+{
+    uint32_t node = (uint32_t)below(rng, plan->n_nodes);
+    uint64_t at_ms = FAULT_MS + below(rng, SPAN_MS);
+    uint64_t for_ms = 500 + below(rng, 1400);
+
+    cut(plan, node, CLUSTER_REGISTRY, at_ms, for_ms);
+    cut(plan, CLUSTER_REGISTRY, node, at_ms, for_ms);
+    (void)add(plan, CLUSTER_LATE,
+              (node + 1 + (uint32_t)below(rng, plan->n_nodes - 1)) %
+                  plan->n_nodes,
+              at_ms, for_ms);
+}
+
+/* A primary that stands still for longer than its lease. */
+static void
+story_of_a_sleeper(cluster_plan_t *plan, ps_rng_t *rng)
+{
+    (void)add(plan, CLUSTER_FREEZE, (uint32_t)below(rng, plan->n_nodes),
+              FAULT_MS + below(rng, SPAN_MS), 400 + below(rng, 1400));
+}
+
+/* A copy is lost; while a new one is made, the primary falls silent. */
+static void
+story_of_a_repair(cluster_plan_t *plan, ps_rng_t *rng)
+{
+    uint32_t lost = (uint32_t)below(rng, plan->n_nodes);
+    uint32_t next =
+        (lost + 1 + (uint32_t)below(rng, plan->n_nodes - 1)) % plan->n_nodes;
+    uint64_t at_ms = FAULT_MS + below(rng, 800);
+    uint64_t then_ms = at_ms + 400 + below(rng, 900);
+
+    (void)add(plan, CLUSTER_CRASH, lost, at_ms, 50 + below(rng, 1200));
+    if (below(rng, 2) == 0) {
+        (void)add(plan, CLUSTER_FREEZE, next, then_ms, 600 + below(rng, 1200));
+    } else {
+        cut(plan, next, CLUSTER_REGISTRY, then_ms, 600 + below(rng, 1200));
+    }
+}
+
+/* Partitions move while pushes go on. */
+static void
+story_of_a_move(cluster_plan_t *plan, ps_rng_t *rng)
+{
+    (void)add(plan, CLUSTER_DRAIN, (uint32_t)below(rng, plan->n_nodes),
+              FAULT_MS + below(rng, SPAN_MS), 500 + below(rng, 2500));
+    if (plan->n_nodes > 3 && below(rng, 2) == 0) {
+        (void)add(plan, CLUSTER_ABSENT, plan->n_nodes - 1, 0,
+                  FAULT_MS + below(rng, SPAN_MS));
+    }
+}
+
+static void
+plan_faults(cluster_plan_t *plan, ps_rng_t *rng)
+{
+    static void (*const stories[])(cluster_plan_t *, ps_rng_t *) = {
+        story_of_an_old_primary, story_of_a_sleeper, story_of_a_repair,
+        story_of_a_move};
+    uint64_t n = below(rng, 4);
+
+    if (below(rng, 2) == 0) {
+        stories[below(rng, sizeof stories / sizeof *stories)](plan, rng);
+        n = below(rng, 2);
+    }
+    for (uint64_t i = 0; i < n; i++) {
+        add_any(plan, rng);
+    }
+}
+
+void
+cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
+{
+    ps_rng_t rng = {.state = seed};
+
+    *plan = (cluster_plan_t){
+        .seed = seed,
+        .n_nodes = 3 + (uint32_t)below(&rng, 3),
+        .n_clients = 1 + (uint32_t)below(&rng, CLUSTER_CLIENTS_MAX),
+        .n_partitions = 1 + (uint32_t)below(&rng, CLUSTER_PARTITIONS_MAX),
+        .replicas = below(&rng, 10) == 0 ? 1 : 2 + (uint32_t)below(&rng, 2),
+        .job = below(&rng, 2) == 0,
+        .max_delay = below(&rng, 3) == 0 ? 1 + (int32_t)below(&rng, 2) : 0,
+        .n_clocks = 6,
+        .n_pushes = 8 + (uint32_t)below(&rng, CLUSTER_PUSHES_MAX - 7),
+        .loss = below(&rng, 2) == 0 ? 0 : (uint32_t)below(&rng, 150),
+        .repeat = below(&rng, 2) == 0 ? 0 : (uint32_t)below(&rng, 200),
+        .delay_ms = 1 + (uint32_t)below(&rng, below(&rng, 3) == 0 ? 60 : 8),
+        .tail_bytes = below(&rng, 3) == 0 ? 2000 : 0,
+        .flight_bytes = below(&rng, 2) == 0 ? 400 : 0};
+    for (uint32_t i = 0; i < plan->n_nodes; i++) {
+        plan->n_shards[i] = 1 + (uint32_t)below(&rng, CLUSTER_SHARDS_MAX);
+    }
+    plan_faults(plan, &rng);
+}
+
+void
+cluster_spec_make(const cluster_plan_t *plan, ps_table_spec_t *spec)
+{
+    ps_table_spec_init(spec);
+    (void)snprintf(spec->name, sizeof spec->name, "t");
+    spec->n_rows = (uint64_t)plan->n_partitions * CLUSTER_ROWS;
+    spec->type = PS_TYPE_I64;
+    spec->n_partitions = plan->n_partitions;
+    spec->n_col_slices = 1;
+    spec->replicas = plan->replicas;
+    spec->ack = plan->replicas > 1 ? PS_ACK_REPLICA : PS_ACK_MEMORY;
+}
+
+static const char *
+place_name(uint32_t place, char text[16])
+{
+    if (place >= CLUSTER_REGISTRY) {
+        return place == CLUSTER_REGISTRY ? "the registry" : "the clients";
+    }
+    (void)snprintf(text, 16, "n%u", place);
+    return text;
+}
+
+void
+cluster_plan_print(const cluster_plan_t *plan, FILE *to)
+{
+    static const char *const kinds[] = {"",     "crash", "freeze", "cut",
+                                        "late", "drain", "absent"};
+    char who[16];
+    char other[16];
+
+    (void)fprintf(to, "%u nodes, shards", plan->n_nodes);
+    for (uint32_t i = 0; i < plan->n_nodes; i++) {
+        (void)fprintf(to, " %u", plan->n_shards[i]);
+    }
+    (void)fprintf(to,
+                  "; %u partitions of %u copies; %u clients%s; loss %u repeat "
+                  "%u delay %u tail %" PRIu64 " flight %" PRIu64 "\n",
+                  plan->n_partitions, plan->replicas, plan->n_clients,
+                  plan->job ? " of a job" : "", plan->loss, plan->repeat,
+                  plan->delay_ms, plan->tail_bytes, plan->flight_bytes);
+    if (plan->job) {
+        (void)fprintf(to, "max_delay %d\n", plan->max_delay);
+    }
+    for (uint32_t i = 0; i < plan->n_faults; i++) {
+        const cluster_fault_t *fault = &plan->faults[i];
+
+        (void)fprintf(to, "%s %s%s%s %" PRIu64 "..%" PRIu64 "\n",
+                      kinds[fault->kind], place_name(fault->who, who),
+                      fault->kind == CLUSTER_CUT ? " -> " : "",
+                      fault->kind == CLUSTER_CUT ? place_name(fault->to, other)
+                                                 : "",
+                      fault->at_ms, fault->end_ms);
+    }
+}

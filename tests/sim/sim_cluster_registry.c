@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The registry's process: the core's machine, commands that are stored before
+ * they are applied, and what nodes are told until they have it. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "sim_cluster.h"
+
+#define LOOK_MS 50         /* between two looks when nothing happens */
+#define TELL_MS 100        /* between two tells of the same */
+#define SUSPECT_MS 400     /* silence of a node */
+#define REPAIR_MS 900      /* likewise: its copies are made anew elsewhere */
+#define PATIENCE_MS 600000 /* for workers: they are never lost */
+#define DECISIONS_MAX 1000
+
+void
+cluster_name(uint32_t node, char name[CLUSTER_NAME_SIZE])
+{
+    (void)snprintf(name, CLUSTER_NAME_SIZE, "n%u", node);
+}
+
+static void
+new_machine(cluster_t *self)
+{
+    const ps_registry_args_t args = {.default_partitions = 1,
+                                     .lost_after_ms = PATIENCE_MS,
+                                     .join_within_ms = PATIENCE_MS,
+                                     .tables_max = 4,
+                                     .jobs_max = 4,
+                                     .nodes_max = CLUSTER_NODES_MAX,
+                                     .copies_max = 3,
+                                     .suspect_after_ms = SUSPECT_MS,
+                                     .repair_after_ms = REPAIR_MS};
+    cluster_registry_t *registry = &self->registry;
+
+    memset(registry->views, 0, sizeof registry->views);
+    cluster_need(ps_registry_new(&args, &registry->machine, NULL) == PSD_OK,
+                 "memory for a registry");
+}
+
+/* Stored, then applied; the command moves into the log. */
+static void
+commit(cluster_t *self, ps_command_t *command)
+{
+    cluster_registry_t *registry = &self->registry;
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+
+    if (command->kind == 0) {
+        return;
+    }
+    cluster_need(ps_grow(&registry->log, &registry->capacity,
+                         registry->n_log + 1, sizeof *registry->log),
+                 "memory for a command");
+    registry->log[registry->n_log++] = *command;
+    if (ps_registry_apply(registry->machine, command, self->now_ms, err) !=
+        PSD_OK) {
+        cluster_fail(self, "a planned command does not fit: %s",
+                     psd_error_text(err));
+    }
+    if (command->kind == PS_COMMAND_COPIES) {
+        cluster_trace(self, "registry, epoch %" PRIu64 ": %s", command->epoch,
+                      command->text);
+    }
+    registry->version++;
+    *command = (ps_command_t){0};
+}
+
+/* What was planned at the beginning cannot be refused. */
+static void
+commit_planned(cluster_t *self, psd_status_t planned, ps_command_t *command)
+{
+    cluster_need(planned == PSD_OK, "a plan");
+    commit(self, command);
+}
+
+/* ---- telling ---- */
+
+static void
+tell(cluster_t *self, uint32_t node)
+{
+    const cluster_registry_t *registry = &self->registry;
+    const ps_table_t *table = cluster_registry_table(self);
+    const ps_job_t *job = ps_registry_job_by_id(registry->machine, self->job);
+    cluster_letter_t letter = {.kind = CLUSTER_TELL,
+                               .from = CLUSTER_REGISTRY,
+                               .to = node,
+                               .number = registry->version};
+    uint32_t n = self->plan.n_partitions;
+
+    letter.copies = ps_alloc(n, sizeof *letter.copies);
+    letter.routes = ps_alloc(n, sizeof *letter.routes);
+    cluster_need(
+        letter.copies != NULL && letter.routes != NULL &&
+            (job == NULL || ps_job_copy(job, &letter.job, NULL) == PSD_OK),
+        "memory for a map");
+    memcpy(letter.copies, table->copies, n * sizeof *letter.copies);
+    memcpy(letter.routes, table->routes, n * sizeof *letter.routes);
+    letter.spec = table->spec;
+    cluster_post(self, &letter);
+}
+
+/* Everybody who may not know it yet, and lives. */
+static void
+tell_all(cluster_t *self)
+{
+    cluster_registry_t *registry = &self->registry;
+
+    for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
+        cluster_view_t *view = &registry->views[i];
+        char name[CLUSTER_NAME_SIZE];
+        const ps_node_t *node = NULL;
+
+        cluster_name(i, name);
+        node = ps_registry_node(registry->machine, name);
+        if (self->table == 0 || node == NULL || !node->up ||
+            view->known == registry->version ||
+            (view->told == registry->version &&
+             self->now_ms < view->told_ms + TELL_MS)) {
+            continue;
+        }
+        view->told = registry->version;
+        view->told_ms = self->now_ms;
+        tell(self, i);
+    }
+}
+
+static void
+tell_fence(cluster_t *self, const ps_fence_t *fence)
+{
+    self->n_fences++;
+    for (uint32_t i = 0; i < fence->n; i++) {
+        cluster_letter_t letter = {.kind = CLUSTER_FENCE,
+                                   .from = CLUSTER_REGISTRY,
+                                   .to = cluster_node_of(self, fence->to[i]),
+                                   .incarnation = fence->to[i],
+                                   .report = {.table = fence->table,
+                                              .partition = fence->partition,
+                                              .epoch = fence->epoch}};
+
+        if (letter.to != CLUSTER_NOBODY) {
+            cluster_post(self, &letter);
+        }
+    }
+}
+
+/* ---- deciding ---- */
+
+/* Whatever there is to do now, until there is nothing. */
+static void
+decide(cluster_t *self)
+{
+    cluster_registry_t *registry = &self->registry;
+    uint64_t at_ms = 0;
+
+    for (int i = 0; i < DECISIONS_MAX; i++) {
+        PSD_AUTO(ps_decision_done) ps_decision_t decision = {0};
+
+        cluster_need(ps_registry_decide(registry->machine, self->now_ms,
+                                        self->now_ms, &decision,
+                                        NULL) == PSD_OK,
+                     "memory for a decision");
+        if (decision.kind == PS_DECIDE_NOTHING) {
+            break;
+        }
+        for (size_t k = 0; k < decision.n_fences; k++) {
+            tell_fence(self, &decision.fences[k]);
+        }
+        if (decision.kind == PS_DECIDE_COMMIT) {
+            commit(self, &decision.command);
+        }
+    }
+    tell_all(self);
+    at_ms = ps_registry_decide_at(registry->machine);
+    at_ms = at_ms < self->now_ms + LOOK_MS ? at_ms : self->now_ms + LOOK_MS;
+    at_ms = at_ms > self->now_ms ? at_ms : self->now_ms + 1;
+    if (at_ms < registry->wake_ms) {
+        registry->wake_ms = at_ms;
+        (void)cluster_at(self, at_ms, CLUSTER_REGISTRY_TICK, 0);
+    }
+}
+
+void
+cluster_registry_tick(cluster_t *self)
+{
+    self->registry.wake_ms = UINT64_MAX;
+    if (self->registry.machine != NULL) {
+        decide(self);
+    }
+}
+
+/* ---- what it hears ---- */
+
+static void
+hear_join(cluster_t *self, const cluster_letter_t *letter)
+{
+    cluster_registry_t *registry = &self->registry;
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    ps_route_t shards[CLUSTER_SHARDS_MAX] = {0};
+    ps_node_t node = {.incarnation = letter->incarnation,
+                      .n_shards = self->plan.n_shards[letter->from],
+                      .shards = shards};
+    const ps_node_t *known = NULL;
+
+    cluster_name(letter->from, node.name);
+    (void)snprintf(node.control, sizeof node.control, "tcp://%s:9", node.name);
+    for (uint32_t i = 0; i < node.n_shards; i++) {
+        (void)snprintf(shards[i].tcp, sizeof shards[i].tcp, "tcp://%s:%u",
+                       node.name, i);
+    }
+    known = ps_registry_node(registry->machine, node.name);
+    if (known != NULL && known->up &&
+        known->incarnation != letter->incarnation) {
+        return; /* its earlier life seems to be alive */
+    }
+    if (ps_registry_plan_node(registry->machine, &node, self->now_ms, &command,
+                              NULL) == PSD_OK) {
+        cluster_trace(self, "registry: node %u joins", letter->from);
+        commit(self, &command);
+    }
+    registry->views[letter->from] = (cluster_view_t){0};
+}
+
+static void
+hear_beat(cluster_t *self, const cluster_letter_t *letter)
+{
+    char name[CLUSTER_NAME_SIZE];
+
+    cluster_name(letter->from, name);
+    if (ps_registry_node_beat(self->registry.machine, name, letter->incarnation,
+                              letter->number, self->now_ms, NULL) != PSD_OK) {
+        cluster_post(self,
+                     &(cluster_letter_t){.kind = CLUSTER_ANEW,
+                                         .from = CLUSTER_REGISTRY,
+                                         .to = letter->from,
+                                         .incarnation = letter->incarnation});
+    }
+}
+
+static void
+hear_report(cluster_t *self, const cluster_letter_t *letter)
+{
+    const ps_report_t *report = &letter->report;
+
+    if (report->kind == PS_REPORT_POSITION) {
+        (void)ps_registry_fenced(self->registry.machine, letter->incarnation,
+                                 report);
+    } else {
+        (void)ps_registry_report(self->registry.machine, letter->incarnation,
+                                 report);
+    }
+}
+
+static void
+answer_client(cluster_t *self, uint32_t client)
+{
+    const ps_table_t *table = cluster_registry_table(self);
+    uint32_t n = self->plan.n_partitions;
+    cluster_letter_t letter = {.kind = CLUSTER_ROUTES,
+                               .from = CLUSTER_REGISTRY,
+                               .to = client,
+                               .routes = ps_alloc(n, sizeof *letter.routes)};
+
+    cluster_need(letter.routes != NULL, "memory for routes");
+    memcpy(letter.routes, table->routes, n * sizeof *letter.routes);
+    cluster_post(self, &letter);
+}
+
+void
+cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
+{
+    cluster_registry_t *registry = &self->registry;
+
+    if (registry->machine == NULL) {
+        return;
+    }
+    if (letter->kind == CLUSTER_BEAT) {
+        hear_beat(self, letter);
+    } else if (letter->kind == CLUSTER_JOIN) {
+        hear_join(self, letter);
+    } else if (letter->kind == CLUSTER_REPORT) {
+        hear_report(self, letter);
+    } else if (letter->kind == CLUSTER_KNOWN) {
+        if (self->nodes[letter->from].incarnation == letter->incarnation) {
+            registry->views[letter->from].known = letter->number;
+        }
+    } else {
+        answer_client(self, letter->from);
+    }
+    decide(self);
+}
+
+/* ---- from its beginning to its end ---- */
+
+static void
+join_at_once(cluster_t *self, uint32_t node)
+{
+    cluster_node_start(self, node);
+    hear_join(self, &(cluster_letter_t){.kind = CLUSTER_JOIN,
+                                        .from = node,
+                                        .incarnation =
+                                            self->nodes[node].incarnation});
+}
+
+/* All clients are running workers of a job. */
+static void
+begin_job(cluster_t *self)
+{
+    ps_registry_t *machine = self->registry.machine;
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+
+    for (uint32_t i = 0; i < self->plan.n_clients; i++) {
+        const ps_join_t join = {.job = "j",
+                                .worker = i,
+                                .n_workers = self->plan.n_clients,
+                                .max_delay = self->plan.max_delay};
+
+        commit_planned(
+            self,
+            ps_registry_plan_join(machine, &join, self->now_ms, &command, NULL),
+            &command);
+        self->job = ps_registry_job(machine, "j")->id;
+        commit_planned(self,
+                       ps_registry_plan_start(machine, self->job, i, NULL, NULL,
+                                              0, self->now_ms, &command, NULL),
+                       &command);
+    }
+}
+
+void
+cluster_registry_begin(cluster_t *self)
+{
+    const ps_id_t uuid = {.bytes = {1}};
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    ps_table_spec_t spec;
+
+    self->registry.wake_ms = UINT64_MAX;
+    new_machine(self);
+    commit_planned(self,
+                   ps_registry_plan_cluster(self->registry.machine, "c", &uuid,
+                                            self->now_ms, &command, NULL),
+                   &command);
+    for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
+        if (!cluster_is_absent(self, i)) {
+            join_at_once(self, i);
+        }
+    }
+    cluster_spec_make(&self->plan, &spec);
+    commit_planned(self,
+                   ps_registry_plan_table(self->registry.machine, &spec,
+                                          self->now_ms, &command, NULL),
+                   &command);
+    self->table = ps_registry_table(self->registry.machine, "t")->id;
+    if (self->plan.job) {
+        begin_job(self);
+    }
+    decide(self);
+}
+
+void
+cluster_registry_done(cluster_t *self)
+{
+    cluster_registry_t *registry = &self->registry;
+
+    ps_registry_destroy(&registry->machine);
+    for (size_t i = 0; i < registry->n_log; i++) {
+        ps_command_done(&registry->log[i]);
+    }
+    ps_free(registry->log);
+    registry->log = NULL;
+}
+
+void
+cluster_registry_crash(cluster_t *self)
+{
+    cluster_trace(self, "the registry crashes");
+    ps_registry_destroy(&self->registry.machine);
+    if (cluster_below(self, 2) == 0) {
+        cluster_lose_letters(self, CLUSTER_REGISTRY);
+    }
+}
+
+void
+cluster_registry_restart(cluster_t *self)
+{
+    cluster_registry_t *registry = &self->registry;
+
+    if (registry->machine != NULL) {
+        return;
+    }
+    cluster_trace(self, "the registry starts with %zu commands",
+                  registry->n_log);
+    new_machine(self);
+    for (size_t i = 0; i < registry->n_log; i++) {
+        cluster_need(ps_registry_apply(registry->machine, &registry->log[i],
+                                       self->now_ms, NULL) == PSD_OK,
+                     "a stored command that fits");
+    }
+    decide(self);
+}
+
+void
+cluster_registry_drain(cluster_t *self, uint32_t node, bool drain)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    char name[CLUSTER_NAME_SIZE];
+
+    cluster_name(node, name);
+    if (ps_registry_plan_node_state(
+            self->registry.machine, name, drain ? PS_NODE_DRAINING : PS_NODE_UP,
+            false, self->now_ms, &command, NULL) == PSD_OK) {
+        cluster_trace(self, "registry: node %u %s", node,
+                      drain ? "drains" : "stays");
+        commit(self, &command);
+    }
+    decide(self);
+}
+
+/* ---- looking ---- */
+
+const ps_table_t *
+cluster_registry_table(const cluster_t *self)
+{
+    return self->registry.machine == NULL
+               ? NULL
+               : ps_registry_table_by_id(self->registry.machine, self->table);
+}
+
+/* Whole by the map, and heard: one that the registry thinks lost may be out of
+ * sync before the primary's loss is seen, and is the second one lost then. */
+static bool
+is_there(const cluster_t *self, const ps_copy_t *copy)
+{
+    uint32_t node = cluster_node_of(self, copy->incarnation);
+
+    return ps_copy_is_whole(copy) && node != CLUSTER_NOBODY &&
+           cluster_frozen(self, node) == 0 &&
+           !cluster_is_cut(self, node, CLUSTER_REGISTRY);
+}
+
+bool
+cluster_registry_spares(const cluster_t *self, uint32_t node)
+{
+    const ps_table_t *table = cluster_registry_table(self);
+
+    for (uint32_t i = 0; table != NULL && i < self->plan.n_partitions; i++) {
+        const ps_copies_t *copies = &table->copies[i];
+        uint64_t own = self->nodes[node].incarnation;
+        uint32_t n = 0;
+
+        for (uint32_t k = 0; k < copies->n; k++) {
+            n += copies->at[k].incarnation != own &&
+                         is_there(self, &copies->at[k])
+                     ? 1
+                     : 0;
+        }
+        if (n == 0) {
+            return false;
+        }
+    }
+    return table != NULL;
+}

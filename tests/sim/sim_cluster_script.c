@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a client does, by the plan's seed and its own number: pushes and pulls;
+ * with clocks when it is a worker. The reader pulls everything once. */
+#include "base/hash.h"
+#include "sim_cluster.h"
+
+static cluster_line_t *
+add(cluster_client_t *client, cluster_line_kind_t kind, uint32_t partition)
+{
+    cluster_need(client->n_lines < CLUSTER_LINES_MAX, "fewer lines");
+    client->lines[client->n_lines] =
+        (cluster_line_t){.kind = kind, .partition = partition};
+    return &client->lines[client->n_lines++];
+}
+
+static uint32_t
+any_partition(const cluster_t *self, ps_rng_t *rng)
+{
+    return (uint32_t)ps_rng_below(rng, self->plan.n_partitions);
+}
+
+/* Each push has a row of its own in its partition. */
+static void
+add_push(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t n_before)
+{
+    cluster_client_t *client = &self->clients[number];
+    uint32_t partition = any_partition(self, rng);
+    uint32_t row = number * CLUSTER_PUSHES_MAX + n_before;
+    cluster_line_t *line = add(client, CLUSTER_PUSH, partition);
+
+    line->row = row;
+    line->pull = ps_rng_below(rng, 5) == 0;
+    line->ack = client->memory ? PS_ACK_MEMORY : PS_ACK_DEFAULT;
+    self->pushed[partition][row] =
+        (cluster_pushed_t){.client = number, .planned = true};
+}
+
+/* A clock of a worker: at most so many pushes, a mark, and what it pulls. */
+static void
+add_clock(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t *n_pushes)
+{
+    cluster_client_t *client = &self->clients[number];
+    uint32_t most = self->plan.n_pushes / self->plan.n_clocks;
+
+    for (uint64_t n = ps_rng_below(rng, most + 1); n > 0; n--) {
+        add_push(self, number, rng, (*n_pushes)++);
+    }
+    (void)add(client, CLUSTER_MARK, 0);
+    for (uint64_t n = ps_rng_below(rng, 3); n > 0; n--) {
+        (void)add(client, CLUSTER_PULL, any_partition(self, rng));
+    }
+    if (ps_rng_below(rng, 3) == 0) {
+        (void)add(client, CLUSTER_WAIT, 0);
+    }
+}
+
+void
+cluster_script_make(cluster_t *self, uint32_t number)
+{
+    ps_rng_t rng = {.state = ps_hash_u64(self->plan.seed) + number};
+    cluster_client_t *client = &self->clients[number];
+    uint32_t n_pushes = 0;
+
+    client->reader = number == self->plan.n_clients;
+    client->window = 1 + (size_t)ps_rng_below(&rng, 6);
+    client->pace_ms = 1 + ps_rng_below(&rng, 2) * ps_rng_below(&rng, 200);
+    client->memory = self->plan.replicas == 1 ||
+                     (!self->plan.job && ps_rng_below(&rng, 5) == 0);
+    for (uint32_t i = 0; client->reader && i < self->plan.n_partitions; i++) {
+        (void)add(client, CLUSTER_PULL, i);
+    }
+    if (client->reader) {
+        return;
+    }
+    for (uint32_t i = 0; self->plan.job && i < self->plan.n_clocks; i++) {
+        add_clock(self, number, &rng, &n_pushes);
+    }
+    while (!self->plan.job && n_pushes < self->plan.n_pushes) {
+        add_push(self, number, &rng, n_pushes++);
+        if (ps_rng_below(&rng, 3) == 0) {
+            (void)add(client, CLUSTER_PULL, any_partition(self, &rng));
+        }
+    }
+}
