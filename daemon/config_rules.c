@@ -35,6 +35,26 @@ refuse_pair(const ps_config_t *self,
         ps_config_key(other)->path, (const char *)bound.data);
 }
 
+/* A primary that is cut off has stopped before another one is promoted, and
+ * what is reported is more than a lease that was not renewed in time. */
+static psd_status_t
+check_copies(const ps_config_t *self, psd_error_t *err)
+{
+    if (self->copies.lease_ms > self->cluster.suspect_after) {
+        return refuse_pair(self, PS_KEY_copies_lease_ms, "at most",
+                           PS_KEY_cluster_suspect_after, err);
+    }
+    if (self->copies.slow_after_ms < self->copies.lease_ms) {
+        return refuse_pair(self, PS_KEY_copies_slow_after_ms, "at least",
+                           PS_KEY_copies_lease_ms, err);
+    }
+    if (self->copies.flight_bytes > self->copies.tail_bytes) {
+        return refuse_pair(self, PS_KEY_copies_flight_bytes, "at most",
+                           PS_KEY_copies_tail_bytes, err);
+    }
+    return PSD_OK;
+}
+
 static psd_status_t
 check_sizes(const ps_config_t *self, psd_error_t *err)
 {
@@ -65,7 +85,7 @@ check_sizes(const ps_config_t *self, psd_error_t *err)
         return refuse_pair(self, PS_KEY_cluster_suspect_after, "at least twice",
                            PS_KEY_cluster_heartbeat, err);
     }
-    return PSD_OK;
+    return check_copies(self, err);
 }
 
 static psd_status_t

@@ -65,9 +65,8 @@ ps_shards_start(const ps_shards_args_t *args,
 
     if (self != NULL) {
         self->threads = ps_alloc(args->n_shards, sizeof *self->threads);
-        self->items = ps_alloc(args->n_shards, sizeof *self->items);
     }
-    if (self == NULL || self->threads == NULL || self->items == NULL) {
+    if (self == NULL || self->threads == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %u shards",
                              args->n_shards);
     }

@@ -56,7 +56,7 @@ typedef struct ps_answers {
 /* Frees them and zeroes the struct; fits PSD_AUTO. */
 void ps_answers_done(ps_answers_t *self);
 
-/* ---- asking without waiting ---- */
+/* ---- asking ---- */
 
 #define PS_SHARDS_ASKED_MAX 65536   /* questions that are not done */
 #define PS_SHARDS_REPORTS_MAX 65536 /* that nobody has taken */
@@ -129,31 +129,4 @@ PSD_MUST_CHECK bool ps_shards_next_done(ps_shards_t *self,
  * PS_SHARDS_REPORTS_MAX are dropped: they come again while they are so. */
 PSD_MUST_CHECK bool ps_shards_next_report(ps_shards_t *self,
                                           ps_report_t *ret_report);
-
-/* ---- asking and waiting ---- */
-
-/*
- * Asks every shard and waits for all answers. What else comes meanwhile is kept
- * for ps_shards_next_done and ps_shards_next_report.
- *
- * ret_answers  out  set on PSD_OK only
- *
- * Errors: PSD_NOMEM before anything was sent; the first shard's failure
- * otherwise; PSD_BUSY a shard does not answer (it will do what was asked).
- */
-PSD_MUST_CHECK psd_status_t ps_shards_ask(ps_shards_t *self,
-                                          ps_call_kind_t kind,
-                                          uint32_t job_id,
-                                          ps_answers_t *ret_answers,
-                                          psd_error_t *err);
-/* Tells every shard, and waits until all have taken it in. Errors as above. */
-PSD_MUST_CHECK psd_status_t ps_shards_tell_table(ps_shards_t *self,
-                                                 const ps_table_t *table,
-                                                 psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_shards_tell_drop(ps_shards_t *self,
-                                                uint32_t table,
-                                                psd_error_t *err);
-PSD_MUST_CHECK psd_status_t ps_shards_tell_job(ps_shards_t *self,
-                                               const ps_job_t *job,
-                                               psd_error_t *err);
 #endif

@@ -68,7 +68,6 @@ ps_shards_forget_asked(ps_shards_t *self)
         ps_shards_done_done(&self->ended[i]);
     }
     ps_free(self->asked);
-    ps_free(self->items);
     ps_free(self->ended);
     ps_free(self->reports);
 }
@@ -425,22 +424,16 @@ ps_shards_take(ps_shards_t *self, uint64_t now_ms)
     send_due(self, now_ms);
 }
 
-void
-ps_shards_take_ended(ps_shards_t *self, size_t at, ps_shards_done_t *ret_done)
-{
-    *ret_done = self->ended[at];
-    self->n_ended--;
-    memmove(&self->ended[at], &self->ended[at + 1],
-            (self->n_ended - at) * sizeof *self->ended);
-}
-
 bool
 ps_shards_next_done(ps_shards_t *self, ps_shards_done_t *ret_done)
 {
     if (self->n_ended == 0) {
         return false;
     }
-    ps_shards_take_ended(self, 0, ret_done);
+    *ret_done = self->ended[0];
+    self->n_ended--;
+    memmove(&self->ended[0], &self->ended[1],
+            self->n_ended * sizeof *self->ended);
     return true;
 }
 

@@ -3,8 +3,6 @@
 #ifndef PS_DAEMON_SHARDS_INNER_H
 #define PS_DAEMON_SHARDS_INNER_H
 
-#include <zmq.h>
-
 #include "daemon/shards.h"
 
 typedef struct ps_shard_thread {
@@ -45,12 +43,8 @@ struct ps_shards {
     ps_report_t *reports; /* owned; that nobody has taken */
     size_t n_reports;
     size_t reports_capacity;
-    zmq_pollitem_t *items; /* owned; of all pipes, for waits */
 };
 
-/* shards_ask.c: takes the end at `at` out of the list. */
-void
-ps_shards_take_ended(ps_shards_t *self, size_t at, ps_shards_done_t *ret_done);
-/* Frees what was asked; the threads have ended. */
+/* shards_ask.c: frees what was asked; the threads have ended. */
 void ps_shards_forget_asked(ps_shards_t *self);
 #endif

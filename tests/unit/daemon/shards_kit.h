@@ -125,6 +125,33 @@ wait_done(node_t *self, ps_shards_done_t *ret_done)
     return true;
 }
 
+/* Waits for the end of a question, the only one that is open. */
+static inline bool
+wait_ok(node_t *self, uint64_t serial, ps_answers_t *ret_answers)
+{
+    ps_shards_done_t done = {0};
+
+    CHECK(wait_done(self, &done));
+    CHECK(done.serial == serial && done.status == PSD_OK);
+    if (ret_answers != NULL) {
+        *ret_answers = done.answers;
+        done.answers = (ps_answers_t){0};
+    }
+    ps_shards_done_done(&done);
+    return true;
+}
+
+/* Tells the node's shards and waits until they know. */
+static inline bool
+tell_table(node_t *self, const ps_table_t *table)
+{
+    uint64_t serial = 0;
+
+    CHECK_OK(ps_shards_send_table(self->shards, table, &serial, self->err),
+             self->err);
+    return wait_ok(self, serial, NULL);
+}
+
 /* Waits for the next report of that kind. */
 static inline bool
 wait_report(node_t *self, ps_report_kind_t kind, ps_report_t *ret_report)

@@ -306,6 +306,33 @@ Test(config, two_heartbeats_fit_before_a_worker_is_lost)
                      "twice workers.heartbeat_ms, which is 500");
 }
 
+Test(config, a_lease_ends_before_another_primary_is_made)
+{
+    cr_assert_eq(set_flag(PS_KEY_copies_lease_ms, "401"), PSD_OK);
+    cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
+    cr_assert_str_eq(psd_error_text(err),
+                     "--flag: copies.lease_ms is 401; allowed: at most "
+                     "cluster.suspect_after, which is 400");
+}
+
+Test(config, a_copy_is_slow_behind_its_lease)
+{
+    cr_assert_eq(set_flag(PS_KEY_copies_slow_after_ms, "299"), PSD_OK);
+    cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
+    cr_assert_str_eq(psd_error_text(err),
+                     "--flag: copies.slow_after_ms is 299; allowed: at least "
+                     "copies.lease_ms, which is 300");
+}
+
+Test(config, what_is_under_way_fits_the_tail)
+{
+    cr_assert_eq(set_flag(PS_KEY_copies_flight_bytes, "65MiB"), PSD_OK);
+    cr_assert_eq(ps_config_check(&config, err), PSD_CONFIG);
+    cr_assert_str_eq(psd_error_text(err),
+                     "--flag: copies.flight_bytes is 65MiB; allowed: at most "
+                     "copies.tail_bytes, which is 64MiB");
+}
+
 Test(config, beyond_loopback_plaintext_is_asked_for)
 {
     static const char *const LOCAL[] = {"tcp://127.0.0.1:1",

@@ -5,7 +5,6 @@
  * only. */
 #include <stdlib.h>
 
-#include "base/bytes.h"
 #include "shards_kit.h"
 #include "support/tcp_proxy.h"
 
@@ -19,23 +18,39 @@ typedef struct world {
     node_t c;
     client_t client;
     ps_copies_t copies;
+    tcp_proxy_t *way; /* from a to b */
 } world_t;
 
 /* Tells a node the map as it is now. */
 static bool
-tell_table(node_t *node, uint32_t id, ps_copies_t *copies, ps_ack_t ack)
+tell_copies(node_t *node, uint32_t id, ps_copies_t *copies, ps_ack_t ack)
 {
     ps_table_t table = {.id = id, .copies = copies};
     ps_route_t route = route_to(copies);
 
     spec_init(&table.spec, ROWS, ack);
     table.routes = &route;
-    CHECK_OK(ps_shards_tell_table(node->shards, &table, node->err), node->err);
+    return tell_table(node, &table);
+}
+
+/* Where a finds b: behind a door of the proxy. */
+static bool
+open_way(world_t *self)
+{
+    const char *tcp = ps_shards_route(self->b.shards, 0)->tcp;
+    uint16_t port = (uint16_t)strtoul(strrchr(tcp, ':') + 1, NULL, 10);
+
+    self->way = tcp_proxy_new("127.0.0.1");
+    CHECK(self->way != NULL);
+    port = tcp_proxy_open_door(self->way, 0, "127.0.0.1", port);
+    CHECK(port != 0);
+    (void)snprintf(self->copies.at[1].tcp, sizeof self->copies.at[1].tcp,
+                   "tcp://127.0.0.1:%u", port);
     return true;
 }
 
-/* Nodes a and b, of which b has a copy that is found at `tcp`; NULL: where it
- * is. And a client of a. */
+/* Three nodes, and a client of a. The copy of b is found at `tcp`; NULL: by the
+ * proxy. */
 static bool
 open_world(world_t *self, ps_context_t *context, const char *tcp)
 {
@@ -51,15 +66,16 @@ open_world(world_t *self, ps_context_t *context, const char *tcp)
     self->copies.at[0] = copy_at(&self->a, 0, PS_COPY_PRIMARY);
     self->copies.at[1] = copy_at(&self->b, 0, PS_COPY_IN_SYNC);
     self->copies.at[2] = copy_at(&self->c, 0, PS_COPY_IN_SYNC);
+    CHECK(open_way(self));
     if (tcp != NULL) {
         (void)snprintf(self->copies.at[1].tcp, sizeof self->copies.at[1].tcp,
                        "%s", tcp);
     }
     alone.at[0] = self->copies.at[0];
-    CHECK(tell_table(&self->a, TABLE, &self->copies, PS_ACK_REPLICA));
-    CHECK(tell_table(&self->b, TABLE, &self->copies, PS_ACK_REPLICA));
-    CHECK(tell_table(&self->c, TABLE, &self->copies, PS_ACK_REPLICA));
-    CHECK(tell_table(&self->a, ALONE, &alone, PS_ACK_MEMORY));
+    CHECK(tell_copies(&self->a, TABLE, &self->copies, PS_ACK_REPLICA));
+    CHECK(tell_copies(&self->b, TABLE, &self->copies, PS_ACK_REPLICA));
+    CHECK(tell_copies(&self->c, TABLE, &self->copies, PS_ACK_REPLICA));
+    CHECK(tell_copies(&self->a, ALONE, &alone, PS_ACK_MEMORY));
     return open_client(&self->client, &self->a, 1);
 }
 
@@ -70,6 +86,7 @@ close_world(world_t *self)
     close_node(&self->a);
     close_node(&self->b);
     close_node(&self->c);
+    tcp_proxy_destroy(&self->way);
 }
 
 /* The last record of a node's copy. */
@@ -77,10 +94,12 @@ static bool
 lsn_of(node_t *node, uint64_t *ret_lsn)
 {
     ps_answers_t answers = {0};
+    uint64_t serial = 0;
 
-    CHECK_OK(
-        ps_shards_ask(node->shards, PS_CALL_INSPECT, 0, &answers, node->err),
-        node->err);
+    CHECK_OK(ps_shards_send_ask(node->shards, PS_CALL_INSPECT, 0, &serial,
+                                node->err),
+             node->err);
+    CHECK(wait_ok(node, serial, &answers));
     CHECK(answers.n_calls == 1 && answers.calls[0]->n_partitions >= 1);
     for (size_t i = 0; i < answers.calls[0]->n_partitions; i++) {
         if (answers.calls[0]->partitions[i].table == TABLE) {
@@ -131,8 +150,8 @@ go_on_without_b(world_t *self)
     self->copies.epoch++;
     self->copies.n = 2;
     self->copies.at[1] = self->copies.at[2];
-    CHECK(tell_table(&self->a, TABLE, &self->copies, PS_ACK_REPLICA));
-    CHECK(tell_table(&self->c, TABLE, &self->copies, PS_ACK_REPLICA));
+    CHECK(tell_copies(&self->a, TABLE, &self->copies, PS_ACK_REPLICA));
+    CHECK(tell_copies(&self->c, TABLE, &self->copies, PS_ACK_REPLICA));
     CHECK(client_wait_acks(&self->client, PS_ACK_REPLICA));
     return is_equal(self, &self->c);
 }
@@ -162,11 +181,108 @@ a_copy_goes(world_t *self)
     return go_on_without_b(self);
 }
 
+/* ---- peers that do not behave ---- */
+
 static bool
-run_story(ps_context_t *context, bool (*story)(world_t *self), const char *tcp)
+n_accepted(const tcp_counts_t *counts, uint64_t number)
+{
+    return counts->n_accepted >= number;
+}
+
+/* The way to b breaks in the middle of records: the link is opened anew, and
+ * what was lost is sent again. */
+static bool
+a_way_breaks(world_t *self)
+{
+    for (uint64_t i = 0; i < 3; i++) {
+        tcp_proxy_cut_after(self->way, TCP_WAY_IN, 1000000 * (i + 1), i == 1);
+        CHECK(push_some(self, ROWS));
+        CHECK(tcp_proxy_wait(self->way, n_accepted, i + 2, PATIENCE_MS));
+        CHECK(client_wait_acks(&self->client, PS_ACK_REPLICA));
+        CHECK(is_equal(self, &self->b) && is_equal(self, &self->c));
+    }
+    return true;
+}
+
+/* Nothing passes: the port takes connections, and says nothing. */
+static bool
+a_copy_is_mute(world_t *self)
+{
+    ps_report_t report = {0};
+
+    tcp_proxy_set_flow(self->way, TCP_WAY_OUT, TCP_FLOW_HOLD);
+    CHECK(push_some(self, ROWS));
+    CHECK(wait_report(&self->a, PS_REPORT_SLOW, &report));
+    CHECK(report.incarnation == 1002);
+    CHECK(others_are_served(self));
+    return go_on_without_b(self);
+}
+
+/* Answers whatever comes with what is no message, until it has been asked by
+ * several connections. */
+static bool
+talk_rubbish(world_t *self, void *port)
+{
+    uint8_t last[64] = {0};
+    int last_size = 0;
+    int n_peers = 0;
+
+    CHECK(push_some(self, ROWS));
+    for (uint64_t until_ms = ps_now_ms() + PATIENCE_MS; n_peers < 3;) {
+        zmq_pollitem_t item = {.socket = port, .events = ZMQ_POLLIN};
+        uint8_t id[64];
+        char rest[256];
+        int more = 1;
+        size_t more_size = sizeof more;
+        int size = 0;
+
+        CHECK(ps_now_ms() < until_ms);
+        if (zmq_poll(&item, 1, 100) <= 0) {
+            continue;
+        }
+        size = zmq_recv(port, id, sizeof id, 0);
+        while (more != 0 &&
+               zmq_getsockopt(port, ZMQ_RCVMORE, &more, &more_size) == 0 &&
+               more != 0) {
+            (void)zmq_recv(port, rest, sizeof rest, 0);
+        }
+        if (size != last_size || memcmp(id, last, (size_t)size) != 0) {
+            memcpy(last, id, (size_t)size);
+            last_size = size;
+            n_peers++;
+        }
+        (void)zmq_send(port, id, (size_t)size, ZMQ_SNDMORE);
+        (void)zmq_send(port, "rubbish that is longer than a head", 34, 0);
+    }
+    CHECK(others_are_served(self));
+    return go_on_without_b(self);
+}
+
+/* In the place of b is a ROUTER that is no shard. */
+static bool
+a_port_speaks_rubbish(ps_context_t *context)
+{
+    world_t world = {.way = NULL};
+    char tcp[256] = "";
+    size_t size = sizeof tcp;
+    void *zmq = zmq_ctx_new();
+    void *port = zmq_socket(zmq, ZMQ_ROUTER);
+    bool done = zmq_bind(port, "tcp://127.0.0.1:*") == 0 &&
+                zmq_getsockopt(port, ZMQ_LAST_ENDPOINT, tcp, &size) == 0 &&
+                open_world(&world, context, tcp) && talk_rubbish(&world, port);
+
+    close_world(&world);
+    (void)zmq_setsockopt(port, ZMQ_LINGER, &(int){0}, sizeof(int));
+    (void)zmq_close(port);
+    (void)zmq_ctx_term(zmq);
+    return done;
+}
+
+static bool
+run_story(ps_context_t *context, bool (*story)(world_t *self))
 {
     world_t world;
-    bool done = open_world(&world, context, tcp) && story(&world);
+    bool done = open_world(&world, context, NULL) && story(&world);
 
     close_world(&world);
     return done;
@@ -182,8 +298,10 @@ main(void)
         return 1;
     }
     zsys_handler_set(NULL);
-    done = run_story(context, pushes_reach_all, NULL) &&
-           run_story(context, a_copy_goes, NULL);
+    done = run_story(context, pushes_reach_all) &&
+           run_story(context, a_copy_goes) &&
+           run_story(context, a_way_breaks) &&
+           run_story(context, a_copy_is_mute) && a_port_speaks_rubbish(context);
     ps_context_destroy(&context);
     return done ? 0 : 1;
 }

@@ -10,7 +10,6 @@ static bool
 answers_come_in_order(node_t *node)
 {
     ps_shards_done_t done = {0};
-    ps_answers_t answers = {0};
     uint64_t serial = 0;
 
     for (uint64_t i = 1; i <= QUESTIONS; i++) {
@@ -20,15 +19,8 @@ answers_come_in_order(node_t *node)
         CHECK(serial == i);
     }
     CHECK(!ps_shards_next_done(node->shards, &done)); /* nothing was taken */
-    /* One that is waited for stands behind all others, and takes none of their
-     * answers. */
-    CHECK_OK(
-        ps_shards_ask(node->shards, PS_CALL_CLOCKS, 1, &answers, node->err),
-        node->err);
-    CHECK(answers.n_calls == 2 && answers.calls[1]->kind == PS_CALL_CLOCKS);
-    ps_answers_done(&answers);
     for (uint64_t i = 1; i <= QUESTIONS; i++) {
-        CHECK(ps_shards_next_done(node->shards, &done));
+        CHECK(wait_done(node, &done));
         CHECK(done.serial == i && done.kind == PS_CALL_INSPECT);
         CHECK(done.status == PSD_OK && done.answers.n_calls == 2);
         for (uint32_t k = 0; k < 2; k++) {
@@ -118,7 +110,7 @@ fences_are_reported(node_t *node)
     copies.at[1] = copy_at(node, 1, PS_COPY_IN_SYNC);
     route = route_to(&copies);
     table.routes = &route;
-    CHECK_OK(ps_shards_tell_table(node->shards, &table, node->err), node->err);
+    CHECK(tell_table(node, &table));
     CHECK_OK(ps_shards_send_fence(node->shards, &fence, &serial, node->err),
              node->err);
     CHECK(wait_done(node, &done));
