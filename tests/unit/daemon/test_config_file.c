@@ -132,8 +132,8 @@ Test(config_file, an_unknown_key_without_a_neighbour_gets_the_list)
                "f.yaml:2: unknown key \"colours\" in log; allowed: level");
     ASSERT_BAD("replication: 5\n",
                "f.yaml:1: unknown key \"replication\"; allowed: data_dir, "
-               "shards, node, cluster, listen, log, limits, lane, tables, "
-               "updaters, workers, security");
+               "shards, node, cluster, copies, listen, log, limits, lane, "
+               "tables, updaters, workers, security");
 }
 
 Test(config_file, a_key_of_another_section_is_unknown)
