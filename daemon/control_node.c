@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "daemon/commit.h"
 #include "daemon/endpoint.h"
+#include "protocol/registry_decide.h"
 
 static psd_status_t
 read_name(const ps_doc_t *doc, const char **ret_name, psd_error_t *err)
@@ -82,11 +83,19 @@ ps_control_node_join(ps_control_t *self,
     ps_doc_t *cluster = NULL;
     ps_id_t uuid;
     const char *cluster_name = ps_registry_cluster(self->is.registry, &uuid);
-    uint64_t old = ps_registry_old_sessions(self->is.registry);
+    uint64_t session = ps_registry_old_sessions(self->is.registry);
+    ps_node_left_t left = {0};
     psd_status_t rc = read_who(self, request->doc, &name, &incarnation, err);
 
     if (rc != PSD_OK) {
         return rc;
+    }
+    if (session < self->last_session) {
+        session = self->last_session;
+    }
+    /* Rows that only an earlier life had are gone. */
+    if (!ps_registry_node_left(self->is.registry, name, &left)) {
+        left.n_last = 0;
     }
     cluster = ps_doc_add_object(request->reply, "cluster");
     if (cluster == NULL || !ps_doc_set_text(cluster, "name", cluster_name) ||
@@ -94,8 +103,9 @@ ps_control_node_join(ps_control_t *self,
         !ps_doc_set_text(request->reply, "node", self->is.node) ||
         !ps_doc_set_u64(request->reply, "epoch",
                         ps_registry_epoch(self->is.registry)) ||
-        !ps_doc_set_u64(request->reply, "session",
-                        self->last_session > old ? self->last_session : old)) {
+        !ps_doc_set_u64(request->reply, "session", session) ||
+        !ps_doc_set_u64(request->reply, "lost",
+                        left.n_last == 0 ? 0 : session)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;

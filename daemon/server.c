@@ -11,6 +11,7 @@
 #include "daemon/commit.h"
 #include "daemon/endpoint.h"
 #include "daemon/place.h"
+#include "protocol/registry_decide.h"
 #include "transport/lane_meet.h"
 
 #define IPC_DIR_MAX 85      /* so that DIR/shard-255.ipc.lane fits a path */
@@ -49,9 +50,6 @@ open_registry(ps_server_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_registry_db_load(self->db, self->registry, ps_now_ms(), err);
     }
-    if (rc == PSD_OK) {
-        self->lost_sessions = ps_registry_old_sessions(self->registry);
-    }
     return rc;
 }
 
@@ -88,6 +86,21 @@ settle_cluster(ps_server_t *self, psd_error_t *err)
     return rc;
 }
 
+/* Sessions that knew rows which are gone are not served any more; where every
+ * partition has another copy none is. */
+static void
+settle_sessions(ps_server_t *self)
+{
+    ps_node_left_t left = {0};
+
+    self->old_sessions = ps_registry_old_sessions(self->registry);
+    if (ps_registry_n_nodes(self->registry) == 1 ||
+        (ps_registry_node_left(self->registry, self->node, &left) &&
+         left.n_last > 0)) {
+        self->lost_sessions = self->old_sessions;
+    }
+}
+
 /* The node keeps the name of its first start: a host may be renamed, and the
  * tables are this node's. */
 static psd_status_t
@@ -109,6 +122,7 @@ settle_node(ps_server_t *self, psd_error_t *err)
         name = node->name;
     }
     (void)snprintf(self->node, sizeof self->node, "%.*s", PS_NAME_MAX, name);
+    settle_sessions(self);
     return ps_server_settle_life(self, err);
 }
 
@@ -273,6 +287,7 @@ start_shards(ps_server_t *self, psd_error_t *err)
         .socket = ps_server_socket_args(self),
         .log_level = config->log.level,
     };
+    psd_status_t rc = PSD_OK;
 
     (void)snprintf(args.host, sizeof args.host, "%.200s", self->host);
     (void)snprintf(args.advertise, sizeof args.advertise, "%.200s",
@@ -281,7 +296,11 @@ start_shards(ps_server_t *self, psd_error_t *err)
         (void)snprintf(args.dir, sizeof args.dir, "%.*s", IPC_DIR_MAX,
                        self->dir);
     }
-    return ps_shards_start(&args, &self->shards, err);
+    rc = ps_shards_start(&args, &self->shards, err);
+    if (rc == PSD_OK) {
+        ps_shards_set_last_session(self->shards, self->old_sessions);
+    }
+    return rc;
 }
 
 /* ---- this start ---- */

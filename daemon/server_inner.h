@@ -17,7 +17,9 @@ struct ps_server {
     uint64_t incarnation;
     ps_context_t *context;  /* owned, and all below */
     int lock;               /* of the data directory, when there is no db */
-    uint64_t lost_sessions; /* served by earlier lives */
+    uint64_t old_sessions;  /* may have been given out before this life */
+    uint64_t lost_sessions; /* of them: those whose rows went with the last one;
+                               0: none */
     ps_member_t *member;    /* the registry is elsewhere; then no db, registry
                                and control */
     ps_registry_db_t *db;

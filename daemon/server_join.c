@@ -197,7 +197,8 @@ ps_server_join(ps_server_t *self, psd_error_t *err)
         return rc;
     }
     self->cluster = joined.cluster;
-    self->lost_sessions = joined.session;
+    self->old_sessions = joined.session;
+    self->lost_sessions = joined.lost;
     return known.is_there ? PSD_OK
                           : write_membership(self, joined.cluster_name, err);
 }

@@ -107,6 +107,28 @@ pushes_go_on_without_a_primary(cluster_t *cluster,
     return true;
 }
 
+/* Everything that the node had is elsewhere too: who was there before it was
+ * killed is served by its next life. */
+static bool
+a_node_that_lost_no_rows_serves_all(cluster_t *cluster,
+                                    psd_client_t *client,
+                                    psd_error_t *err)
+{
+    psd_spec_t *spec = psd_spec_new();
+    psd_table_t *table = NULL;
+
+    CHECK(cluster_restart(cluster, 1));
+    CHECK_OK(psd_spec_set(spec, "rows", "600", err), err);
+    CHECK_OK(psd_spec_set(spec, "type", "i64", err), err);
+    CHECK_OK(psd_spec_set(spec, "partitions", "12", err), err);
+    CHECK_OK(psd_table_create(client, "y", spec, &table, err), err);
+    CHECK_OK(psd_push(table, rows, ROWS, ones, ROWS, err), err);
+    CHECK(has_all(table, 1, err));
+    psd_table_close(&table);
+    psd_spec_destroy(&spec);
+    return true;
+}
+
 int
 main(void)
 {
@@ -125,6 +147,7 @@ main(void)
                                err) == PSD_OK;
     good = good && more_copies_than_nodes_are_refused(client, err);
     good = good && pushes_go_on_without_a_primary(&cluster, client, err);
+    good = good && a_node_that_lost_no_rows_serves_all(&cluster, client, err);
     psd_close(&client);
     psd_options_destroy(&options);
     cluster_drop(&cluster, !good);
