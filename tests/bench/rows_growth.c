@@ -3,7 +3,10 @@
  * keys, 10,000 at a time, into one partition, 100 M x 1 f32 unless told
  * otherwise, and prints the time of a push (median, p99, worst; on the clock
  * and of the processor alone) and the bytes of a row beside its values, as the
- * store and as the kernel count them. */
+ * store and as the kernel count them. Then, for as long as the pushes took, a
+ * loop that does nothing looks at the same clocks: a kernel that does not count
+ * interrupts apart, or a host that takes the processor away, makes steps there
+ * that are no push's. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -124,6 +127,27 @@ grow(ps_store_t *store,
     return is_done;
 }
 
+/* The longest step that the processor's clock makes for a loop that does
+ * nothing, within the time that the pushes took. */
+static double
+longest_idle_step_ms(const times_t *pushes)
+{
+    double until_ms = clock_ms(CLOCK_MONOTONIC);
+    double last = clock_ms(CLOCK_THREAD_CPUTIME_ID);
+    double longest = 0;
+
+    for (size_t i = 0; i < pushes->n; i++) {
+        until_ms += pushes->ms[i];
+    }
+    while (clock_ms(CLOCK_MONOTONIC) < until_ms) {
+        double now = clock_ms(CLOCK_THREAD_CPUTIME_ID);
+
+        longest = now - last > longest ? now - last : longest;
+        last = now;
+    }
+    return longest;
+}
+
 static int
 run(uint64_t n_rows, uint32_t n_cols)
 {
@@ -155,6 +179,9 @@ run(uint64_t n_rows, uint32_t n_cols)
            n_rows, n_cols, BATCH);
     print_times("clock", &wall);
     print_times("processor", &work);
+    printf(
+        "processor, of a loop that does nothing for as long: worst %.2f ms\n",
+        longest_idle_step_ms(&wall));
     printf("bytes beside a row's values: store %.2f, resident %.2f\n",
            (double)(bytes.index + bytes.state) / rows,
            (resident_bytes() - before - (double)bytes.values) / rows);
