@@ -108,12 +108,9 @@ ps_follower_rewind(ps_follower_t *self, uint64_t now_ms)
 }
 
 /* Its shard has thrown away what it had, and made another one of that name: it
- * is asked again what it has. */
+ * is asked again, and only what it says to that counts. */
 static void
-begin_anew(ps_follower_t *self,
-           const ps_tail_t *tail,
-           uint64_t sent_ms,
-           uint64_t now_ms)
+begin_anew(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
 {
     ps_follower_t old = *self;
 
@@ -122,7 +119,7 @@ begin_anew(ps_follower_t *self,
     self->offered = old.offered;
     self->moved_ms = old.moved_ms;
     self->told_ms = old.told_ms;
-    self->rewound_ms = sent_ms;
+    self->rewound_ms = now_ms;
 }
 
 static void
@@ -179,7 +176,7 @@ ps_follower_heard(ps_follower_t *self,
     }
     if (appended->status != PS_APPENDED_OK && appended->lsn < self->acked_lsn &&
         appended->sent_ms > self->proved_ms) {
-        begin_anew(self, tail, appended->sent_ms, now_ms);
+        begin_anew(self, tail, now_ms);
     }
     until_ms =
         appended->sent_ms + limits->lease_ms - limits->lease_ms / DRIFT_PARTS;

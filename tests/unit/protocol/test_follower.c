@@ -270,9 +270,11 @@ Test(follower, that_lacks_what_it_had_is_another_one)
     hear(&bench, PS_APPENDED_GAP, 0, START_MS + 10);
     cr_assert_eq(bench.follower.acked_lsn, 0);
     cr_assert_eq(next(&bench), PS_FOLLOWER_ASK);
+    hear(&bench, PS_APPENDED_GAP, 0, START_MS + 19);
+    cr_assert_eq(bench.follower.sent_lsn, 5, "said before it was asked");
+    bench.now_ms += 75;
     send(&bench, 0);
-    bench.now_ms += 10;
-    hear(&bench, PS_APPENDED_GAP, 2, START_MS + 20);
+    hear(&bench, PS_APPENDED_GAP, 2, START_MS + 95);
     cr_assert_eq(bench.follower.sent_lsn, 2);
     cr_assert_eq(next(&bench), PS_FOLLOWER_RECORDS);
     ps_tail_done(&bench.tail);
