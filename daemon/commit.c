@@ -38,6 +38,10 @@ event_of(ps_command_kind_t kind)
         return "copies_changed";
     case PS_COMMAND_NODE_STATE:
         return "node_state_changed";
+    case PS_COMMAND_QUEUE:
+        return "queue_made";
+    case PS_COMMAND_WORK:
+        return "work_changed";
     default:
         return "registry_changed";
     }

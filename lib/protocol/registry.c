@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/registry_state.h"
+#include "protocol/registry_queue.h"
 
 void
 ps_node_done(ps_node_t *self)
@@ -32,6 +32,10 @@ ps_job_entry_done(ps_job_entry_t *self)
     ps_job_done(&self->job);
     ps_free(self->seen);
     ps_free(self->tables);
+    for (size_t i = 0; i < self->n_queues; i++) {
+        ps_queue_done(&self->queues[i]);
+    }
+    ps_free(self->queues);
     *self = (ps_job_entry_t){0};
 }
 
@@ -64,6 +68,7 @@ ps_command_done(ps_command_t *self)
     ps_table_done(&self->table);
     ps_job_done(&self->job);
     ps_free(self->changes);
+    ps_free(self->work.holds);
     *self = (ps_command_t){0};
 }
 
@@ -182,6 +187,10 @@ apply_checked(ps_registry_t *self,
     case PS_COMMAND_NODE_STATE:
         ps_registry_apply_node_state(self, command);
         return PSD_OK;
+    case PS_COMMAND_QUEUE:
+        return ps_registry_apply_queue(self, command, err);
+    case PS_COMMAND_WORK:
+        return ps_registry_apply_work(self, command, err);
     default:
         return psd_error_set(err, PSD_DAMAGED, "command kind is %d",
                              (int)command->kind);

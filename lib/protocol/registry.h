@@ -17,6 +17,7 @@
 
 #include "protocol/copies.h"
 #include "protocol/job.h"
+#include "protocol/work.h"
 
 #define PS_NODE_SHARDS_MAX 1024
 #define PS_JOBS_ENDED_MAX 256 /* ended jobs that are remembered */
@@ -77,21 +78,26 @@ typedef struct ps_change {
     ps_copies_t copies; /* tcp of each is filled in */
 } ps_change_t;
 
-/* What changes the stored state. One row of the event history each. */
+/* What changes the stored state. One row of the event history each, but for
+ * WORK. */
 typedef enum ps_command_kind {
-    PS_COMMAND_CLUSTER = 1,   /* name, uuid: once, at the first start; on load
-                                 with all that has been given out since */
-    PS_COMMAND_NODE = 2,      /* a node started: new incarnation and endpoints;
-                                 changes say what becomes of the copies that the
-                                 node of that name had */
-    PS_COMMAND_SESSIONS = 3,  /* sessions up to `number` may be given out */
-    PS_COMMAND_TABLE = 4,     /* table created */
-    PS_COMMAND_DROP = 5,      /* table dropped */
-    PS_COMMAND_JOB = 6,       /* job as it is now (created, joined, left, lost,
-                                 stopped); `text` says what happened */
-    PS_COMMAND_JOB_TABLE = 7, /* a job has opened a table; its version grows */
-    PS_COMMAND_COPIES = 8,    /* copies of partitions change, in a new epoch */
-    PS_COMMAND_NODE_STATE = 9 /* a node drains, stays, or is removed */
+    PS_COMMAND_CLUSTER = 1,    /* name, uuid: once, at the first start; on load
+                                  with all that has been given out since */
+    PS_COMMAND_NODE = 2,       /* a node started: new incarnation and endpoints;
+                                  changes say what becomes of the copies that the
+                                  node of that name had */
+    PS_COMMAND_SESSIONS = 3,   /* sessions up to `number` may be given out */
+    PS_COMMAND_TABLE = 4,      /* table created */
+    PS_COMMAND_DROP = 5,       /* table dropped */
+    PS_COMMAND_JOB = 6,        /* job as it is now (created, joined, left, lost,
+                                  stopped); `text` says what happened */
+    PS_COMMAND_JOB_TABLE = 7,  /* a job has opened a table; its version grows */
+    PS_COMMAND_COPIES = 8,     /* copies of partitions change, in a new epoch */
+    PS_COMMAND_NODE_STATE = 9, /* a node drains, stays, or is removed */
+    PS_COMMAND_QUEUE = 10,     /* a job has a work queue; on load in the epoch
+                                  that it is in */
+    PS_COMMAND_WORK = 11       /* slices of one are given or done; no row of the
+                                  history */
 } ps_command_kind_t;
 
 typedef struct ps_command {
@@ -99,7 +105,7 @@ typedef struct ps_command {
     uint64_t unix_ms;
     uint64_t epoch;             /* the map's epoch behind this command */
     char text[256];             /* for people: "worker 2 of job lr was lost" */
-    char name[PS_NAME_MAX + 1]; /* CLUSTER, DROP, NODE_STATE */
+    char name[PS_NAME_MAX + 1]; /* CLUSTER, DROP, NODE_STATE, QUEUE */
     ps_id_t uuid;               /* CLUSTER */
     uint64_t number;            /* CLUSTER, SESSIONS: sessions stored so far;
                                    DROP and JOB_TABLE: table id; NODE_STATE:
@@ -111,7 +117,9 @@ typedef struct ps_command {
                              table and partition */
     size_t n_changes;
     ps_table_t table;         /* TABLE; owned */
-    ps_job_t job;             /* JOB; owned. JOB_TABLE: id, name, version */
+    ps_job_t job;             /* JOB; owned. JOB_TABLE: id, name, version;
+                                 QUEUE, WORK: id */
+    ps_work_t work;           /* QUEUE, WORK; owned */
     uint32_t n_expected;      /* JOB: workers counted on at its start */
     uint64_t created_unix_ms; /* JOB */
 } ps_command_t;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checked commands about jobs: who works, what is open, what is forgotten. */
-#include "protocol/registry_state.h"
+#include "protocol/registry_queue.h"
 
 #include <string.h>
 
@@ -131,9 +131,15 @@ ps_registry_apply_job(ps_registry_t *self,
         entry.tables = known->tables;
         entry.n_tables = known->n_tables;
         entry.max_tables = known->max_tables;
+        entry.queues = known->queues;
+        entry.n_queues = known->n_queues;
+        entry.max_queues = known->max_queues;
         known->tables = NULL; /* they moved to the new entry */
+        known->queues = NULL;
+        known->n_queues = 0;
         ps_job_entry_done(known);
     }
+    ps_job_return_work(&entry);
     if (entry.n_live == 0 && entry.ended == 0) {
         entry.ended = ++self->n_ended;
     }

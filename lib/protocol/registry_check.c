@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Does a command fit the state? A planned one always does; one that was read
  * from disk may be anything, so nothing is used before it was looked at. */
-#include "protocol/registry_state.h"
+#include "protocol/registry_queue.h"
 
 #include <string.h>
 
@@ -315,6 +315,10 @@ check_kind(const ps_registry_t *self,
         return check_copies(self, command, err);
     case PS_COMMAND_NODE_STATE:
         return check_node_state(self, command, err);
+    case PS_COMMAND_QUEUE:
+        return ps_registry_check_queue(self, command, err);
+    case PS_COMMAND_WORK:
+        return ps_registry_check_work(self, command, err);
     default:
         return psd_error_set(err, PSD_DAMAGED, "command kind is %d",
                              (int)command->kind);

@@ -31,7 +31,10 @@ typedef struct ps_job_entry {
     uint64_t ended;           /* its place in the order of ends; 0: it runs */
     uint32_t *tables;         /* owned; in the order of opening */
     size_t n_tables;
-    size_t max_tables; /* room in the array */
+    size_t max_tables;       /* room in the array */
+    struct ps_queue *queues; /* owned; work queues, by their numbers from 1 */
+    size_t n_queues;
+    size_t max_queues;
 } ps_job_entry_t;
 
 /* What is known of a partition's copies in their epoch, and not stored; each

@@ -81,6 +81,29 @@
       "(SELECT coalesce(max(place), 0) + 1 FROM job_tables "                  \
       "WHERE job_id = ?1), ?2)")                                              \
     X(JOB_VERSION, "jobs", "UPDATE jobs SET version = ?2 WHERE id = ?1")      \
+    X(QUEUE_ADD, "queues",                                                    \
+      "INSERT INTO queues(job_id, queue, name, n_slices, n_epochs, epoch) "   \
+      "VALUES(?, ?, ?, ?, ?, ?)")                                             \
+    X(QUEUE_TURN, "queues",                                                   \
+      "UPDATE queues SET epoch = epoch + 1 WHERE job_id = ? AND queue = ?")   \
+    X(DONE_ADD, "slices_done",                                                \
+      "INSERT INTO slices_done(job_id, queue, slice) VALUES(?, ?, ?)")        \
+    X(DONE_CUT, "slices_done",                                                \
+      "DELETE FROM slices_done WHERE job_id = ? AND queue = ?")               \
+    X(GIVEN_ADD, "slices_given",                                              \
+      "INSERT INTO slices_given(job_id, queue, session, ask, epoch, slice, "  \
+      "worker, joins, done) VALUES(?, ?, ?, ?, ?, ?, ?, ?, 0)")               \
+    X(GIVEN_DONE, "slices_given",                                             \
+      "UPDATE slices_given SET done = 1 WHERE job_id = ? AND queue = ? "      \
+      "AND session = ? AND ask = ?")                                          \
+    X(GIVEN_FORGET, "slices_given",                                           \
+      "DELETE FROM slices_given WHERE job_id = ? AND queue = ? "              \
+      "AND session = ? AND done = 1")                                         \
+    X(GIVEN_RETURN, "slices_given",                                           \
+      "DELETE FROM slices_given WHERE job_id = ?1 AND NOT EXISTS (SELECT 1 "  \
+      "FROM workers w WHERE w.job_id = ?1 AND "                               \
+      "w.worker = slices_given.worker AND w.joins = slices_given.joins AND "  \
+      "w.state = 'running')")                                                 \
     X(CLUSTER_ALL, "cluster",                                                 \
       "SELECT id, name, uuid, epoch, sessions, last_table, last_job, "        \
       "created_unix_ms FROM cluster")                                         \
@@ -112,6 +135,16 @@
     X(JOB_TABLE_ALL, "job_tables",                                            \
       "SELECT job_id, table_id FROM job_tables WHERE job_id = ? "             \
       "ORDER BY place")                                                       \
+    X(QUEUE_ALL, "queues",                                                    \
+      "SELECT job_id, queue, name, n_slices, n_epochs, epoch FROM queues "    \
+      "WHERE job_id = ? ORDER BY queue")                                      \
+    X(DONE_ALL, "slices_done",                                                \
+      "SELECT job_id, queue, slice FROM slices_done WHERE job_id = ? "        \
+      "AND queue = ? ORDER BY slice")                                         \
+    X(GIVEN_ALL, "slices_given",                                              \
+      "SELECT job_id, queue, session, ask, epoch, slice, worker, joins, "     \
+      "done FROM slices_given WHERE job_id = ? AND queue = ? "                \
+      "ORDER BY session, ask")                                                \
     X(EVENT_LAST, "events",                                                   \
       "SELECT id, unix_ms, epoch, kind, text FROM events "                    \
       "ORDER BY id DESC LIMIT ?")
@@ -130,6 +163,41 @@ struct ps_registry_db {
 
 ps_query_t ps_registry_db_query(ps_registry_db_t *self,
                                 ps_statement_t statement);
+
+/* registry_db_store.c: runs a statement that takes n numbers. Errors: PSD_IO,
+ * PSD_DAMAGED, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_run(ps_registry_db_t *self,
+                                               ps_statement_t statement,
+                                               const uint64_t *numbers,
+                                               size_t n,
+                                               psd_error_t *err);
+/* registry_db_work.c: work queues. Errors as there. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_store_queue(
+    ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_db_store_work(
+    ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err);
+
+/* What a load goes by. */
+typedef struct ps_registry_load {
+    ps_registry_db_t *db;
+    ps_registry_t *registry;
+    uint64_t now_ms;
+    uint64_t epoch; /* of the map as it was stored */
+} ps_registry_load_t;
+/* registry_db_load.c: a row became the command. Errors: PSD_DAMAGED, naming the
+ * row, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t
+ps_registry_load_apply(const ps_registry_load_t *load,
+                       const ps_query_t *query,
+                       ps_command_t *command,
+                       psd_error_t *err);
+/* Ends a query whose row made `rc`; that came first and wins. */
+PSD_MUST_CHECK psd_status_t ps_registry_load_end(ps_query_t *query,
+                                                 psd_status_t rc,
+                                                 psd_error_t *err);
+/* registry_db_work.c: a job's work queues. Errors as there. */
+PSD_MUST_CHECK psd_status_t ps_registry_db_load_queues(
+    const ps_registry_load_t *load, uint32_t job, psd_error_t *err);
 
 /* registry_db_open.c: opens the file, checks that it is a registry and whole,
  * and brings its schema up to date. *ret_db is set on failure too, where there

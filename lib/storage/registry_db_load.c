@@ -13,13 +13,6 @@
 /* "list:" and the longest boundaries, each with a comma. */
 #define PARTITION_BY_MAX (8 + (size_t)PS_TABLE_PARTITIONS_MAX * 21)
 
-typedef struct load {
-    ps_registry_db_t *db;
-    ps_registry_t *registry;
-    uint64_t now_ms;
-    uint64_t epoch; /* of the map as it was stored */
-} load_t;
-
 /* Says where it was that something does not fit. */
 static psd_status_t
 damaged_at(const ps_query_t *query,
@@ -37,11 +30,11 @@ damaged_at(const ps_query_t *query,
                          psd_error_text(why));
 }
 
-static psd_status_t
-apply(const load_t *load,
-      const ps_query_t *query,
-      ps_command_t *command,
-      psd_error_t *err)
+psd_status_t
+ps_registry_load_apply(const ps_registry_load_t *load,
+                       const ps_query_t *query,
+                       ps_command_t *command,
+                       psd_error_t *err)
 {
     psd_error_t *why = NULL;
     psd_status_t rc = ps_query_check(query, err);
@@ -60,9 +53,8 @@ apply(const load_t *load,
     return rc;
 }
 
-/* Ends a query whose row made `rc`; that came first and wins. */
-static psd_status_t
-end_query(ps_query_t *query, psd_status_t rc, psd_error_t *err)
+psd_status_t
+ps_registry_load_end(ps_query_t *query, psd_status_t rc, psd_error_t *err)
 {
     if (rc == PSD_OK) {
         return ps_query_end(query, err);
@@ -72,7 +64,7 @@ end_query(ps_query_t *query, psd_status_t rc, psd_error_t *err)
 }
 
 static psd_status_t
-load_cluster(load_t *load, psd_error_t *err)
+load_cluster(ps_registry_load_t *load, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_CLUSTER_ALL);
     ps_command_t command = {.kind = PS_COMMAND_CLUSTER};
@@ -88,13 +80,16 @@ load_cluster(load_t *load, psd_error_t *err)
         command.last_table = ps_query_u32(&query);
         command.last_job = ps_query_u32(&query);
         command.unix_ms = ps_query_u64(&query);
-        rc = apply(load, &query, &command, err);
+        rc = ps_registry_load_apply(load, &query, &command, err);
     }
-    return end_query(&query, rc, err);
+    return ps_registry_load_end(&query, rc, err);
 }
 
 static psd_status_t
-load_shards(const load_t *load, uint64_t id, ps_node_t *node, psd_error_t *err)
+load_shards(const ps_registry_load_t *load,
+            uint64_t id,
+            ps_node_t *node,
+            psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_SHARD_ALL);
     size_t capacity = 0;
@@ -121,7 +116,7 @@ load_shards(const load_t *load, uint64_t id, ps_node_t *node, psd_error_t *err)
         }
         node->n_shards = n + 1;
     }
-    return end_query(&query, rc, err);
+    return ps_registry_load_end(&query, rc, err);
 }
 
 static psd_status_t
@@ -139,7 +134,7 @@ read_state(ps_query_t *query, ps_node_t *node, psd_error_t *err)
 }
 
 static psd_status_t
-load_nodes(const load_t *load, psd_error_t *err)
+load_nodes(const ps_registry_load_t *load, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_NODE_ALL);
     psd_status_t rc = PSD_OK;
@@ -159,10 +154,10 @@ load_nodes(const load_t *load, psd_error_t *err)
             rc = load_shards(load, id, node, err);
         }
         if (rc == PSD_OK) {
-            rc = apply(load, &query, &command, err);
+            rc = ps_registry_load_apply(load, &query, &command, err);
         }
     }
-    return end_query(&query, rc, err);
+    return ps_registry_load_end(&query, rc, err);
 }
 
 static psd_status_t
@@ -255,7 +250,9 @@ wrong_partition(const ps_table_t *table, uint32_t partition, psd_error_t *err)
 }
 
 static psd_status_t
-load_partitions(const load_t *load, ps_table_t *table, psd_error_t *err)
+load_partitions(const ps_registry_load_t *load,
+                ps_table_t *table,
+                psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_PARTITION_ALL);
     size_t capacity = 0;
@@ -283,7 +280,7 @@ load_partitions(const load_t *load, ps_table_t *table, psd_error_t *err)
         }
         n++;
     }
-    rc = end_query(&query, rc, err);
+    rc = ps_registry_load_end(&query, rc, err);
     if (rc == PSD_OK && n != table->spec.n_partitions) {
         rc = wrong_partition(table, n, err);
     }
@@ -322,7 +319,7 @@ take_copy(ps_query_t *query, ps_table_t *table, psd_error_t *err)
 }
 
 static psd_status_t
-load_copies(const load_t *load, ps_table_t *table, psd_error_t *err)
+load_copies(const ps_registry_load_t *load, ps_table_t *table, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_COPY_ALL);
     psd_status_t rc = PSD_OK;
@@ -331,11 +328,11 @@ load_copies(const load_t *load, ps_table_t *table, psd_error_t *err)
     while (rc == PSD_OK && ps_query_next(&query)) {
         rc = take_copy(&query, table, err);
     }
-    return end_query(&query, rc, err);
+    return ps_registry_load_end(&query, rc, err);
 }
 
 static psd_status_t
-load_tables(const load_t *load, psd_error_t *err)
+load_tables(const ps_registry_load_t *load, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_TABLE_ALL);
     psd_status_t rc = PSD_OK;
@@ -352,10 +349,10 @@ load_tables(const load_t *load, psd_error_t *err)
             rc = load_copies(load, &command.table, err);
         }
         if (rc == PSD_OK) {
-            rc = apply(load, &query, &command, err);
+            rc = ps_registry_load_apply(load, &query, &command, err);
         }
     }
-    return end_query(&query, rc, err);
+    return ps_registry_load_end(&query, rc, err);
 }
 
 /* 0, which is no state, for a word that names none. */
@@ -371,7 +368,7 @@ state_of(const char *word)
 }
 
 static psd_status_t
-load_workers(const load_t *load, ps_job_t *job, psd_error_t *err)
+load_workers(const ps_registry_load_t *load, ps_job_t *job, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_WORKER_ALL);
     size_t capacity = 0;
@@ -396,11 +393,13 @@ load_workers(const load_t *load, ps_job_t *job, psd_error_t *err)
             job->workers[job->n_workers++] = worker;
         }
     }
-    return end_query(&query, rc, err);
+    return ps_registry_load_end(&query, rc, err);
 }
 
 static psd_status_t
-load_job_tables(const load_t *load, const ps_job_t *job, psd_error_t *err)
+load_job_tables(const ps_registry_load_t *load,
+                const ps_job_t *job,
+                psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_JOB_TABLE_ALL);
     psd_status_t rc = PSD_OK;
@@ -412,13 +411,13 @@ load_job_tables(const load_t *load, const ps_job_t *job, psd_error_t *err)
         command.job.id = ps_query_u32(&query);
         command.job.version = job->version;
         command.number = ps_query_u64(&query);
-        rc = apply(load, &query, &command, err);
+        rc = ps_registry_load_apply(load, &query, &command, err);
     }
-    return end_query(&query, rc, err);
+    return ps_registry_load_end(&query, rc, err);
 }
 
 static psd_status_t
-load_jobs(const load_t *load, psd_error_t *err)
+load_jobs(const ps_registry_load_t *load, psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(load->db, STATEMENT_JOB_ALL);
     psd_status_t rc = PSD_OK;
@@ -437,13 +436,16 @@ load_jobs(const load_t *load, psd_error_t *err)
         command.created_unix_ms = ps_query_u64(&query);
         rc = load_workers(load, job, err);
         if (rc == PSD_OK) {
-            rc = apply(load, &query, &command, err);
+            rc = ps_registry_load_apply(load, &query, &command, err);
         }
         if (rc == PSD_OK) {
             rc = load_job_tables(load, job, err);
         }
+        if (rc == PSD_OK) {
+            rc = ps_registry_db_load_queues(load, job->id, err);
+        }
     }
-    return end_query(&query, rc, err);
+    return ps_registry_load_end(&query, rc, err);
 }
 
 psd_status_t
@@ -452,7 +454,8 @@ ps_registry_db_load(ps_registry_db_t *self,
                     uint64_t now_ms,
                     psd_error_t *err)
 {
-    load_t load = {.db = self, .registry = registry, .now_ms = now_ms};
+    ps_registry_load_t load = {
+        .db = self, .registry = registry, .now_ms = now_ms};
     psd_status_t rc = load_cluster(&load, err);
 
     if (rc == PSD_OK) {

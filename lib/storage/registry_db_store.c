@@ -28,18 +28,21 @@ kind_name(ps_command_kind_t kind)
         return "copies";
     case PS_COMMAND_NODE_STATE:
         return "node_state";
+    case PS_COMMAND_QUEUE:
+        return "queue";
+    case PS_COMMAND_WORK:
+        return "work";
     default:
         return "?";
     }
 }
 
-/* Runs a statement that takes n numbers. */
-static psd_status_t
-run_numbers(ps_registry_db_t *self,
-            ps_statement_t statement,
-            const uint64_t *numbers,
-            size_t n,
-            psd_error_t *err)
+psd_status_t
+ps_registry_db_run(ps_registry_db_t *self,
+                   ps_statement_t statement,
+                   const uint64_t *numbers,
+                   size_t n,
+                   psd_error_t *err)
 {
     ps_query_t query = ps_registry_db_query(self, statement);
 
@@ -129,10 +132,10 @@ put_copies(ps_registry_db_t *self,
     uint64_t values[] = {table, partition, copies->epoch,
                          copies->fenced ? 1 : 0};
     psd_status_t rc =
-        run_numbers(self, STATEMENT_PARTITION_PUT, values, 4, err);
+        ps_registry_db_run(self, STATEMENT_PARTITION_PUT, values, 4, err);
 
     if (rc == PSD_OK) {
-        rc = run_numbers(self, STATEMENT_COPIES_CUT, values, 2, err);
+        rc = ps_registry_db_run(self, STATEMENT_COPIES_CUT, values, 2, err);
     }
     for (uint32_t i = 0; i < copies->n && rc == PSD_OK; i++) {
         rc = add_copy(self, table, partition, i, &copies->at[i], err);
@@ -154,7 +157,7 @@ put_changes(ps_registry_db_t *self,
         rc = put_copies(self, change->table, change->partition, &change->copies,
                         err);
         if (rc == PSD_OK && change->rows_lost) {
-            rc = run_numbers(self, STATEMENT_TABLE_LOST, &table, 1, err);
+            rc = ps_registry_db_run(self, STATEMENT_TABLE_LOST, &table, 1, err);
         }
     }
     return rc;
@@ -197,7 +200,7 @@ store_node(ps_registry_db_t *self,
     if (rc == PSD_OK) {
         uint64_t values[] = {id, command->node.n_shards};
 
-        rc = run_numbers(self, STATEMENT_SHARD_CUT, values, 2, err);
+        rc = ps_registry_db_run(self, STATEMENT_SHARD_CUT, values, 2, err);
     }
     return rc;
 }
@@ -282,11 +285,12 @@ store_drop(ps_registry_db_t *self,
            const ps_command_t *command,
            psd_error_t *err)
 {
-    psd_status_t rc =
-        run_numbers(self, STATEMENT_TABLE_CLOSE, &command->number, 1, err);
+    psd_status_t rc = ps_registry_db_run(self, STATEMENT_TABLE_CLOSE,
+                                         &command->number, 1, err);
 
     if (rc == PSD_OK) {
-        rc = run_numbers(self, STATEMENT_TABLE_DROP, &command->number, 1, err);
+        rc = ps_registry_db_run(self, STATEMENT_TABLE_DROP, &command->number, 1,
+                                err);
     }
     return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
 }
@@ -340,13 +344,18 @@ static psd_status_t
 store_job(ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err)
 {
     const uint64_t kept = PS_JOBS_ENDED_MAX;
+    const uint64_t id = command->job.id;
     psd_status_t rc = put_job(self, command, err);
 
     for (size_t i = 0; i < command->job.n_workers && rc == PSD_OK; i++) {
         rc = put_worker(self, &command->job, &command->job.workers[i], err);
     }
-    return rc == PSD_OK ? run_numbers(self, STATEMENT_JOBS_CUT, &kept, 1, err)
-                        : rc;
+    if (rc == PSD_OK) {
+        rc = ps_registry_db_run(self, STATEMENT_GIVEN_RETURN, &id, 1, err);
+    }
+    return rc == PSD_OK
+               ? ps_registry_db_run(self, STATEMENT_JOBS_CUT, &kept, 1, err)
+               : rc;
 }
 
 static psd_status_t
@@ -357,10 +366,10 @@ store_job_table(ps_registry_db_t *self,
     uint64_t opened[] = {command->job.id, command->number};
     uint64_t version[] = {command->job.id, command->job.version};
     psd_status_t rc =
-        run_numbers(self, STATEMENT_JOB_TABLE_ADD, opened, 2, err);
+        ps_registry_db_run(self, STATEMENT_JOB_TABLE_ADD, opened, 2, err);
 
     if (rc == PSD_OK) {
-        rc = run_numbers(self, STATEMENT_JOB_VERSION, version, 2, err);
+        rc = ps_registry_db_run(self, STATEMENT_JOB_VERSION, version, 2, err);
     }
     return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
 }
@@ -389,6 +398,10 @@ store_kind(ps_registry_db_t *self,
         return put_changes(self, command, err);
     case PS_COMMAND_NODE_STATE:
         return store_node_state(self, command, err);
+    case PS_COMMAND_QUEUE:
+        return ps_registry_db_store_queue(self, command, err);
+    case PS_COMMAND_WORK:
+        return ps_registry_db_store_work(self, command, err);
     default:
         return psd_error_set(err, PSD_INVALID, "command kind is %d",
                              (int)command->kind);
@@ -405,7 +418,8 @@ store_counters(ps_registry_db_t *self,
                                                               : 0,
                          command->table.id,
                          command->kind == PS_COMMAND_JOB ? command->job.id : 0};
-    psd_status_t rc = run_numbers(self, STATEMENT_CLUSTER_SET, values, 4, err);
+    psd_status_t rc =
+        ps_registry_db_run(self, STATEMENT_CLUSTER_SET, values, 4, err);
 
     return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
 }
@@ -430,7 +444,7 @@ store_event(ps_registry_db_t *self,
         return rc;
     }
     before = (uint64_t)id - PS_EVENTS_KEPT;
-    return run_numbers(self, STATEMENT_EVENT_CUT, &before, 1, err);
+    return ps_registry_db_run(self, STATEMENT_EVENT_CUT, &before, 1, err);
 }
 
 psd_status_t
@@ -438,7 +452,7 @@ ps_registry_db_store(ps_registry_db_t *self,
                      const ps_command_t *command,
                      psd_error_t *err)
 {
-    psd_status_t rc = run_numbers(self, STATEMENT_BEGIN, NULL, 0, err);
+    psd_status_t rc = ps_registry_db_run(self, STATEMENT_BEGIN, NULL, 0, err);
 
     if (rc == PSD_OK) {
         rc = store_kind(self, command, err);
@@ -446,14 +460,17 @@ ps_registry_db_store(ps_registry_db_t *self,
     if (rc == PSD_OK) {
         rc = store_counters(self, command, err);
     }
-    if (rc == PSD_OK) {
+    if (rc == PSD_OK && command->kind != PS_COMMAND_WORK) {
         rc = store_event(self, command, err);
     }
     if (rc == PSD_OK) {
-        rc = run_numbers(self, STATEMENT_COMMIT, NULL, 0, err);
+        rc = ps_registry_db_run(self, STATEMENT_COMMIT, NULL, 0, err);
     }
     if (rc != PSD_OK && sqlite3_get_autocommit(self->db) == 0) {
-        (void)run_numbers(self, STATEMENT_ROLLBACK, NULL, 0, NULL);
+        psd_status_t rolled =
+            ps_registry_db_run(self, STATEMENT_ROLLBACK, NULL, 0, NULL);
+
+        (void)rolled; /* the first cause is told */
     }
     return rc;
 }

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "base/cursor.h"
+#include "protocol/registry_work.h"
 #include "storage/registry_db.h"
 #include "support/registry_fixture.h"
 #include "support/temp_dir.h"
@@ -102,6 +103,19 @@ static const struct {
     {"job_tables", "place", "job_id"},
     {"job_tables", "place", "place"},
     {"job_tables", "place", "table_id"},
+    {"queues", "queue", "queue"},
+    {"queues", "queue", "name"},
+    {"queues", "queue", "n_slices"},
+    {"queues", "queue", "n_epochs"},
+    {"queues", "queue", "epoch"},
+    {"slices_done", "slice", "slice"},
+    {"slices_given", "slice", "session"},
+    {"slices_given", "slice", "ask"},
+    {"slices_given", "slice", "epoch"},
+    {"slices_given", "slice", "slice"},
+    {"slices_given", "slice", "worker"},
+    {"slices_given", "slice", "joins"},
+    {"slices_given", "slice", "done"},
 };
 #define N_COLUMNS (sizeof columns / sizeof *columns)
 
@@ -145,6 +159,7 @@ static const char *const words[] = {
     "primary",
     "in_sync",
     "catching_up",
+    "kept",
     "draining",
 };
 #define N_WORDS (sizeof words / sizeof *words)
@@ -187,6 +202,29 @@ make_jobs(ps_registry_db_t *db, ps_registry_t *registry)
     }
 }
 
+/* A queue with a slice that is done and one that is not. */
+static void
+make_work(ps_registry_db_t *db, ps_registry_t *registry)
+{
+    ps_command_t command = {0};
+    ps_work_ask_t ask = {.job = 1, .queue = "input", .session = 5, .epoch = 1};
+    ps_work_answer_t answer;
+    psd_status_t rc = ps_registry_plan_start(registry, 1, 0, NULL, NULL, 0, 4,
+                                             &command, NULL);
+
+    check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) == PSD_OK);
+    rc = ps_registry_plan_queue(registry, 1, "input", 3, 2, 4, &command, NULL);
+    check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) == PSD_OK);
+    for (ask.number = 1; ask.number <= 2; ask.number++) {
+        rc = ps_registry_plan_work_next(registry, &ask, 4, &command, &answer,
+                                        NULL);
+        check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) ==
+              PSD_OK);
+    }
+    rc = ps_registry_plan_work_done(registry, &ask, 4, &command, NULL);
+    check(fixture_do(registry, rc, &command, 1, store_in, db, NULL) == PSD_OK);
+}
+
 static void
 make_model(ps_registry_db_t *db, ps_registry_t *registry)
 {
@@ -211,6 +249,7 @@ make_model(ps_registry_db_t *db, ps_registry_t *registry)
         ps_table_spec_done(&spec);
     }
     make_jobs(db, registry);
+    make_work(db, registry);
 }
 
 static void

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "protocol/registry.h"
+#include "protocol/registry_queue.h"
 
 #define FIXTURE_LOST_AFTER_MS 1000
 #define FIXTURE_JOIN_WITHIN_MS 5000
@@ -154,6 +154,48 @@ fixture_dump_table(const ps_table_t *table, ps_buffer_t *text)
     return ok;
 }
 
+/* The hold that comes next by session and question; NULL behind the last. */
+static inline const ps_work_hold_t *
+fixture_next_hold(const ps_queue_t *queue, const ps_work_hold_t *before)
+{
+    const ps_work_hold_t *next = NULL;
+
+    for (size_t i = 0; i < queue->n_holds; i++) {
+        const ps_work_hold_t *hold = &queue->holds[i];
+
+        if ((before == NULL || hold->session > before->session ||
+             (hold->session == before->session && hold->ask > before->ask)) &&
+            (next == NULL || hold->session < next->session ||
+             (hold->session == next->session && hold->ask < next->ask))) {
+            next = hold;
+        }
+    }
+    return next;
+}
+
+static inline bool
+fixture_dump_queue(const ps_queue_t *queue, ps_buffer_t *text)
+{
+    const ps_work_hold_t *hold = NULL;
+    bool ok = ps_buffer_print(text,
+                              "\n  queue %s epoch %" PRIu64 " of %" PRIu64
+                              " done %u free from %u ",
+                              queue->name, queue->epoch, queue->n_epochs,
+                              queue->n_done, queue->first_free);
+
+    for (uint32_t i = 0; i < queue->n_slices; i++) {
+        ok = ok && ps_buffer_append(text, &"fgd"[queue->slices[i]], 1);
+    }
+    while (ok && (hold = fixture_next_hold(queue, hold)) != NULL) {
+        ok = ps_buffer_print(
+            text,
+            "\n    %" PRIu64 ".%" PRIu64 " %d: %" PRIu64 "/%u worker %u.%u",
+            hold->session, hold->ask, (int)hold->kind, hold->epoch, hold->slice,
+            hold->worker, hold->joins);
+    }
+    return ok;
+}
+
 static inline bool
 fixture_dump_job(const ps_registry_t *self,
                  const ps_job_t *job,
@@ -181,6 +223,12 @@ fixture_dump_job(const ps_registry_t *self,
                        text, "\n  %u: %s members %u joins %u start %" PRIu64,
                        worker->worker, ps_worker_state_name(worker->state),
                        worker->n_members, worker->joins, worker->start);
+    }
+    for (uint32_t i = 1;
+         ps_job_queue(ps_registry_find_job(self, job->id), i) != NULL; i++) {
+        ok = ok &&
+             fixture_dump_queue(
+                 ps_job_queue(ps_registry_find_job(self, job->id), i), text);
     }
     return ok && ps_buffer_append(text, "\n", 1);
 }

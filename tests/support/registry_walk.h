@@ -11,6 +11,7 @@
 #define PS_TESTS_REGISTRY_WALK_H
 
 #include "base/rng.h"
+#include "protocol/registry_work.h"
 #include "support/registry_fixture.h"
 
 #define WALK_NAMES 6
@@ -145,6 +146,54 @@ walk_node(walk_t *self,
     return ps_registry_plan_node(registry, &node, self->unix_ms, command, err);
 }
 
+/* Clients of workers ask for slices and are done with them: one to three
+ * questions in a command, some of them again, or of former lives. */
+static inline psd_status_t
+walk_work(walk_t *self,
+          const ps_registry_t *registry,
+          ps_command_t *command,
+          psd_error_t *err)
+{
+    char name[16];
+    const ps_job_t *job = NULL;
+    psd_status_t rc = PSD_OK;
+
+    (void)snprintf(name, sizeof name, "j%u",
+                   (unsigned)ps_rng_below(&self->rng, WALK_NAMES));
+    job = ps_registry_job(registry, name);
+    if (job == NULL) {
+        return PSD_NO_JOB;
+    }
+    if (ps_rng_below(&self->rng, 8) == 0) {
+        uint32_t of = (uint32_t)ps_rng_below(&self->rng, 2);
+
+        return ps_registry_plan_queue(registry, job->id, of == 0 ? "a" : "b",
+                                      2 + 3 * of, 2 * of, self->unix_ms,
+                                      command, err);
+    }
+    for (uint64_t n = 1 + ps_rng_below(&self->rng, 3); n > 0; n--) {
+        ps_work_answer_t answer;
+        ps_work_ask_t ask = {
+            .job = job->id,
+            .queue = ps_rng_below(&self->rng, 2) == 0 ? "a" : "b",
+            .worker = (uint32_t)ps_rng_below(&self->rng, WALK_WORKERS),
+            .number = 1 + self->unix_ms / 8,
+            .epoch = 1 + ps_rng_below(&self->rng, 4),
+            .slice = (uint32_t)ps_rng_below(&self->rng, 6)};
+
+        ask.session = 1 + ask.worker + 10 * ps_rng_below(&self->rng, 2);
+        rc = ps_rng_below(&self->rng, 2) == 0
+                 ? ps_registry_plan_work_next(registry, &ask, self->unix_ms,
+                                              command, &answer, err)
+                 : ps_registry_plan_work_done(registry, &ask, self->unix_ms,
+                                              command, err);
+        if (rc == PSD_NOMEM) {
+            return rc;
+        }
+    }
+    return command->kind == 0 ? rc : PSD_OK;
+}
+
 /* Plans the next step. Refusals are returned; command->kind is 0 when there is
  * nothing to do. */
 static inline psd_status_t
@@ -168,6 +217,9 @@ walk_plan(walk_t *self,
     if (dice < 8) {
         return ps_registry_plan_sessions(registry, 10, self->unix_ms, command,
                                          err);
+    }
+    if (dice >= 75) {
+        return walk_work(self, registry, command, err);
     }
     if (dice < 10) {
         (void)snprintf(name, sizeof name, "j%u",

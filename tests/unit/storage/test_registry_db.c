@@ -74,7 +74,7 @@ Test(registry_db, has_the_settings_that_its_promises_need)
         const char *pragma;
         int value;
     } cases[] = {{"PRAGMA application_id", 0x70735247},
-                 {"PRAGMA user_version", 4}};
+                 {"PRAGMA user_version", 5}};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
 
@@ -132,6 +132,7 @@ static const char to_version_3[] =
     "ALTER TABLE old RENAME TO partitions;"
     "CREATE INDEX partitions_by_shard ON partitions(node_id, shard);"
     "ALTER TABLE nodes DROP COLUMN state; ALTER TABLE nodes DROP COLUMN weight;"
+    "DROP TABLE slices_done; DROP TABLE slices_given; DROP TABLE queues;"
     "PRAGMA user_version = 3";
 
 Test(registry_db, a_partition_of_version_3_is_a_copy)
