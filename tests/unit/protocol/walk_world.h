@@ -81,6 +81,24 @@ void world_walk(world_t *self, int n);
 /* Faults stop; everything becomes whole, or it is said what did not. */
 void world_calm(world_t *self);
 
+static inline bool
+world_chance(world_t *self, uint32_t one_in)
+{
+    return ps_rng_below(&self->rng, one_in) == 0;
+}
+
+/* walk_node.c: a node starts, hears what the registry has of a partition,
+ * serves it when it is the primary, and answers a fence. */
+void world_node_start(world_t *self, world_node_t *node, bool kept);
+void world_node_tell(world_t *self,
+                     world_node_t *node,
+                     const ps_table_t *table,
+                     uint32_t at);
+void world_node_serve(
+    world_t *self, world_node_t *node, uint32_t table, uint32_t at, bool calm);
+void world_node_answer(
+    world_t *self, world_node_t *node, uint32_t table, uint32_t at, bool calm);
+
 /* walk_check.c */
 void world_blame(world_t *self, const char *what, uint32_t table, uint32_t at);
 /* Before the command is applied. */

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of copies when nodes start again, with or without their log, and
+ * when they are removed. */
+#include "support/registry_copies_test.h"
+
+TestSuite(registry_nodes, .init = make_three, .fini = drop_registry);
+
+Test(registry_nodes, of_a_node_that_starts_again_catch_up)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    uint64_t second = table->copies[0].at[1].incarnation;
+
+    start_node("n0", 9, 2);
+    cr_assert_not(table->rows_lost);
+    cr_assert(table->copies[0].fenced);
+    cr_assert_eq(table->copies[0].at[0].incarnation, second);
+    cr_assert_eq(table->copies[0].at[1].incarnation, 9);
+    cr_assert_eq(table->copies[0].at[1].state, PS_COPY_CATCHING_UP);
+    start_node(second == 2 ? "n1" : "n2", 10, 2);
+    cr_assert(table->rows_lost, "that was the last whole one");
+    cr_assert_eq(table->copies[0].at[0].incarnation, 10);
+    cr_assert(table->copies[0].fenced);
+    assert_asks(1, 10);
+    cr_assert(answer(10, 0));
+    assert_rests(); /* leases that it granted before its start */
+    now_ms += 300;
+    beat(10, 0);
+    beat(9, 0);
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+}
+
+/* A node starts again with what its logs had. */
+static void
+start_kept(const char *name, uint64_t incarnation)
+{
+    ps_route_t shards[FIXTURE_SHARDS_MAX];
+    ps_node_t node = fixture_node(name, incarnation, 2, shards);
+
+    node.kept = true;
+    do_planned(ps_registry_plan_node(registry, &node, 2, &command, err));
+}
+
+/* A table with a log. */
+static const ps_copies_t *
+make_logged(uint32_t replicas)
+{
+    ps_table_spec_t spec = fixture_spec("w");
+
+    spec.n_partitions = 1;
+    spec.replicas = replicas;
+    cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err),
+                 PSD_OK);
+    command.table.spec.ack = PS_ACK_DISK; /* not offered yet */
+    do_planned(PSD_OK);
+    return ps_registry_table(registry, "w")->copies;
+}
+
+/* What was acknowledged at `replica`, and not flushed, is in the other one. */
+Test(registry_nodes, that_were_kept_catch_up_where_another_one_is_whole)
+{
+    const ps_copies_t *copies = make_logged(2);
+
+    start_kept("n0", 9);
+    cr_assert(copies->fenced);
+    cr_assert_eq(copies->at[1].incarnation, 9);
+    cr_assert_eq(copies->at[1].state, PS_COPY_KEPT);
+    assert_asks(2, 2);
+    cr_assert(answer_of(9, 4, 31));
+    assert_rests();
+    cr_assert(answer_of(2, 3, 30));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    cr_assert_eq(copies->at[1].incarnation, 9);
+    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+}
+
+/* Its primary was not heard since, and may be gone, too. */
+Test(registry_nodes, that_were_kept_are_let_go_when_the_primary_is_heard)
+{
+    const ps_copies_t *copies = make_logged(2);
+
+    now_ms += 100;
+    start_kept("n1", 8);
+    cr_assert_not(copies->fenced);
+    cr_assert_eq(copies->at[1].state, PS_COPY_KEPT);
+    assert_rests();
+    now_ms += 100;
+    beat(1, 0);
+    assert_commits("partition 0 of table w is to catch up on node n1, which "
+                   "started again");
+    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
+}
+
+/* All nodes were killed at once: the longest log is the one to go on with, and
+ * nobody goes on before leases from before the start have ended. */
+Test(registry_nodes, that_were_all_kept_are_compared)
+{
+    const ps_copies_t *copies = make_logged(3);
+
+    start_kept("n1", 8);
+    start_kept("n0", 9);
+    start_kept("n2", 10);
+    cr_assert(copies->fenced);
+    cr_assert_eq(ps_copies_n_whole(copies), 0);
+    cr_assert_eq(ps_copies_n_heirs(copies), 3);
+    assert_asks(3, copies->at[0].incarnation);
+    cr_assert(answer_of(9, 3, 31));
+    cr_assert(answer_of(8, 3, 32));
+    assert_rests();
+    cr_assert(answer_of(10, 2, 50));
+    now_ms += 299;
+    assert_rests();
+    now_ms += 1;
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    cr_assert_eq(ps_copies_n_heirs(copies), 1);
+    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+}
+
+/* A node that does not come back is waited for, but not for ever. */
+Test(registry_nodes, that_were_kept_do_not_wait_for_ever)
+{
+    const ps_copies_t *copies = make_logged(2);
+    uint64_t until = now_ms + 30000;
+
+    start_kept("n1", 8);
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    while (now_ms + 100 < until) {
+        now_ms += 100;
+        beat(8, 0);
+        beat(3, 0);
+        assert_rests();
+        cr_assert_not(copies->fenced);
+    }
+    now_ms += 100;
+    beat(8, 0);
+    beat(3, 0);
+    assert_commits("partition 0 of table w is fenced: node n0 is silent");
+    assert_asks(1, 8);
+    cr_assert(answer(8, 30));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+}
+
+Test(registry_nodes, of_which_one_was_kept_and_one_not)
+{
+    const ps_copies_t *copies = make_logged(2);
+
+    start_kept("n1", 8);
+    start_node("n0", 9, 2);
+    cr_assert(copies->fenced);
+    cr_assert_eq(copies->at[0].incarnation, 8);
+    cr_assert_eq(copies->at[0].state, PS_COPY_KEPT);
+    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+    start_node("n1", 10, 2);
+    cr_assert(ps_registry_table(registry, "w")->rows_lost);
+    cr_assert_eq(copies->at[0].state, PS_COPY_IN_SYNC);
+    cr_assert(copies->fenced, "the lease is waited for first");
+}
+
+Test(registry_nodes, of_tables_without_a_log_are_not_kept)
+{
+    const ps_table_t *table = make_copied("w", 1, 1);
+
+    start_kept("n0", 9);
+    cr_assert(table->rows_lost);
+}
+
+Test(registry_nodes, keep_a_node_from_being_removed)
+{
+    const ps_table_t *table = make_copied("w", 1, 1);
+
+    assert_refused(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
+                                               true, 1, &command, err),
+                   PSD_BUSY,
+                   "node n0 has copies of 1 partitions; drain it first");
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    assert_refused(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
+                                               false, 1, &command, err),
+                   PSD_BUSY,
+                   "node n0 has copies of 1 partitions, of 1 of them the last; "
+                   "start it again, or force it if it is lost");
+    assert_refused(ps_registry_plan_node_state(registry, "n9", PS_NODE_UP, true,
+                                               1, &command, err),
+                   PSD_NO_NODE, "node \"n9\" does not exist");
+    do_planned(ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED,
+                                           false, 1, &command, err));
+    cr_assert_eq(ps_registry_n_nodes(registry), 2);
+    cr_assert_eq(table->copies[0].n, 1);
+    cr_assert_not(table->rows_lost);
+    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
+                                           true, 1, &command, err));
+    cr_assert(table->rows_lost, "there is a new one, which is empty");
+    cr_assert_eq(ps_copies_primary(&table->copies[0])->incarnation, 3);
+    cr_assert(ps_registry_node_ends(registry, "n2", 3, now_ms));
+    assert_refused(ps_registry_plan_node_state(registry, "n2", PS_NODE_REMOVED,
+                                               true, 1, &command, err),
+                   PSD_BUSY,
+                   "the last copy of partition 0 of table w would be lost, and "
+                   "no other node can have a new one");
+}
+
+Test(registry_nodes, that_are_left_on_a_node_are_counted)
+{
+    ps_node_left_t left;
+
+    (void)make_copied("w", 6, 1);
+    (void)make_copied("v", 3, 3);
+    cr_assert(ps_registry_set_bytes(registry, 1, 1, 0, 500));
+    cr_assert_not(ps_registry_set_bytes(registry, 2, 1, 0, 900),
+                  "it is not the primary");
+    cr_assert_not(ps_registry_set_bytes(registry, 1, 1, 6, 900));
+    cr_assert(ps_registry_node_left(registry, "n0", &left));
+    cr_assert_eq(left.n_copies, 5);
+    cr_assert_eq(left.n_primaries, 3);
+    cr_assert_eq(left.n_last, 2);
+    cr_assert_eq(left.bytes, 500);
+    cr_assert_not(ps_registry_node_left(registry, "n9", &left));
+}
+
+Test(registry_nodes, hear_only_nodes_that_are_known)
+{
+    cr_assert_eq(ps_registry_node_beat(registry, "n9", 1, 0, now_ms, err),
+                 PSD_NO_NODE);
+    psd_error_clear(err);
+    cr_assert_eq(ps_registry_node_beat(registry, "n0", 7, 0, now_ms, err),
+                 PSD_INCARNATION);
+    psd_error_clear(err);
+    cr_assert_not(ps_registry_node_ends(registry, "n0", 7, now_ms));
+    beat(1, 500);
+    cr_assert_eq(make_copied("w", 1, 1)->copies[0].epoch, 501,
+                 "above all that a node has seen");
+    assert_refused(
+        ps_registry_node_beat(registry, "n0", 1, UINT64_MAX / 4, now_ms, err),
+        PSD_INVALID,
+        "node n0 claims epoch 4611686018427387903; the map's is "
+        "501");
+}
