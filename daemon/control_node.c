@@ -223,6 +223,9 @@ ps_control_node_announce(ps_control_t *self,
         rc = ps_doc_get_u64_or(request->doc, "epoch", 0, INT64_MAX, 0,
                                &max_epoch, err);
     }
+    if (rc == PSD_OK && ps_doc_has(request->doc, "kept")) {
+        rc = ps_doc_get_bool(request->doc, "kept", &node->kept, err);
+    }
     if (rc == PSD_OK) {
         rc = settle_life(self, node, err);
     }

@@ -15,10 +15,10 @@ ps_control_check_session(const ps_control_t *self,
 {
     uint64_t old = ps_registry_old_sessions(self->is.registry);
 
-    /* In a cluster of several nodes others have kept their rows; each node
-     * refuses whom it served in an earlier life by itself. */
+    /* In a cluster of several nodes others have kept their rows, and this one
+     * may have; each shard refuses those whose rows it has lost by itself. */
     if (session != 0 && session <= old &&
-        ps_registry_n_nodes(self->is.registry) == 1) {
+        ps_registry_n_nodes(self->is.registry) == 1 && !self->is.kept) {
         return psd_error_set(err, PSD_ROWS_LOST,
                              "session %" PRIu64 " is from before this node's "
                              "restart, which lost the rows",

@@ -255,8 +255,9 @@ static bool
 fill_announcement(const ps_member_t *self, ps_doc_t *doc)
 {
     ps_doc_t *array = ps_doc_add_array(doc, "shards");
-    bool done =
-        array != NULL && ps_doc_set_text(doc, "control", self->is.control);
+    bool done = array != NULL &&
+                ps_doc_set_text(doc, "control", self->is.control) &&
+                ps_doc_set_bool(doc, "kept", ps_shards_kept(self->is.shards));
 
     for (uint32_t i = 0; done && i < ps_shards_n(self->is.shards); i++) {
         const ps_route_t *route = ps_shards_route(self->is.shards, i);

@@ -206,6 +206,7 @@ take_signals(run_t *self, psd_error_t *err)
 
     zsys_handler_set(NULL); /* czmq leaves signals alone */
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a write says so */
     (void)sigemptyset(&set);
     (void)sigaddset(&set, SIGTERM);
     (void)sigaddset(&set, SIGINT);

@@ -38,6 +38,7 @@ open_registry(ps_server_t *self, psd_error_t *err)
         .copies_max = PS_REPLICAS_MAX,
         .uneven_max = UINT32_MAX, /* copies stay until rows can travel */
         .suspect_after_ms = config->cluster.suspect_after,
+        .disk = true,
     };
     psd_status_t rc = ps_server_check_own(self, err);
 
@@ -283,8 +284,12 @@ start_shards(ps_server_t *self, psd_error_t *err)
                 .slow_after_ms = (uint32_t)config->copies.slow_after_ms,
                 .tail_bytes = config->copies.tail_bytes,
                 .flight_bytes = config->copies.flight_bytes,
+                .log_queue_bytes = config->disk.queue_bytes,
             },
         .socket = ps_server_socket_args(self),
+        .log_dir = self->dir,
+        .node = self->node,
+        .segment_bytes = config->disk.segment_bytes,
         .log_level = config->log.level,
     };
     psd_status_t rc = PSD_OK;
@@ -311,6 +316,7 @@ register_node(ps_server_t *self, psd_error_t *err)
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
     ps_node_t node = {.incarnation = self->incarnation,
+                      .kept = ps_shards_kept(self->shards),
                       .n_shards = ps_shards_n(self->shards)};
     psd_status_t rc = PSD_OK;
 
@@ -333,12 +339,26 @@ register_node(ps_server_t *self, psd_error_t *err)
     return rc;
 }
 
-/* The workers of the last start went with their rows; unless there are other
- * nodes, which have kept theirs. */
+/* Rows of an earlier life are here: clients of then may go on, unless their
+ * tables are others. */
+static bool
+has_kept(const ps_server_t *self)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < ps_registry_n_tables(self->registry); i++) {
+        any = any ||
+              ps_registry_table_at(self->registry, i)->spec.ack == PS_ACK_DISK;
+    }
+    return any && ps_shards_kept(self->shards);
+}
+
+/* The workers of the last start went with their rows; unless rows were kept,
+ * here or on other nodes. */
 static psd_status_t
 end_old_jobs(ps_server_t *self, psd_error_t *err)
 {
-    if (ps_registry_n_nodes(self->registry) > 1) {
+    if (ps_registry_n_nodes(self->registry) > 1 || has_kept(self)) {
         return PSD_OK;
     }
     for (;;) {
@@ -368,6 +388,7 @@ start_control(ps_server_t *self, psd_error_t *err)
         .plugins = &self->plugins,
         .node = self->node,
         .incarnation = self->incarnation,
+        .kept = has_kept(self),
     };
     psd_status_t rc = ps_control_new(&args, &self->control, err);
 
@@ -442,7 +463,11 @@ open_all(ps_server_t *self, psd_error_t *err)
         return rc;
     }
     settle_hosts(self);
-    rc = open_port(self, err);
+    /* Tables that the shards read from the disk may call for them. */
+    rc = ps_plugins_load(self->config->updaters.dir, &self->plugins, err);
+    if (rc == PSD_OK) {
+        rc = open_port(self, err);
+    }
     if (rc == PSD_OK) {
         rc = start_shards(self, err);
     }
@@ -451,10 +476,6 @@ open_all(ps_server_t *self, psd_error_t *err)
     }
     ps_log_set_level((ps_log_level_t)self->config->log.level);
     log_addresses(self);
-    rc = ps_plugins_load(self->config->updaters.dir, &self->plugins, err);
-    if (rc != PSD_OK) {
-        return rc;
-    }
     return joins ? ps_server_start_member(self, err) : start_own(self, err);
 }
 

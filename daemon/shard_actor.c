@@ -11,6 +11,7 @@
 #include "daemon/peer_links.h"
 #include "daemon/shard_call.h"
 #include "protocol/shard_links.h"
+#include "daemon/shard_journal.h"
 
 #define BATCH 256     /* messages before the pipe is looked at again */
 #define TELL_EVERY 32 /* messages, before the peers are told of answers … */
@@ -28,6 +29,8 @@ typedef struct actor {
     ps_socket_t *port;
     ps_peer_links_t links; /* to shards that hold copies */
     ps_shard_t *core;
+    ps_journal_thread_t *journal; /* NULL: nothing is kept on disk */
+    ps_journal_news_t disk_news;
     ps_outbox_t outbox;
     uint64_t bytes;  /* as the other shards know them */
     uint64_t now_ms; /* looked up once for a few messages */
@@ -125,10 +128,13 @@ perform(actor_t *self, uint64_t now_ms)
             ps_peer_links_open(&self->links, effect->to, effect->copy.tcp,
                                now_ms, self->err);
             break;
+        case PS_EFFECT_RECORD:
+        case PS_EFFECT_PIECE:
+            ps_shard_journal_give(self->journal, effect);
+            break;
         case PS_EFFECT_CLOSE:
             ps_peer_links_close(&self->links, effect->to);
             break;
-        case PS_EFFECT_RECORD: /* the log on disk comes with durability */
         case PS_EFFECT_DONE:
         default:
             break;
@@ -164,6 +170,18 @@ step(actor_t *self, ps_event_t *event)
     perform(self, event->now_ms);
     tell_bytes(self);
     return rc;
+}
+
+/* The disk has something to say. */
+static void
+take_news(actor_t *self)
+{
+    ps_event_t event;
+
+    if (ps_shard_journal_take(self->journal, &self->disk_news, &event) &&
+        step(self, &event) != PSD_OK) {
+        psd_error_clear(self->err);
+    }
 }
 
 /* ---- the port ---- */
@@ -239,9 +257,14 @@ do_table(actor_t *self, ps_shard_call_t *call)
                         .spec = &call->spec,
                         .routes = call->routes,
                         .n_routes = call->spec.n_partitions,
-                        .copies = call->copies};
+                        .copies = call->copies,
+                        .rows_lost = call->rows_lost};
 
-    call->status = step(self, &event);
+    call->status = ps_shard_journal_table(self->journal, self->core,
+                                          call->table, &call->spec, self->err);
+    if (call->status == PSD_OK) {
+        call->status = step(self, &event);
+    }
 }
 
 static void
@@ -250,6 +273,9 @@ do_drop(actor_t *self, ps_shard_call_t *call)
     ps_event_t event = {.kind = PS_EVENT_DROP, .table = call->table};
 
     call->status = step(self, &event);
+    if (self->journal != NULL) {
+        ps_journal_thread_drop(self->journal, call->table);
+    }
 }
 
 static void
@@ -467,6 +493,7 @@ run(actor_t *self)
             return; /* the sockets were stopped */
         }
         self->now_ms = ps_now_ms();
+        take_news(self);
         if (called) {
             take_command(self);
         }
@@ -523,6 +550,10 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
     learn_levels(self);
     ps_peer_links_init(&self->links, &args->socket);
     rc = ps_shard_new(&args->core, &self->core, self->err);
+    if (rc == PSD_OK && args->journal.dir != NULL) {
+        rc = ps_shard_journal_open(&args->journal, self->core, &args->kept,
+                                   &self->journal, self->err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }
@@ -530,6 +561,9 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
                         &self->port, self->err);
     if (rc != PSD_OK) {
         return rc;
+    }
+    if (self->journal != NULL) {
+        ps_socket_wake_by(self->port, ps_journal_thread_fd(self->journal));
     }
     (void)snprintf(args->tcp, sizeof args->tcp, "%s",
                    ps_socket_endpoint(self->port, 0));
@@ -558,6 +592,8 @@ ps_shard_actor(zsock_t *pipe, void *args)
     ps_outbox_done(&self.outbox);
     ps_peer_links_done(&self.links);
     ps_socket_close(&self.port);
+    ps_journal_thread_stop(&self.journal);
+    ps_journal_news_done(&self.disk_news);
     ps_shard_destroy(&self.core);
     psd_error_destroy(&self.err);
 }

@@ -20,6 +20,7 @@
 
 #include "daemon/filler.h"
 #include "daemon/shard_news.h"
+#include "daemon/journal_thread.h"
 #include "protocol/shard.h"
 #include "transport/socket.h"
 
@@ -38,6 +39,8 @@ typedef struct ps_shard_common {
 typedef struct ps_shard_actor_args {
     ps_shard_args_t core;
     ps_socket_args_t socket;
+    ps_journal_args_t journal; /* dir NULL: there is none */
+    bool kept;                 /* out: what an earlier life wrote was read */
     char tcp[PS_ENDPOINT_MAX + 1]; /* in: to bind; out: as bound */
     char ipc[PS_ENDPOINT_MAX + 1]; /* the same; "" for none */
     bool with_lane;                /* beside ipc: at its path and ".lane" */

@@ -42,7 +42,8 @@ typedef struct ps_shard_call {
                                   back; NULL: each is where its route says */
     uint32_t partition;
     uint64_t epoch;
-    ps_job_t job; /* owned */
+    ps_job_t job;   /* owned */
+    bool rows_lost; /* of the table, in an earlier life */
     uint32_t job_id;
     /* answered */
     uint64_t incarnation; /* of the node whose shard answered */

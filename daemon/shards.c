@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads of the shards: start and stop. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,6 +9,36 @@
 #include "daemon/shards_inner.h"
 
 /* ---- start and stop ---- */
+
+/* Where the shard keeps its journal. */
+static psd_status_t
+set_journal(ps_shards_t *self,
+            uint32_t i,
+            const ps_shards_args_t *args,
+            psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+    ps_shard_thread_t *shard = &self->threads[i];
+
+    if (args->log_dir == NULL) {
+        return PSD_OK;
+    }
+    if (!ps_buffer_print(&path, "%s/log-%" PRIu32, args->log_dir, i)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for shard %u", i);
+    }
+    shard->log_dir = (char *)path.data;
+    path = (ps_buffer_t){0}; /* the shard's now */
+    shard->args.core.disk = true;
+    shard->args.journal =
+        (ps_journal_args_t){.disk = ps_disk_real(),
+                            .dir = shard->log_dir,
+                            .cluster = args->core.cluster,
+                            .node = args->node,
+                            .shard = i,
+                            .n_shards = args->n_shards,
+                            .segment_bytes = args->segment_bytes};
+    return PSD_OK;
+}
 
 static void
 fill_args(ps_shards_t *self, uint32_t i, const ps_shards_args_t *args)
@@ -80,6 +111,10 @@ ps_shards_start(const ps_shards_args_t *args,
     }
     for (uint32_t i = 0; i < args->n_shards; i++) {
         fill_args(self, i, args);
+        rc = set_journal(self, i, args, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
         rc = start_shard(&self->threads[i], args, err);
         if (rc != PSD_OK) {
             return rc;
@@ -100,6 +135,7 @@ ps_shards_stop(ps_shards_t **self_p)
     }
     for (uint32_t i = 0; self->threads != NULL && i < self->n_shards; i++) {
         zactor_destroy(&self->threads[i].actor);
+        ps_free(self->threads[i].log_dir);
     }
     ps_shards_forget_asked(self);
     ps_filler_destroy(&self->common.filler);
@@ -112,6 +148,17 @@ uint32_t
 ps_shards_n(const ps_shards_t *self)
 {
     return self->n_shards;
+}
+
+bool
+ps_shards_kept(const ps_shards_t *self)
+{
+    bool kept = self->n_shards > 0;
+
+    for (uint32_t i = 0; i < self->n_shards; i++) {
+        kept = kept && self->threads[i].args.kept;
+    }
+    return kept;
 }
 
 const ps_route_t *

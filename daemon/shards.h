@@ -31,6 +31,10 @@ typedef struct ps_shards_args {
     char advertise[PS_ENDPOINT_MAX]; /* host that clients are told; "" for the
                                         address that is bound */
     char dir[PS_ENDPOINT_MAX + 1];   /* of the ipc sockets; "" for none */
+    const char *log_dir;    /* of the journals, log-0, log-1, …; NULL:
+                               nothing is kept on disk */
+    const char *node;       /* its name; with log_dir */
+    uint64_t segment_bytes; /* with log_dir */
     int log_level;
 } ps_shards_args_t;
 
@@ -41,6 +45,8 @@ PSD_MUST_CHECK psd_status_t ps_shards_start(const ps_shards_args_t *args,
 /* Ends every thread and waits for it. Takes NULL, nulls *self_p. */
 void ps_shards_stop(ps_shards_t **self_p);
 uint32_t ps_shards_n(const ps_shards_t *self);
+/* Every shard has read what an earlier life of the node had written. */
+bool ps_shards_kept(const ps_shards_t *self);
 /* Where clients find shard i: tcp and ipc. Borrowed. */
 const ps_route_t *ps_shards_route(const ps_shards_t *self, uint32_t i);
 /* Lines of this level and above are made from now on. */

@@ -9,6 +9,7 @@ typedef struct ps_shard_thread {
     zactor_t *actor;
     ps_shard_actor_args_t args;
     ps_route_t route;
+    char *log_dir; /* owned; NULL: there is none */
 } ps_shard_thread_t;
 
 /* A question. It stays until every call has come back, for the calls borrow

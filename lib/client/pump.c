@@ -169,6 +169,7 @@ perform_effect(psd_client_t *self, const ps_effect_t *effect)
     case PS_EFFECT_FILL:
     case PS_EFFECT_CLOSE:
     case PS_EFFECT_REPORT:
+    case PS_EFFECT_PIECE:
     default:
         break; /* not of a session */
     }

@@ -259,13 +259,17 @@ ps_note(ps_shard_t *self, const ps_note_t *note)
 
 void
 ps_note_record(ps_shard_t *self,
+               const ps_partition_t *partition,
                const ps_record_t *record,
                ps_payload_t *payload)
 {
-    ps_effect_t *effect =
-        self->args.log ? ps_outbox_add(self->outbox, PS_EFFECT_RECORD) : NULL;
+    ps_effect_t *effect = self->args.log || partition->has_log
+                              ? ps_outbox_add(self->outbox, PS_EFFECT_RECORD)
+                              : NULL;
 
     if (effect != NULL) {
+        self->unflushed_bytes +=
+            partition->has_log ? ps_record_size(record, payload) : 0;
         effect->record = *record;
         effect->payload = payload == NULL ? NULL : ps_payload_keep(payload);
     }

@@ -25,7 +25,10 @@ typedef enum ps_effect_kind {
     PS_EFFECT_DONE = 5,   /* session: operation `to` ended as `message` says */
     PS_EFFECT_FILL = 6,   /* bring `soon` in beside requests, or do nothing */
     PS_EFFECT_CLOSE = 7,  /* shard: the connection `to` that it has opened */
-    PS_EFFECT_REPORT = 8  /* shard: `report`, to the registry */
+    PS_EFFECT_REPORT = 8, /* shard: `report`, to the registry */
+    PS_EFFECT_PIECE = 9   /* shard: `piece` of a snapshot, whose bytes are the
+                             payload's values, joins the records on their way to
+                             the disk */
 } ps_effect_kind_t;
 
 /* What happened, and what the numbers of ps_note_t then mean; outbox.c has the
@@ -74,6 +77,16 @@ typedef struct ps_report {
     uint64_t lsn_epoch;   /* POSITION: the epoch of that record; 0: none */
 } ps_report_t;
 
+/* A part of a partition's snapshot: its state first, then rows. */
+typedef struct ps_piece {
+    uint32_t table;
+    uint32_t partition;
+    uint64_t first_lsn; /* the state's */
+    uint64_t lsn;       /* that this one was read at */
+    bool is_first;
+    bool is_last;
+} ps_piece_t;
+
 typedef struct ps_effect {
     ps_effect_kind_t kind;
     uint64_t to;           /* connection, or operation */
@@ -86,6 +99,7 @@ typedef struct ps_effect {
         ps_soon_t soon;     /* FILL */
         ps_copy_t copy;     /* OPEN of a shard */
         ps_report_t report; /* REPORT */
+        ps_piece_t piece;   /* PIECE */
     };
 } ps_effect_t;
 

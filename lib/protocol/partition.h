@@ -44,9 +44,13 @@ typedef struct ps_partition {
     const ps_table_spec_t *spec;  /* borrowed from the shard's table */
     ps_table_use_t *use;          /* likewise */
     ps_store_t *store;            /* owned */
-    struct ps_replicas *replicas; /* owned; NULL: it never had another copy */
+    struct ps_replicas *replicas; /* owned; NULL: it never had another copy, and
+                                     has no log */
     uint64_t lsn;                 /* of the last record; 0 when none */
     uint64_t lsn_epoch;           /* under which that was made */
+    bool has_log;                 /* its records go to the disk */
+    uint64_t lost_sessions;       /* sessions up to this one had rows here that
+                                     are gone */
     uint64_t version;        /* of the rows; from 1, grows as they change */
     ps_map_t windows;        /* session -> ps_window_t, owned */
     uint64_t lowest_session; /* unknown sessions below it are refused */

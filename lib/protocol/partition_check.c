@@ -22,7 +22,8 @@ level_is_reachable(const ps_partition_t *self, const ps_request_t *request)
 
     return level <= PS_ACK_MEMORY ||
            (level == PS_ACK_REPLICA && self->replicas != NULL &&
-            self->replicas->n_in_sync > 0);
+            self->replicas->n_in_sync > 0) ||
+           (level == PS_ACK_DISK && self->has_log);
 }
 
 /* Other copies let this one answer, and what they lack may grow. */
@@ -105,7 +106,9 @@ ps_partition_is_ready(ps_shard_t *shard,
     if (self->replicas != NULL && !copies_allow(shard, self, request)) {
         return false;
     }
-    if (request->kind == PS_KIND_PUSH && !level_is_reachable(self, request)) {
+    if (request->kind == PS_KIND_PUSH &&
+        (!level_is_reachable(self, request) ||
+         !ps_shard_log_has_room(shard, self))) {
         return false;
     }
     if (request->kind == PS_KIND_PULL && !is_in_turn(self, request)) {

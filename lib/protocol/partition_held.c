@@ -265,16 +265,20 @@ ps_partition_reason(const ps_shard_t *shard,
             return;
         }
     }
-    if (request->kind == PS_KIND_PUSH && level > PS_ACK_MEMORY &&
-        (self->replicas == NULL || self->replicas->n_in_sync == 0 ||
-         level > PS_ACK_REPLICA)) {
+    if (request->kind == PS_KIND_PUSH && !ps_shard_log_has_room(shard, self)) {
+        ps_shard_log_reason(shard, ret_text, size);
+    } else if (request->kind == PS_KIND_PUSH && level == PS_ACK_DISK &&
+               !self->has_log) {
         (void)snprintf(ret_text, size,
-                       "ack level %s cannot be had: partition %" PRIu32
-                       " has %s in memory",
-                       ps_ack_name(level), self->number,
-                       level > PS_ACK_REPLICA && self->replicas != NULL
-                           ? "its copies"
-                           : "one copy,");
+                       "ack level disk cannot be had: the table was made with "
+                       "ack %s, so partition %" PRIu32 " has no log on disk",
+                       ps_ack_name(self->spec->ack), self->number);
+    } else if (request->kind == PS_KIND_PUSH && level == PS_ACK_REPLICA &&
+               (self->replicas == NULL || self->replicas->n_in_sync == 0)) {
+        (void)snprintf(ret_text, size,
+                       "ack level replica cannot be had: partition %" PRIu32
+                       " has one copy",
+                       self->number);
     } else if (next < behind) {
         (void)snprintf(ret_text, size,
                        "waiting behind push %" PRIu64 " of the same client",

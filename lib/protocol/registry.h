@@ -134,6 +134,7 @@ typedef struct ps_registry_args {
     uint32_t tables_max;         /* limits stop new ones, not a load */
     uint32_t jobs_max;           /* jobs that have not ended */
     uint32_t nodes_max;
+    bool disk;           /* nodes have logs: level disk can be had */
     uint32_t copies_max; /* replicas that a table may want, up to
                             PS_REPLICAS_MAX; 0 is 1 */
     /* For registry_decide.h; 0 is the default beside it. */

@@ -79,7 +79,17 @@ ps_registry_plan_sessions(const ps_registry_t *self,
     return PSD_OK;
 }
 
-/* Copies in memory: a level that wants more has to wait. */
+/* The levels that a table may have here. */
+static const char *
+levels_offered(const ps_registry_t *self)
+{
+    if (self->args.disk) {
+        return self->args.copies_max == 1 ? "memory, disk"
+                                          : "memory, replica, disk";
+    }
+    return self->args.copies_max == 1 ? "memory" : "memory, replica";
+}
+
 static psd_status_t
 check_offered(const ps_registry_t *self,
               const ps_table_spec_t *spec,
@@ -98,11 +108,16 @@ check_offered(const ps_registry_t *self,
                              "ack is replica, which takes 2 replicas or more; "
                              "replicas is 1");
     }
-    if (spec->ack != PS_ACK_MEMORY &&
-        (spec->ack != PS_ACK_REPLICA || max == 1)) {
+    if ((spec->ack == PS_ACK_REPLICA && max == 1) ||
+        (spec->ack == PS_ACK_DISK && !self->args.disk)) {
         return psd_error_set(err, PSD_UNSUPPORTED, "ack is %s; supported: %s",
-                             ps_ack_name(spec->ack),
-                             max == 1 ? "memory" : "memory, replica");
+                             ps_ack_name(spec->ack), levels_offered(self));
+    }
+    if (spec->ack == PS_ACK_DISK && spec->replicas > 1) {
+        return psd_error_set(err, PSD_UNSUPPORTED,
+                             "ack is disk and replicas is %u; supported with "
+                             "ack disk: 1",
+                             spec->replicas);
     }
     return PSD_OK;
 }

@@ -375,7 +375,7 @@ ps_partition_record(ps_shard_t *shard,
     if (!ps_partition_replay(shard, self, record, payload)) {
         return false;
     }
-    ps_note_record(shard, record, payload);
+    ps_note_record(shard, self, record, payload);
     if (bytes != NULL) {
         ps_replicas_send(shard, self, record, bytes);
     }

@@ -34,6 +34,7 @@ typedef struct ps_replicas {
     uint64_t fence;        /* no APPEND of an epoch below is taken */
     ps_shard_name_t from;  /* the primary by the map */
     uint64_t in_sync_lsn;  /* every in-sync copy has it, as far as known */
+    uint64_t flushed_lsn;  /* this one has it on its disk */
     uint64_t promised_lsn; /* what may have been acknowledged above memory lies
                               no further */
     uint64_t stop_ms;      /* stopping ends by then … */

@@ -44,7 +44,9 @@ ps_ack_t
 ps_replicas_level(const ps_partition_t *partition, const ps_request_t *request)
 {
     const ps_replicas_t *self = partition->replicas;
-    ps_ack_t most = self->n_in_sync > 0 ? PS_ACK_REPLICA : PS_ACK_MEMORY;
+    ps_ack_t most = partition->has_log    ? PS_ACK_DISK
+                    : self->n_in_sync > 0 ? PS_ACK_REPLICA
+                                          : PS_ACK_MEMORY;
     ps_ack_t own = partition->spec->ack;
 
     if (request->kind == PS_KIND_MARK || request->of_mark) {
@@ -66,6 +68,34 @@ ps_replicas_in_sync_lsn(const ps_partition_t *partition)
         }
     }
     return lsn;
+}
+
+/* Every in-sync copy, this one included, has it on its disk. */
+static uint64_t
+on_disk_lsn(const ps_partition_t *partition)
+{
+    const ps_replicas_t *self = partition->replicas;
+    uint64_t lsn = self->flushed_lsn;
+
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        if (self->followers[i].in_sync &&
+            self->followers[i].flushed_lsn < lsn) {
+            lsn = self->followers[i].flushed_lsn;
+        }
+    }
+    return lsn;
+}
+
+/* Up to where answers of a level may go; 0: none. */
+static uint64_t
+reached_lsn(const ps_partition_t *partition, ps_ack_t level)
+{
+    if (level == PS_ACK_DISK) {
+        return partition->has_log ? on_disk_lsn(partition) : 0;
+    }
+    return partition->replicas->n_in_sync > 0
+               ? ps_replicas_in_sync_lsn(partition)
+               : 0;
 }
 
 static void
@@ -156,8 +186,7 @@ ps_replicas_withhold(ps_shard_t *shard,
         return;
     }
     last = &outbox->effects[outbox->n_effects - 1];
-    if (level == PS_ACK_REPLICA && self->n_in_sync > 0 &&
-        ps_replicas_in_sync_lsn(partition) >= partition->lsn) {
+    if (partition->lsn > 0 && reached_lsn(partition, level) >= partition->lsn) {
         set_level(self, &last->message, level, partition->lsn);
         return;
     }
@@ -189,6 +218,15 @@ say_what_waits(const ps_shard_t *shard,
     if (ret_text[0] != '\0') {
         return;
     }
+    if (level == PS_ACK_DISK) {
+        (void)snprintf(ret_text, size,
+                       "ack level disk: %" PRIu64 " of %" PRIu64
+                       " records are on the disk of every copy in sync%s%s",
+                       reached_lsn(partition, level), partition->lsn,
+                       shard->disk_trouble[0] == '\0' ? "" : "; ",
+                       shard->disk_trouble);
+        return;
+    }
     if (self->n_in_sync == 0) {
         (void)snprintf(ret_text, size,
                        "ack level %s waits for a second copy in sync",
@@ -212,7 +250,7 @@ ps_replicas_answer_waits(ps_shard_t *shard,
                                  request->request) != NULL;
     bool cannot = !ps_replicas_may_answer(shard, partition) ||
                   self->pending.bytes >= shard->args.tail_bytes ||
-                  level > PS_ACK_REPLICA ||
+                  (level == PS_ACK_DISK && !partition->has_log) ||
                   (level == PS_ACK_REPLICA && self->n_in_sync == 0);
     char text[PS_TEXT_MAX + 1];
 
@@ -288,22 +326,25 @@ ps_replicas_release(ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
     ps_waiting_answer_t answer;
-    uint64_t lsn = 0;
 
-    if (ps_pending_count(&self->pending) == 0 || self->n_in_sync == 0 ||
+    if (ps_pending_count(&self->pending) == 0 ||
         !ps_replicas_may_answer(shard, partition)) {
         return;
     }
-    lsn = ps_replicas_in_sync_lsn(partition);
-    while (ps_pending_take(&self->pending, PS_ACK_REPLICA, lsn, &answer)) {
-        let_go(shard, self, &answer, PS_ACK_REPLICA);
+    for (ps_ack_t level = PS_ACK_REPLICA; level <= PS_ACK_DISK; level++) {
+        uint64_t lsn = reached_lsn(partition, level);
+
+        while (ps_pending_take(&self->pending, level, lsn, &answer)) {
+            let_go(shard, self, &answer, level);
+        }
     }
 }
 
-uint64_t
-ps_replicas_tell(ps_shard_t *shard, ps_partition_t *partition)
+/* The same for one level. */
+static uint64_t
+tell_level(ps_shard_t *shard, ps_partition_t *partition, ps_ack_t level)
 {
-    ps_pending_list_t *list = &partition->replicas->pending.of[PS_ACK_REPLICA];
+    ps_pending_list_t *list = &partition->replicas->pending.of[level];
     uint64_t next_ms = UINT64_MAX;
     char text[PS_TEXT_MAX + 1];
 
@@ -314,14 +355,30 @@ ps_replicas_tell(ps_shard_t *shard, ps_partition_t *partition)
         if (answer->tell_ms <= shard->now_ms) {
             answer->tell_ms = shard->now_ms + TELL_AGAIN_MS;
             if (request_of(shard, answer, &request)) {
-                say_what_waits(shard, partition, PS_ACK_REPLICA, text,
-                               sizeof text);
+                say_what_waits(shard, partition, level, text, sizeof text);
                 ps_answer_parked(shard, &request, text);
             }
         }
         next_ms = answer->tell_ms < next_ms ? answer->tell_ms : next_ms;
     }
     return next_ms;
+}
+
+uint64_t
+ps_replicas_tell(ps_shard_t *shard, ps_partition_t *partition)
+{
+    uint64_t replica = tell_level(shard, partition, PS_ACK_REPLICA);
+    uint64_t disk = tell_level(shard, partition, PS_ACK_DISK);
+
+    return replica < disk ? replica : disk;
+}
+
+/* The oldest answer that waits, whatever for. */
+static bool
+take_any(ps_pending_t *self, ps_waiting_answer_t *ret_answer)
+{
+    return ps_pending_take(self, PS_ACK_REPLICA, UINT64_MAX, ret_answer) ||
+           ps_pending_take(self, PS_ACK_DISK, UINT64_MAX, ret_answer);
 }
 
 void
@@ -333,7 +390,7 @@ ps_replicas_turn_away(ps_shard_t *shard,
     ps_waiting_answer_t answer;
     ps_request_t request;
 
-    while (ps_pending_take(pending, PS_ACK_REPLICA, UINT64_MAX, &answer)) {
+    while (take_any(pending, &answer)) {
         if (request_of(shard, &answer, &request) && moved != NULL) {
             ps_answer_moved(shard, &request, moved);
         } else if (request.peer != NULL) {

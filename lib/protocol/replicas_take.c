@@ -96,7 +96,7 @@ take_next(ps_shard_t *shard,
         return PS_APPENDED_NOMEM;
     }
     ps_tail_add(&self->tail, record->epoch, bytes, holder);
-    ps_note_record(shard, record, payload);
+    ps_note_record(shard, partition, record, payload);
     return PS_APPENDED_OK;
 }
 

@@ -15,6 +15,7 @@
 #define SLOW_AFTER_MS 2000
 #define TAIL_BYTES (UINT64_C(64) << 20)
 #define FLIGHT_BYTES (UINT64_C(4) << 20)
+#define LOG_QUEUE_BYTES (UINT64_C(64) << 20)
 
 static void
 set_default_u32(uint32_t *value, uint32_t otherwise)
@@ -43,6 +44,7 @@ ps_shard_new(const ps_shard_args_t *args,
     set_default_u32(&self->args.slow_after_ms, SLOW_AFTER_MS);
     set_default_u64(&self->args.tail_bytes, TAIL_BYTES);
     set_default_u64(&self->args.flight_bytes, FLIGHT_BYTES);
+    set_default_u64(&self->args.log_queue_bytes, LOG_QUEUE_BYTES);
     self->deadline_ms = UINT64_MAX;
     *ret_shard = self;
     return PSD_OK;
@@ -103,7 +105,7 @@ check_hello(const ps_shard_t *self,
     if (hello->session == 0) {
         return psd_error_set(err, PSD_DENIED, "session 0; allowed: 1 and up");
     }
-    if (hello->session <= self->args.lost_sessions) {
+    if (hello->session <= self->args.lost_sessions && !self->has_kept) {
         return psd_error_set(err, PSD_ROWS_LOST,
                              "session %" PRIu64
                              " is from before a restart in which rows were "
@@ -184,6 +186,10 @@ ps_shard_request(ps_shard_t *self, const ps_request_t *request)
                 partition->epoch < request->epoch)) {
         ps_answer_refused(self, request, PSD_BUSY, 0,
                           "the primary is elsewhere, or not chosen yet");
+    } else if (request->session <= partition->lost_sessions) {
+        ps_answer_refused(self, request, PSD_ROWS_LOST, 0,
+                          "this client is from before a restart in which the "
+                          "rows were lost");
     } else {
         ps_partition_request(self, partition, request);
     }
@@ -353,6 +359,9 @@ ps_shard_step(ps_shard_t *self,
         break;
     case PS_EVENT_FENCE:
         ps_shard_step_fence(self, event);
+        break;
+    case PS_EVENT_FLUSHED:
+        ps_shard_step_flushed(self, event);
         break;
     default:
         break;

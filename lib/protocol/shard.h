@@ -45,6 +45,10 @@ typedef struct ps_shard_args {
     bool trace;               /* a note for every push, mark and pull too */
     bool log;                 /* a record for every change: somebody reads them
                                */
+    bool disk;                /* somebody writes the records of tables with ack
+                                 level disk, and tells what is flushed */
+    uint64_t log_queue_bytes; /* records that are not flushed, before pushes
+                                 wait; 0: 64 MiB */
     uint32_t lease_ms;        /* that other copies lend; 0: 300 */
     uint32_t slow_after_ms;   /* a copy is reported; 0: 2000 */
     uint64_t tail_bytes;      /* records of a partition kept for copies in
@@ -63,10 +67,18 @@ typedef enum ps_event_kind {
     PS_EVENT_JOB = 5,     /* a job as it is now */
     PS_EVENT_GONE = 6,    /* a connection is known to be gone; one that the
                              shard has opened is opened anew */
-    PS_EVENT_FENCE = 7    /* a copy takes no records of epochs below `epoch` any
+    PS_EVENT_FENCE = 7,   /* a copy takes no records of epochs below `epoch` any
                              more; answered by PS_REPORT_POSITION if it is here
                            */
+    PS_EVENT_FLUSHED = 8  /* records are on the disk, or the disk has trouble */
 } ps_event_kind_t;
+
+/* All records of a partition up to lsn are on the disk. */
+typedef struct ps_position {
+    uint32_t table;
+    uint32_t partition;
+    uint64_t lsn;
+} ps_position_t;
 
 typedef struct ps_event {
     ps_event_kind_t kind;
@@ -89,7 +101,15 @@ typedef struct ps_event {
     uint32_t n_routes;           /* TABLE: spec->n_partitions */
     const ps_copies_t *copies;   /* TABLE: of all partitions, in order; NULL:
                                     each is where its route says, alone */
+    bool rows_lost;              /* TABLE: rows that this shard does not have
+                                    were there in an earlier life */
     const ps_job_t *job;         /* JOB; copied; ignored if not newer */
+    const ps_position_t *flushed; /* FLUSHED */
+    size_t n_flushed;             /* FLUSHED */
+    uint64_t flushed_bytes;       /* FLUSHED: of the records since the last one
+                                   */
+    const char *disk_trouble;     /* FLUSHED: why nothing more is flushed now;
+                                     NULL: it is */
 } ps_event_t;
 
 /* Errors: PSD_NOMEM. */

@@ -25,12 +25,15 @@ typedef struct ps_shard_table {
 struct ps_shard {
     ps_shard_args_t args;
     ps_peers_t peers;
-    ps_shard_links_t links; /* to and from shards with copies */
-    ps_map_t tables;        /* id -> ps_shard_table_t, owned */
-    ps_map_t jobs;          /* id -> ps_job_t, owned */
-    ps_coder_t *coder;      /* owned; NULL until a filter is used */
-    uint64_t held_bytes;    /* bodies of held requests */
-    uint64_t logged_bytes;  /* kept for open clocks */
+    ps_shard_links_t links;             /* to and from shards with copies */
+    ps_map_t tables;                    /* id -> ps_shard_table_t, owned */
+    ps_map_t jobs;                      /* id -> ps_job_t, owned */
+    ps_coder_t *coder;                  /* owned; NULL until a filter is used */
+    uint64_t held_bytes;                /* bodies of held requests */
+    uint64_t logged_bytes;              /* kept for open clocks */
+    uint64_t unflushed_bytes;           /* of records for the disk */
+    char disk_trouble[PS_TEXT_MAX / 2]; /* "": there is none */
+    bool has_kept; /* partitions were recovered from the disk */
     uint64_t n_held;
     uint64_t n_paired; /* of them, those that wait for two partitions */
     uint64_t refused;
@@ -78,6 +81,24 @@ PSD_MUST_CHECK psd_status_t ps_shard_step_job(ps_shard_t *self,
 /* Take NULL, null what they point at. */
 void ps_shard_table_destroy(ps_shard_table_t **self_p);
 void ps_shard_job_destroy(ps_job_t **self_p);
+
+/* Records of such a table go to the disk. */
+static inline bool
+ps_shard_has_log(const ps_shard_t *self, const ps_table_spec_t *spec)
+{
+    return self->args.disk && spec->ack == PS_ACK_DISK;
+}
+/* shard_disk.c: FLUSHED. */
+void ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event);
+/* The disk is not too far behind for one more push of the partition. */
+static inline bool
+ps_shard_log_has_room(const ps_shard_t *self, const ps_partition_t *partition)
+{
+    return !partition->has_log ||
+           self->unflushed_bytes < self->args.log_queue_bytes;
+}
+/* Why it has no room. */
+void ps_shard_log_reason(const ps_shard_t *self, char *ret_text, size_t size);
 
 /* shard_peer.c: PEER, APPEND, APPENDED, and answers to PEER. */
 void ps_shard_step_peer(ps_shard_t *self, const ps_event_t *event);
@@ -147,8 +168,10 @@ void ps_note(ps_shard_t *self, const ps_note_t *note);
             ps_note((self), (note)); \
         }                            \
     } while (0)
-/* A record, when args.log says that somebody reads it. */
+/* A record, when somebody reads it: all of them (args.log), or those of a
+ * partition with a log. */
 void ps_note_record(ps_shard_t *self,
+                    const ps_partition_t *partition,
                     const ps_record_t *record,
                     ps_payload_t *payload);
 #endif

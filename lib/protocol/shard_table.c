@@ -205,13 +205,19 @@ settle(ps_shard_t *self,
     ps_partition_t *partition = table->partitions[i];
     uint32_t own = place_of(self, event, i);
     const ps_copies_t *copies = NULL;
+    const ps_copies_t alone = {.epoch = event->routes[i].epoch,
+                               .n = 1,
+                               .at = {{.incarnation = self->args.incarnation,
+                                       .shard = self->args.shard,
+                                       .state = PS_COPY_PRIMARY}}};
 
-    if (partition->replicas == NULL || event->copies == NULL) {
+    if (partition->replicas == NULL ||
+        (event->copies == NULL && !partition->has_log)) {
         partition->epoch = event->copies == NULL ? event->routes[i].epoch
                                                  : event->copies[i].epoch;
         return;
     }
-    copies = &event->copies[i];
+    copies = event->copies == NULL ? &alone : &event->copies[i];
     if (partition->replicas->primary && copies->fenced) {
         ps_partition_turn_away(self, partition, table);
         ps_replicas_stop(self, partition, copies->epoch);
@@ -245,7 +251,8 @@ equip(ps_shard_t *self,
 {
     psd_status_t rc = PSD_OK;
 
-    if (partition->replicas == NULL && has_copies(event, i)) {
+    if (partition->replicas == NULL &&
+        (partition->has_log || has_copies(event, i))) {
         rc = ps_replicas_new(partition->lsn, partition->lsn_epoch,
                              &partition->replicas, err);
         if (rc == PSD_OK && partition->lsn > 0) {
@@ -279,7 +286,13 @@ make_partition(ps_shard_t *self,
                           event->copies == NULL ? event->routes[i].epoch
                                                 : event->copies[i].epoch,
                           ret_made, err);
-    return rc == PSD_OK ? equip(self, *ret_made, event, i, err) : rc;
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    (*ret_made)->has_log = ps_shard_has_log(self, &table->spec);
+    (*ret_made)->lost_sessions =
+        event->rows_lost ? self->args.lost_sessions : 0;
+    return equip(self, *ret_made, event, i, err);
 }
 
 /* Makes the partitions that are to be here and are not; all or none. */

@@ -210,6 +210,10 @@ PSD_MUST_CHECK psd_status_t ps_socket_wait_beside(ps_socket_t *const *sockets,
                                                   bool *ret_beside,
                                                   psd_error_t *err);
 
+/* Waits for the socket end as well when fd, which is borrowed until the socket
+ * is closed, is readable; nothing else comes of it. */
+void ps_socket_wake_by(ps_socket_t *self, int fd);
+
 /* The clock of everything: CLOCK_BOOTTIME in milliseconds. */
 uint64_t ps_now_ms(void);
 /* Random bytes of the kernel. Errors: PSD_IO. */

@@ -49,6 +49,8 @@ struct ps_socket {
     uint32_t n_waits;      /* since ZeroMQ was last asked */
     uint32_t n_received;   /* over lanes, since ZeroMQ was last asked */
     bool zmq_is_ready;     /* as far as is known; lanes only */
+    bool has_wake;         /* wake_fd ends waits */
+    int wake_fd;           /* borrowed */
 };
 
 /* ---- link_watch.c ---- */

@@ -28,11 +28,11 @@ typedef struct waiter {
     size_t n_items;
 } waiter_t;
 
-/* Two for each socket: ZeroMQ's and the lanes'. */
+/* Three for each socket: ZeroMQ's, the lanes', and what wakes it. */
 static size_t
 most_items(const waiter_t *self)
 {
-    return 2 * self->n_sockets + 1;
+    return 3 * self->n_sockets + 1;
 }
 
 static void
@@ -51,6 +51,10 @@ fill_items(waiter_t *self)
                 .fd = socket->lane != NULL ? socket->lane->fd
                                            : ps_lane_port_fd(socket->lanes),
                 .events = ZMQ_POLLIN};
+        }
+        if (socket->has_wake) {
+            self->items[self->n_items++] =
+                (zmq_pollitem_t){.fd = socket->wake_fd, .events = ZMQ_POLLIN};
         }
     }
     if (self->beside != NULL) {
@@ -96,15 +100,15 @@ take_in(waiter_t *self)
             self->ready[i] = self->ready[i] || socket->zmq_is_ready;
             item++;
         }
-        if (!ps_socket_has_lanes(socket)) {
-            continue;
+        if (ps_socket_has_lanes(socket)) {
+            if (item->revents != 0 && socket->lane != NULL) {
+                ps_lane_listen(socket->lane);
+            } else if (item->revents != 0) {
+                ps_lane_port_look(socket->lanes);
+            }
+            item++;
         }
-        if (item->revents != 0 && socket->lane != NULL) {
-            ps_lane_listen(socket->lane);
-        } else if (item->revents != 0) {
-            ps_lane_port_look(socket->lanes);
-        }
-        item++;
+        item += socket->has_wake ? 1 : 0;
     }
     if (self->beside != NULL) {
         self->beside_ready = (item->revents & ZMQ_POLLIN) != 0;
@@ -361,4 +365,11 @@ ps_socket_wait_beside(ps_socket_t *const *sockets,
 
     *ret_beside = waiter.beside_ready;
     return rc;
+}
+
+void
+ps_socket_wake_by(ps_socket_t *self, int fd)
+{
+    self->has_wake = true;
+    self->wake_fd = fd;
 }

@@ -36,8 +36,8 @@ Test(shard_held, parks_a_push_whose_level_cannot_be_had)
     cr_assert_not_null(answer(&bench));
     cr_assert_eq(said(&bench)->kind, PS_KIND_PARKED);
     cr_expect_str_eq(said(&bench)->parked.text,
-                     "ack level disk cannot be had: partition 0 has one copy, "
-                     "in memory");
+                     "ack level disk cannot be had: the table was made with "
+                     "ack memory, so partition 0 has no log on disk");
     cr_expect_eq(ps_shard_deadline(bench.shard), 1150,
                  "a short patience is no reason to say it all the time");
     cr_expect_eq(pull(&bench, 2), 0.0F);

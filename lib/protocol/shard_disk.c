@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the disk says: answers at level disk go, pushes that waited go on. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "protocol/replicas.h"
+#include "protocol/shard_state.h"
+
+static void
+set_flushed(ps_shard_t *self, const ps_position_t *position)
+{
+    ps_shard_table_t *table = ps_map_get(&self->tables, position->table);
+    ps_partition_t *partition =
+        table == NULL || position->partition >= table->spec.n_partitions
+            ? NULL
+            : table->partitions[position->partition];
+
+    /* It may have been dropped meanwhile, and begun anew. */
+    if (partition == NULL || partition->replicas == NULL ||
+        position->lsn > partition->lsn ||
+        position->lsn <= partition->replicas->flushed_lsn) {
+        return;
+    }
+    partition->replicas->flushed_lsn = position->lsn;
+    if (partition->replicas->primary) {
+        ps_replicas_release(self, partition);
+    }
+}
+
+static psd_status_t
+visit_held(ps_shard_t *self,
+           ps_partition_t *partition,
+           const void *arg,
+           psd_error_t *err)
+{
+    (void)arg;
+    (void)err;
+    if (partition->has_log && partition->n_held > 0) {
+        ps_partition_advance(self, partition);
+    }
+    return PSD_OK;
+}
+
+void
+ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event)
+{
+    bool was_full = self->unflushed_bytes >= self->args.log_queue_bytes;
+    psd_status_t rc = PSD_OK;
+
+    (void)snprintf(self->disk_trouble, sizeof self->disk_trouble, "%s",
+                   event->disk_trouble == NULL ? "" : event->disk_trouble);
+    self->unflushed_bytes -= event->flushed_bytes;
+    for (size_t i = 0; i < event->n_flushed; i++) {
+        set_flushed(self, &event->flushed[i]);
+    }
+    if (was_full && self->unflushed_bytes < self->args.log_queue_bytes) {
+        rc = ps_shard_visit(self, visit_held, NULL, NULL);
+    }
+    (void)rc; /* no visit fails */
+}
+
+void
+ps_shard_log_reason(const ps_shard_t *self, char *ret_text, size_t size)
+{
+    (void)snprintf(
+        ret_text, size,
+        "waiting for the disk of node %" PRIu64 " shard %" PRIu32 ": %" PRIu64
+        " bytes are not flushed; allowed: %" PRIu64 "%s%s",
+        self->args.incarnation, self->args.shard, self->unflushed_bytes,
+        self->args.log_queue_bytes, self->disk_trouble[0] == '\0' ? "" : "; ",
+        self->disk_trouble);
+}
