@@ -55,6 +55,29 @@ static const ps_example_t NODE_LIST_EXAMPLES[] = {
 static const ps_example_t NODE_INSPECT_EXAMPLES[] = {
     {"pscli node inspect a", "all that is known of node \"a\""}, {NULL, NULL}};
 
+static const ps_example_t DRAIN_EXAMPLES[] = {
+    {"pscli node drain a --wait", "until nothing is left on node \"a\""},
+    {"pscli node drain a --dry-run", "what would move, bytes and time"},
+    {"pscli node drain a --stay", "it stays after all"},
+    {NULL, NULL}};
+static const ps_opt_t DRAIN_OPTIONS[] = {
+    {.name = "wait", .help = "until nothing is left, saying how much is"},
+    {.name = "stay", .help = "end the drain: the node gets copies again"},
+    {.name = NULL}};
+static const ps_example_t REMOVE_EXAMPLES[] = {
+    {"pscli node remove a", "node \"a\", which is drained or empty"},
+    {"pscli node remove a --force", "node \"a\" is lost, with all it had"},
+    {NULL, NULL}};
+static const ps_opt_t REMOVE_OPTIONS[] = {
+    {.name = "force",
+     .help = "also with copies on it, when it is down; rows that only it had "
+             "are lost"},
+    {.name = NULL}};
+static const ps_example_t REBALANCE_EXAMPLES[] = {
+    {"pscli cluster rebalance", "what would even the nodes out"},
+    {"pscli cluster rebalance -o json", "the same for a script"},
+    {NULL, NULL}};
+
 static const ps_example_t JOB_LIST_EXAMPLES[] = {
     {"pscli job list", "every job with its state and clocks"},
     {"pscli job list -o jsonl", "one JSON object a line"},
@@ -101,6 +124,13 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_cluster_events},
     {.noun = "cluster",
+     .verb = "rebalance",
+     .arguments = "",
+     .summary = "the moves of copies that would even the nodes out",
+     .details = "Shows moves, bytes and time, and moves nothing.",
+     .examples = REBALANCE_EXAMPLES,
+     .run = ps_cmd_cluster_rebalance},
+    {.noun = "cluster",
      .verb = "backup",
      .arguments = "",
      .summary = "the registry as a file",
@@ -141,6 +171,31 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .examples = NODE_INSPECT_EXAMPLES,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_node_inspect},
+    {.noun = "node",
+     .verb = "drain",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "node",
+     .summary = "move all copies away from a node",
+     .details = "The node gets no more copies, and those that it has go to "
+                "others; pushes and pulls go on meanwhile.",
+     .examples = DRAIN_EXAMPLES,
+     .options = DRAIN_OPTIONS,
+     .flags = PS_CMD_DRY_RUN,
+     .run = ps_cmd_node_drain},
+    {.noun = "node",
+     .verb = "remove",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "node",
+     .summary = "forget a node",
+     .details = "A node without copies, or with --force one that is down and "
+                "will not come back.",
+     .examples = REMOVE_EXAMPLES,
+     .options = REMOVE_OPTIONS,
+     .run = ps_cmd_node_remove},
     {.noun = "job",
      .verb = "list",
      .arguments = "",

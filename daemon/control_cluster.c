@@ -111,102 +111,6 @@ add_nodes(ps_control_t *self,
     return array == NULL ? ps_control_no_memory(err) : PSD_OK;
 }
 
-/* Partitions whose last whole copy is on this node. */
-static uint64_t
-count_last(const ps_registry_t *registry, uint64_t incarnation)
-{
-    uint64_t n = 0;
-
-    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
-        const ps_table_t *table = ps_registry_table_at(registry, i);
-
-        for (uint32_t k = 0; k < table->spec.n_partitions; k++) {
-            const ps_copies_t *copies = &table->copies[k];
-            const ps_copy_t *copy = ps_copies_on(copies, incarnation);
-
-            n += copy != NULL && ps_copy_is_whole(copy) &&
-                         ps_copies_n_whole(copies) == 1
-                     ? 1
-                     : 0;
-        }
-    }
-    return n;
-}
-
-/* 'node "n2" is down, silent for 3.0 s; …' */
-static void
-print_silent(const ps_control_t *self,
-             const ps_node_t *node,
-             const ps_fleet_view_t *view,
-             char *ret_text,
-             size_t size)
-{
-    char since[64];
-
-    (void)snprintf(since, sizeof since, "silent for %.1f s",
-                   (double)view->silent_ms / 1000.0);
-    (void)snprintf(ret_text, size,
-                   "node \"%s\" is %s, %s; it is waited for, and its %" PRIu64
-                   " partitions, which have no other copy, cannot be used "
-                   "until it is back",
-                   node->name, ps_fleet_state_name(view->state),
-                   view->never ? "not heard since the registry's start" : since,
-                   count_last(self->is.registry, node->incarnation));
-}
-
-/* What an operator should do something about. */
-static bool
-add_problems(const ps_control_t *self, ps_doc_t *reply)
-{
-    const ps_registry_t *registry = self->is.registry;
-    ps_doc_t *array = ps_doc_add_array(reply, "problems");
-    bool done = array != NULL;
-    char text[400];
-
-    for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
-        const ps_node_t *node = ps_registry_node_at(registry, i);
-        const ps_fleet_view_t view = ps_fleet_look(self->fleet, node);
-
-        if (view.state != PS_FLEET_UP) {
-            print_silent(self, node, &view, text, sizeof text);
-            done = ps_doc_append_text(array, text);
-        }
-    }
-    for (size_t i = 0; done && i < ps_registry_n_tables(registry); i++) {
-        const ps_table_t *table = ps_registry_table_at(registry, i);
-
-        if (table->rows_lost) {
-            (void)snprintf(text, sizeof text,
-                           "table \"%s\" lost its rows when its node was "
-                           "restarted",
-                           table->spec.name);
-            done = ps_doc_append_text(array, text);
-        }
-    }
-    return done;
-}
-
-/* Every node is up, and no table has lost rows. */
-static bool
-is_healthy(const ps_control_t *self)
-{
-    const ps_registry_t *registry = self->is.registry;
-
-    for (size_t i = 0; i < ps_registry_n_nodes(registry); i++) {
-        const ps_node_t *node = ps_registry_node_at(registry, i);
-
-        if (ps_fleet_look(self->fleet, node).state != PS_FLEET_UP) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
-        if (ps_registry_table_at(registry, i)->rows_lost) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static bool
 add_cluster(const ps_control_t *self, ps_doc_t *reply)
 {
@@ -218,7 +122,7 @@ add_cluster(const ps_control_t *self, ps_doc_t *reply)
     return doc != NULL && ps_doc_set_text(doc, "name", name) &&
            ps_doc_set_id(doc, "uuid", &uuid) &&
            ps_doc_set_u64(doc, "epoch", ps_registry_epoch(registry)) &&
-           ps_doc_set_bool(doc, "healthy", is_healthy(self)) &&
+           ps_doc_set_bool(doc, "healthy", ps_control_is_healthy(self)) &&
            ps_doc_set_text(doc, "version", PSD_RELEASE) &&
            ps_doc_set_f64(doc, "uptime_s",
                           (double)(ps_now_ms() - self->started_ms) / 1000.0);
@@ -242,7 +146,7 @@ ps_control_cluster_status(ps_control_t *self,
     if (!ps_doc_set_u64(request->reply, "tables",
                         ps_registry_n_tables(registry)) ||
         !ps_doc_set_u64(request->reply, "jobs", ps_registry_n_jobs(registry)) ||
-        !add_problems(self, request->reply)) {
+        !ps_control_add_problems(self, request->reply)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;

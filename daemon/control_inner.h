@@ -116,6 +116,18 @@ ps_control_hear_node(ps_control_t *self,
                      uint64_t *ret_incarnation,
                      psd_error_t *err);
 
+/* control_problems.c */
+/* "problems": what an operator should know of. false: no memory. */
+PSD_MUST_CHECK bool ps_control_add_problems(const ps_control_t *self,
+                                            ps_doc_t *reply);
+/* There is none. */
+bool ps_control_is_healthy(const ps_control_t *self);
+
+/* control_drain.c */
+ps_control_op_t ps_control_node_drain;
+ps_control_op_t ps_control_node_remove;
+ps_control_op_t ps_control_cluster_rebalance;
+
 /* control_copies.c */
 ps_control_op_t ps_control_node_report;
 ps_control_op_t ps_control_node_end;

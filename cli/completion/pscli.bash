@@ -20,8 +20,8 @@ _pscli() {
     done
     case $noun in
     "") words=" cluster node table push pull plan job worker clock why run bench explain completion help" ;;
-    cluster) [ -z "$verb" ] && words=" status events backup restore" ;;
-    node) [ -z "$verb" ] && words=" list inspect" ;;
+    cluster) [ -z "$verb" ] && words=" status events rebalance backup restore" ;;
+    node) [ -z "$verb" ] && words=" list inspect drain remove" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop export import" ;;
     push) rest=$verb; verb="" ;;
     pull) rest=$verb; verb="" ;;
@@ -44,6 +44,8 @@ _pscli() {
         case $previous in
         esac
         ;;
+    "cluster rebalance")
+        ;;
     "cluster backup")
         flags+=" --to"
         case $previous in
@@ -57,6 +59,20 @@ _pscli() {
     "node list")
         ;;
     "node inspect")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli node list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "node drain")
+        flags+=" --wait --stay"
+        case $previous in
+        esac
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli node list -o name --timeout 300ms 2>/dev/null)
+        ;;
+    "node remove")
+        flags+=" --force"
+        case $previous in
+        esac
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli node list -o name --timeout 300ms 2>/dev/null)
         ;;

@@ -12,8 +12,8 @@ _pscli() {
     flags=( --endpoint --context --output --timeout --watch --yes --dry-run --quiet --no-color --help --version)
     case $noun in
     '') words_=( cluster node table push pull plan job worker clock why run bench explain completion help) ;;
-    cluster) [[ -z $verb ]] && words_=( status events backup restore) ;;
-    node) [[ -z $verb ]] && words_=( list inspect) ;;
+    cluster) [[ -z $verb ]] && words_=( status events rebalance backup restore) ;;
+    node) [[ -z $verb ]] && words_=( list inspect drain remove) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop export import) ;;
     push) verb="" ;;
     pull) verb="" ;;
@@ -31,10 +31,13 @@ _pscli() {
     case "$noun${verb:+ $verb}" in
     'cluster status') flags+=() ;;
     'cluster events') flags+=( --last) ;;
+    'cluster rebalance') flags+=() ;;
     'cluster backup') flags+=( --to) ;;
     'cluster restore') flags+=( --from --data-dir) ;;
     'node list') flags+=() ;;
     'node inspect') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
+    'node drain') flags+=( --wait --stay); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
+    'node remove') flags+=( --force); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'job list') flags+=() ;;
     'job inspect') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
     'job stop') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;

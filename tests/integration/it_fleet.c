@@ -148,6 +148,33 @@ a_wait_elsewhere_is_explained(fleet_t *f, psd_error_t *err)
     return true;
 }
 
+/* What would move is said, and nothing moves; who is up stays. */
+static bool
+moves_are_planned(fleet_t *f)
+{
+    control_t c = {.fd = -1};
+
+    CHECK(control_open(&c, &f->nodes[0], 16));
+    CHECK(control_ask(&c, "node_drain", ",\"name\":\"n2\",\"dry_run\":true",
+                      "\"draining\":false"));
+    CHECK(strstr(c.reply, "\"left\":{\"copies\":4,\"primaries\":4,"
+                          "\"last\":4,\"bytes\":3200}") != NULL);
+    CHECK(strstr(c.reply, "\"partition\":3,\"from\":\"n2\",") != NULL);
+    CHECK(control_ask(&c, "cluster_rebalance", "", "\"moves\":[]"));
+    CHECK(
+        control_ask(&c, "node_drain", ",\"name\":\"n2\"", "\"draining\":true"));
+    CHECK(control_ask(&c, "node_drain", ",\"name\":\"n2\",\"stay\":true",
+                      "\"draining\":false"));
+    CHECK(control_ask(&c, "node_remove", ",\"name\":\"n2\",\"force\":true",
+                      "\"status\":\"BUSY\""));
+    CHECK(control_ask(&c, "node_remove", ",\"name\":\"n1\"",
+                      "\"status\":\"DENIED\""));
+    CHECK(control_ask(&c, "node_drain", ",\"name\":\"n9\"",
+                      "\"status\":\"NO_NODE\""));
+    control_close(&c);
+    return true;
+}
+
 /* What waits for a node that is gone ends when its tables are dropped, all of
  * them. */
 static bool
@@ -306,6 +333,7 @@ main(void)
     RUN(a_wait_elsewhere_is_explained(&f, err));
     RUN(a_node_without_a_registry_says_where_it_is(&f, err));
     RUN(who_does_not_belong_is_refused(&f));
+    RUN(moves_are_planned(&f));
     RUN(a_drop_ends_what_waits(&f, err));
     RUN(a_dead_node_is_named_and_comes_back(&f));
     for (size_t i = NODES; i > 0; i--) {

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pscli node drain, node remove, cluster rebalance: what moves. */
+#include <inttypes.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "cli/cli.h"
+
+#define LOOK_MS 200 /* between two looks at a drain */
+
+static const ps_column_t MOVES[] = {
+    {"TABLE", "table", PS_UNIT_NONE, false},
+    {"PARTITION", "partition", PS_UNIT_NONE, false},
+    {"WHAT", "what", PS_UNIT_NONE, false},
+    {"FROM", "from", PS_UNIT_NONE, false},
+    {"TO", "to", PS_UNIT_NONE, false},
+    {"BYTES", "bytes", PS_UNIT_BYTES, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+
+static const ps_column_t DRAINED[] = {
+    {"NODE", "node", PS_UNIT_NONE, false},
+    {"DRAINING", "draining", PS_UNIT_NONE, false},
+    {"COPIES", "left.copies", PS_UNIT_NONE, false},
+    {"PRIMARIES", "left.primaries", PS_UNIT_NONE, false},
+    {"LAST", "left.last", PS_UNIT_NONE, false},
+    {"BYTES", "left.bytes", PS_UNIT_BYTES, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+
+static const ps_column_t REMOVED[] = {
+    {"NODE", "node", PS_UNIT_NONE, false},
+    {"REMOVED", "removed", PS_UNIT_NONE, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+
+static psd_status_t
+ask_drain(ps_cli_t *cli, const char *name, json_t **ret_reply, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref)
+    json_t *request =
+        json_pack("{s:s,s:s,s:b,s:b}", "op", "node_drain", "name", name,
+                  "dry_run", ps_args_on(&cli->args, "dry-run") ? 1 : 0, "stay",
+                  ps_args_on(&cli->args, "stay") ? 1 : 0);
+
+    return ps_cli_ask(cli, request, ret_reply, err);
+}
+
+/* Asks until nothing is left on the node, and says how far it is whenever that
+ * has changed. Ctrl-C ends the looking, not the drain. */
+static psd_status_t
+wait_drained(ps_cli_t *cli,
+             const char *name,
+             json_t **reply_p,
+             psd_error_t *err)
+{
+    const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
+    uint64_t shown = UINT64_MAX;
+
+    for (;;) {
+        uint64_t left = ps_json_u64(*reply_p, "left.copies");
+        psd_status_t rc = PSD_OK;
+
+        if (left == 0) {
+            return PSD_OK;
+        }
+        if (left != shown) {
+            ps_say(&cli->out, "%" PRIu64 " copies are left on node \"%s\"",
+                   left, name);
+            shown = left;
+        }
+        (void)nanosleep(&gap, NULL);
+        ps_json_unref(reply_p);
+        rc = ask_drain(cli, name, reply_p, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+}
+
+static void
+show_moves(ps_cli_t *cli, const json_t *reply)
+{
+    ps_say(&cli->out, "%zu moves, about %.1f s",
+           json_array_size(ps_json_at(reply, "moves")),
+           json_number_value(ps_json_at(reply, "seconds")));
+    ps_out_list(&cli->out, reply, "moves", MOVES);
+}
+
+psd_status_t
+ps_cmd_node_drain(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    const char *name = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+
+    if (rc == PSD_OK) {
+        rc = ask_drain(cli, name, &reply, err);
+    }
+    if (rc == PSD_OK && ps_args_on(&cli->args, "dry-run")) {
+        show_moves(cli, reply);
+        return PSD_OK;
+    }
+    if (rc == PSD_OK && ps_args_on(&cli->args, "wait")) {
+        rc = wait_drained(cli, name, &reply, err);
+    }
+    if (rc == PSD_OK) {
+        ps_out_object(&cli->out, reply, DRAINED);
+    }
+    return rc;
+}
+
+psd_status_t
+ps_cmd_node_remove(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    PSD_AUTO(ps_json_unref) json_t *request = NULL;
+    const char *name = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    request = json_pack("{s:s,s:s,s:b}", "op", "node_remove", "name", name,
+                        "force", ps_args_on(&cli->args, "force") ? 1 : 0);
+    rc = ps_cli_ask(cli, request, &reply, err);
+    if (rc == PSD_OK) {
+        ps_out_object(&cli->out, reply, REMOVED);
+    }
+    return rc;
+}
+
+psd_status_t
+ps_cmd_cluster_rebalance(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc =
+        ps_cli_request(cli, "cluster_rebalance", NULL, NULL, &reply, err);
+
+    if (rc == PSD_OK) {
+        show_moves(cli, reply);
+    }
+    return rc;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Nodes that are to go, and what moves: drain, remove, rebalance. */
+#include "daemon/control_inner.h"
+
+#include "daemon/commit.h"
+#include "protocol/registry_decide.h"
+
+#define BYTES_PER_S                                          \
+    (UINT64_C(100) << 20) /* that a move is expected to have \
+                           */
+
+static psd_status_t
+read_node(const ps_control_t *self,
+          const ps_control_request_t *request,
+          const ps_node_t **ret_node,
+          psd_error_t *err)
+{
+    const char *name = NULL;
+    char shown[128];
+    psd_status_t rc = ps_doc_get_text(request->doc, "name", 255, &name, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    *ret_node = ps_registry_node(self->is.registry, name);
+    return *ret_node != NULL
+               ? PSD_OK
+               : psd_error_set(err, PSD_NO_NODE, "node %s does not exist",
+                               ps_log_quote(name, shown, sizeof shown));
+}
+
+/* A switch that a request may leave out. */
+static psd_status_t
+read_switch(const ps_control_request_t *request,
+            const char *key,
+            bool *ret,
+            psd_error_t *err)
+{
+    return ps_doc_has(request->doc, key)
+               ? ps_doc_get_bool(request->doc, key, ret, err)
+               : PSD_OK;
+}
+
+static psd_status_t
+change_state(ps_control_t *self,
+             const char *name,
+             ps_node_state_t state,
+             bool force,
+             psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    psd_status_t rc = ps_registry_plan_node_state(
+        self->is.registry, name, state, force, ps_unix_ms(), &command, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+    }
+    if (rc == PSD_OK) {
+        ps_control_tell_changes(self, &command);
+    }
+    return rc;
+}
+
+static bool
+add_moves(const ps_control_t *self,
+          const ps_move_t *moves,
+          size_t n,
+          ps_doc_t *reply)
+{
+    ps_doc_t *array = ps_doc_add_array(reply, "moves");
+    bool done = array != NULL;
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; done && i < n; i++) {
+        const ps_move_t *move = &moves[i];
+        const ps_table_t *table =
+            ps_registry_table_by_id(self->is.registry, move->table);
+        ps_doc_t *item = ps_doc_append_object(array);
+
+        bytes += move->role ? 0 : move->bytes;
+        done = item != NULL &&
+               ps_doc_set_text(item, "table",
+                               table == NULL ? "?" : table->spec.name) &&
+               ps_doc_set_u64(item, "partition", move->partition) &&
+               ps_doc_set_text(item, "from", move->from) &&
+               ps_doc_set_text(item, "to", move->to) &&
+               ps_doc_set_text(item, "what",
+                               move->role      ? "role"
+                               : move->primary ? "primary"
+                                               : "copy") &&
+               ps_doc_set_u64(item, "bytes", move->role ? 0 : move->bytes);
+    }
+    return done && ps_doc_set_u64(reply, "bytes", bytes) &&
+           ps_doc_set_f64(reply, "seconds",
+                          (double)ps_moves_ms(moves, n, BYTES_PER_S) / 1000.0);
+}
+
+/* How far a drain has come. */
+static bool
+add_left(const ps_control_t *self, const char *name, ps_doc_t *reply)
+{
+    ps_node_left_t left = {0};
+    ps_doc_t *doc = ps_doc_add_object(reply, "left");
+
+    return doc != NULL &&
+           ps_registry_node_left(self->is.registry, name, &left) &&
+           ps_doc_set_u64(doc, "copies", left.n_copies) &&
+           ps_doc_set_u64(doc, "primaries", left.n_primaries) &&
+           ps_doc_set_u64(doc, "last", left.n_last) &&
+           ps_doc_set_u64(doc, "bytes", left.bytes);
+}
+
+/* Bytes of partitions, as their primaries say them. */
+static void
+learn_bytes(ps_control_t *self, const ps_answers_t *answers)
+{
+    for (uint32_t i = 0; i < answers->n_calls; i++) {
+        const ps_shard_call_t *call = answers->calls[i];
+
+        for (size_t k = 0; k < call->n_partitions; k++) {
+            const ps_partition_info_t *info = &call->partitions[k];
+
+            (void)ps_registry_set_bytes(self->is.registry, call->incarnation,
+                                        info->table, info->partition,
+                                        info->bytes.values + info->bytes.state +
+                                            info->bytes.index);
+        }
+    }
+}
+
+psd_status_t
+ps_control_node_drain(ps_control_t *self,
+                      ps_control_request_t *request,
+                      psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at) ps_move_t *moves = NULL;
+    const ps_node_t *node = NULL;
+    bool dry_run = false;
+    bool stay = false;
+    size_t n = 0;
+    psd_status_t rc = read_node(self, request, &node, err);
+
+    if (rc == PSD_OK) {
+        rc = read_switch(request, "dry_run", &dry_run, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_switch(request, "stay", &stay, err);
+    }
+    if (rc == PSD_OK) {
+        learn_bytes(self, request->answers);
+        rc = ps_registry_plan_drain(self->is.registry, node->name, &moves, &n,
+                                    err);
+    }
+    if (rc == PSD_OK && !dry_run) {
+        rc = change_state(self, node->name,
+                          stay ? PS_NODE_UP : PS_NODE_DRAINING, false, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return ps_doc_set_text(request->reply, "node", node->name) &&
+                   ps_doc_set_bool(request->reply, "draining",
+                                   node->draining) &&
+                   add_left(self, node->name, request->reply) &&
+                   add_moves(self, moves, n, request->reply)
+               ? PSD_OK
+               : ps_control_no_memory(err);
+}
+
+psd_status_t
+ps_control_node_remove(ps_control_t *self,
+                       ps_control_request_t *request,
+                       psd_error_t *err)
+{
+    const ps_node_t *node = NULL;
+    bool force = false;
+    psd_status_t rc = read_node(self, request, &node, err);
+
+    if (rc == PSD_OK) {
+        rc = read_switch(request, "force", &force, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (node->incarnation == self->is.incarnation) {
+        return psd_error_set(err, PSD_DENIED,
+                             "node \"%s\" has the registry, which stays",
+                             node->name);
+    }
+    if (!ps_doc_set_text(request->reply, "node", node->name) ||
+        !ps_doc_set_bool(request->reply, "removed", true)) {
+        return ps_control_no_memory(err);
+    }
+    return change_state(self, node->name, PS_NODE_REMOVED, force, err);
+}
+
+psd_status_t
+ps_control_cluster_rebalance(ps_control_t *self,
+                             ps_control_request_t *request,
+                             psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at) ps_move_t *moves = NULL;
+    size_t n = 0;
+    psd_status_t rc = PSD_OK;
+
+    learn_bytes(self, request->answers);
+    rc = ps_registry_plan_rebalance(self->is.registry, &moves, &n, err);
+    return rc != PSD_OK || add_moves(self, moves, n, request->reply)
+               ? rc
+               : ps_control_no_memory(err);
+}

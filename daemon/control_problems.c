@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is wrong with the cluster, and what is being done about it. */
+#include "daemon/control_inner.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define TEXT_SIZE 400
+
+/* ---- nodes ---- */
+
+/* Partitions of which no other copy could become the primary. */
+static uint64_t
+count_last(const ps_registry_t *registry, uint64_t incarnation)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
+        const ps_table_t *table = ps_registry_table_at(registry, i);
+
+        for (uint32_t k = 0; k < table->spec.n_partitions; k++) {
+            const ps_copies_t *copies = &table->copies[k];
+            const ps_copy_t *copy = ps_copies_on(copies, incarnation);
+
+            n += copy != NULL && ps_copy_is_heir(copy) &&
+                         ps_copies_n_heirs(copies) == 1
+                     ? 1
+                     : 0;
+        }
+    }
+    return n;
+}
+
+/* 'node "n2" is down, silent for 3.0 s; …' */
+static void
+print_silent(const ps_control_t *self,
+             const ps_node_t *node,
+             const ps_fleet_view_t *view,
+             char ret_text[TEXT_SIZE])
+{
+    uint64_t n_last = count_last(self->is.registry, node->incarnation);
+    char since[64] = "not heard since the registry's start";
+    char what[160] = "its partitions are served by their other copies";
+
+    if (!view->never) {
+        (void)snprintf(since, sizeof since, "silent for %.1f s",
+                       (double)view->silent_ms / 1000.0);
+    }
+    if (n_last > 0) {
+        (void)snprintf(what, sizeof what,
+                       "it is waited for, and its %" PRIu64
+                       " partitions, which have no other copy, cannot be used "
+                       "until it is back",
+                       n_last);
+    }
+    (void)snprintf(ret_text, TEXT_SIZE, "node \"%s\" is %s, %s; %s", node->name,
+                   ps_fleet_state_name(view->state), since, what);
+}
+
+/* ---- partitions ---- */
+
+typedef struct counts {
+    uint32_t n_fenced;
+    uint32_t n_few;         /* with fewer whole copies than wanted */
+    uint32_t n_catching_up; /* of those: a copy is on its way */
+    const ps_node_t *waits; /* whom the first fenced one may wait for */
+} counts_t;
+
+static void
+count_one(const ps_control_t *self,
+          const ps_table_t *table,
+          const ps_copies_t *copies,
+          counts_t *counts)
+{
+    if (copies->fenced) {
+        counts->n_fenced++;
+        for (uint32_t i = 0; counts->waits == NULL && i < copies->n; i++) {
+            const ps_node_t *node = ps_registry_node_by_incarnation(
+                self->is.registry, copies->at[i].incarnation);
+
+            if (node != NULL && !node->up) {
+                counts->waits = node;
+            }
+        }
+    }
+    if (ps_copies_n_whole(copies) < table->spec.replicas) {
+        counts->n_few++;
+        counts->n_catching_up += copies->n > ps_copies_n_whole(copies) ? 1 : 0;
+    }
+}
+
+static counts_t
+count_table(const ps_control_t *self, const ps_table_t *table)
+{
+    counts_t counts = {0};
+
+    for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
+        count_one(self, table, &table->copies[i], &counts);
+    }
+    return counts;
+}
+
+static bool
+add_table(const ps_control_t *self, const ps_table_t *table, ps_doc_t *array)
+{
+    const counts_t counts = count_table(self, table);
+    char text[TEXT_SIZE];
+    bool done = true;
+
+    if (counts.n_fenced > 0) {
+        (void)snprintf(text, sizeof text,
+                       "table \"%s\": %" PRIu32
+                       " partitions have no primary; their copies are asked "
+                       "who has most%s%s%s",
+                       table->spec.name, counts.n_fenced,
+                       counts.waits == NULL ? "" : ", without node \"",
+                       counts.waits == NULL ? "" : counts.waits->name,
+                       counts.waits == NULL ? "" : "\", which is silent");
+        done = ps_doc_append_text(array, text);
+    }
+    if (done && counts.n_few > 0) {
+        (void)snprintf(text, sizeof text,
+                       "table \"%s\": %" PRIu32
+                       " partitions have fewer whole copies than the %" PRIu32
+                       " that are wanted; at %" PRIu32
+                       " of them one catches up, for the others there is no "
+                       "node yet",
+                       table->spec.name, counts.n_few, table->spec.replicas,
+                       counts.n_catching_up);
+        done = ps_doc_append_text(array, text);
+    }
+    if (done && table->rows_lost) {
+        (void)snprintf(text, sizeof text,
+                       "table \"%s\" lost its rows when its node was "
+                       "restarted",
+                       table->spec.name);
+        done = ps_doc_append_text(array, text);
+    }
+    return done;
+}
+
+/* ---- all of it ---- */
+
+bool
+ps_control_add_problems(const ps_control_t *self, ps_doc_t *reply)
+{
+    const ps_registry_t *registry = self->is.registry;
+    ps_doc_t *array = ps_doc_add_array(reply, "problems");
+    bool done = array != NULL;
+
+    for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
+        const ps_node_t *node = ps_registry_node_at(registry, i);
+        const ps_fleet_view_t view = ps_fleet_look(self->fleet, node);
+        char text[TEXT_SIZE];
+
+        if (view.state != PS_FLEET_UP) {
+            print_silent(self, node, &view, text);
+            done = ps_doc_append_text(array, text);
+        }
+    }
+    for (size_t i = 0; done && i < ps_registry_n_tables(registry); i++) {
+        done = add_table(self, ps_registry_table_at(registry, i), array);
+    }
+    return done;
+}
+
+bool
+ps_control_is_healthy(const ps_control_t *self)
+{
+    const ps_registry_t *registry = self->is.registry;
+
+    for (size_t i = 0; i < ps_registry_n_nodes(registry); i++) {
+        const ps_node_t *node = ps_registry_node_at(registry, i);
+
+        if (ps_fleet_look(self->fleet, node).state != PS_FLEET_UP) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
+        const ps_table_t *table = ps_registry_table_at(registry, i);
+        const counts_t counts = count_table(self, table);
+
+        if (table->rows_lost || counts.n_fenced > 0 || counts.n_few > 0) {
+            return false;
+        }
+    }
+    return true;
+}
