@@ -84,6 +84,8 @@ with_defaults(const ps_registry_args_t *args)
     full.repair_after_ms =
         full.repair_after_ms == 0 ? 30000 : full.repair_after_ms;
     full.lease_ms = full.lease_ms == 0 ? 300 : full.lease_ms;
+    full.catch_up_after_ms =
+        full.catch_up_after_ms == 0 ? 600000 : full.catch_up_after_ms;
     full.catching_up_max = full.catching_up_max == 0 ? 1 : full.catching_up_max;
     full.moves_max = full.moves_max == 0 ? 4 : full.moves_max;
     full.uneven_max = full.uneven_max == 0 ? 1 : full.uneven_max;

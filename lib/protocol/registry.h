@@ -138,12 +138,16 @@ typedef struct ps_registry_args {
     uint32_t copies_max; /* replicas that a table may want, up to
                             PS_REPLICAS_MAX; 0 is 1 */
     /* For registry_decide.h; 0 is the default beside it. */
-    uint64_t suspect_after_ms; /* 400: silence after which a node is suspect */
-    uint64_t ask_again_ms;     /* 100: between questions about a fence */
-    uint64_t repair_after_ms;  /* 30000: silence after which a node is given
-                                  up: its copies are made anew elsewhere */
-    uint64_t lease_ms;         /* 300: that shards have: nothing is promoted on
-                                  a node that has started since */
+    uint64_t suspect_after_ms;  /* 400: silence after which a node is suspect */
+    uint64_t ask_again_ms;      /* 100: between questions about a fence */
+    uint64_t repair_after_ms;   /* 30000: silence after which a node is given
+                                   up: its copies are made anew elsewhere */
+    uint64_t lease_ms;          /* 300: that shards have: nothing is promoted on
+                                   a node that has started since */
+    uint64_t catch_up_after_ms; /* 600000, and 1 s for each MB that is known to
+                                   be copied: a copy that has not caught up by
+                                   then is given up where another node can have
+                                   one */
     uint32_t catching_up_max; /* 1: copies that are begun on a node at a time */
     uint32_t moves_max;       /* 4: moves at a time, of copies and of
                                  primaries, to even the nodes out */

@@ -213,6 +213,26 @@ ps_registry_settle_copies(const ps_registry_t *self,
     return PSD_OK;
 }
 
+/* A copy that goes on catching up has been at it since it began. */
+static ps_watch_t
+watch_behind(const ps_table_t *table, const ps_change_t *change)
+{
+    const ps_copies_t *old = &table->copies[change->partition];
+    const ps_copies_t *copies = &change->copies;
+    const ps_watch_t *before = &table->watches[change->partition];
+    ps_watch_t watch = {.prefer = change->prefer};
+
+    for (uint32_t i = 1; i < copies->n; i++) {
+        const ps_copy_t *was = ps_copies_on(old, copies->at[i].incarnation);
+
+        if (was != NULL && was->state == PS_COPY_CATCHING_UP &&
+            old->at[0].incarnation == copies->at[0].incarnation) {
+            watch.since_ms[i] = before->since_ms[was - old->at];
+        }
+    }
+    return watch;
+}
+
 void
 ps_registry_apply_changes(ps_registry_t *self, const ps_command_t *command)
 {
@@ -220,9 +240,8 @@ ps_registry_apply_changes(ps_registry_t *self, const ps_command_t *command)
         const ps_change_t *change = &command->changes[i];
         ps_table_t *table = ps_registry_find_table(self, change->table);
 
+        table->watches[change->partition] = watch_behind(table, change);
         table->copies[change->partition] = change->copies;
-        table->watches[change->partition] =
-            (ps_watch_t){.prefer = change->prefer};
         table->rows_lost = table->rows_lost || change->rows_lost;
         settle(self, table, change->partition);
     }

@@ -79,6 +79,7 @@ ps_step_t ps_step_shrink;      /* registry_sync.c: out of sync */
 ps_step_t ps_step_let_go;      /*   what was kept is not needed */
 ps_step_t ps_step_admit;       /*   in sync */
 ps_step_t ps_step_remove;      /* registry_repair.c: what leaves goes */
+ps_step_t ps_step_replace;     /*   what never catches up is given up */
 ps_step_t ps_step_hand;        /*   primaries that leave move */
 ps_step_t ps_step_add;         /*   what is missing comes */
 ps_step_t ps_step_even_copies; /* registry_balance.c */

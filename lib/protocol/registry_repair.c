@@ -5,6 +5,8 @@
 
 #include "protocol/registry_look.h"
 
+#define BYTES_PER_MS 1000 /* a copy that is slower than this is stuck */
+
 /* Copies of a partition that stay. */
 typedef struct staying {
     uint32_t n;
@@ -99,6 +101,61 @@ ps_step_remove(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
         return ps_look_change(look, spot, &copies, 0, text, err);
     }
     return PSD_OK;
+}
+
+/* It has had its time to catch up. */
+static bool
+is_overdue(ps_look_t *look, const ps_spot_t *spot, uint32_t i)
+{
+    const ps_copy_t *copy = &spot->copies->at[i];
+    uint64_t *since_ms = &spot->watch->since_ms[i];
+    uint64_t due = 0;
+
+    if (copy->state != PS_COPY_CATCHING_UP || copy->leaving ||
+        !ps_copy_lives(look->registry, copy)) {
+        return false;
+    }
+    *since_ms = *since_ms == 0 ? look->now_ms : *since_ms;
+    due = *since_ms + look->registry->args.catch_up_after_ms +
+          spot->table->bytes[spot->partition] / BYTES_PER_MS;
+    ps_look_due(look, due);
+    return look->now_ms >= due;
+}
+
+/* A copy that never catches up goes, where another node can have one. */
+psd_status_t
+ps_step_replace(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
+{
+    ps_registry_t *self = look->registry;
+    ps_copies_t copies = *spot->copies;
+    char text[256] = "";
+
+    for (uint32_t i = copies.n - 1; i > 0 && ps_spot_is_served(look, spot);
+         i--) {
+        const ps_copy_t old = spot->copies->at[i];
+        size_t to = is_overdue(look, spot, i)
+                        ? ps_loads_best(&look->loads, self, &copies, 0)
+                        : PS_NO_PLACE;
+        ps_copy_t copy = {0};
+
+        if (to == PS_NO_PLACE ||
+            look->catching_up[to] >= self->args.catching_up_max) {
+            continue;
+        }
+        (void)snprintf(text, sizeof text,
+                       "gives up its copy on node %s, which did not catch up, "
+                       "for one on node %s",
+                       ps_copy_node(self, &old)->name, self->nodes[to].name);
+        copy = ps_loads_copy(&look->loads, self, to, PS_COPY_CATCHING_UP);
+        ps_copies_remove(&copies, i);
+        ps_copies_add(&copies, &copy);
+        ps_loads_take(&look->loads, ps_node_index(self, old.incarnation),
+                      old.shard);
+        ps_loads_add(&look->loads, to, copy.shard);
+        look->catching_up[to]++;
+    }
+    return text[0] == '\0' ? PSD_OK
+                           : ps_look_change(look, spot, &copies, 0, text, err);
 }
 
 /* Where a primary that leaves goes: a copy in sync that stays, on the node with

@@ -44,6 +44,9 @@ typedef struct ps_watch {
                                     incarnation; 0: any */
     uint64_t lsn[PS_COPIES_MAX]; /* of those that have answered a fence */
     uint64_t lsn_epoch[PS_COPIES_MAX]; /* the epoch of that record */
+    uint64_t since_ms[PS_COPIES_MAX];  /* when a look first saw that the copy
+                                          catches up; 0: not yet. Stays as long
+                                          as it does so, by the same primary */
     uint64_t asked_ms;                 /* when the fence was last told */
     uint8_t asked;                     /* bit i: copy i was told at asked_ms */
     uint8_t answered;                  /* bit i: lsn[i] is known */

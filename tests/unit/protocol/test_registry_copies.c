@@ -254,6 +254,54 @@ Test(registry_copies, move_off_a_draining_node)
                                            false, 1, &command, err));
 }
 
+/* The nodes are heard for that long, and nothing is decided before its end. */
+static void
+rest_for(uint64_t ms)
+{
+    for (uint64_t until = now_ms + ms; now_ms < until;) {
+        now_ms += 100;
+        for (uint64_t i = 1; i <= 3; i++) {
+            beat(i, 0);
+        }
+        if (now_ms < until) {
+            assert_rests();
+        }
+    }
+}
+
+Test(registry_copies, that_do_not_catch_up_are_given_up)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+
+    cr_assert_eq(table->copies[0].at[1].incarnation, 2);
+    cr_assert(ps_registry_set_bytes(registry, 1, 1, 0, 5000000));
+    cr_assert(say(PS_REPORT_SLOW, 1, 2));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    assert_rests();
+    rest_for(600000 + 5000);
+    assert_commits("partition 0 of table w gives up its copy on node n1, which "
+                   "did not catch up, for one on node n2");
+    cr_assert_eq(table->copies[0].n, 2);
+    cr_assert_eq(table->copies[0].at[1].incarnation, 3);
+    assert_rests();
+    rest_for(1000);
+    cr_assert(say(PS_REPORT_CAUGHT_UP, 1, 3));
+    assert_commits("partition 0 of table w is in sync on node n2");
+}
+
+/* A copy that lags is better than none. */
+Test(registry_copies, that_do_not_catch_up_stay_where_there_is_no_other_node)
+{
+    (void)make_copied("w", 1, 3);
+    cr_assert(say(PS_REPORT_SLOW, 1, 2));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    assert_rests();
+    rest_for(700000);
+    assert_rests();
+}
+
 /* Dry runs */
 
 Test(registry_copies, a_drain_is_shown_before_it_is_done)

@@ -19,6 +19,7 @@ world_args(void)
     args.suspect_after_ms = WORLD_SUSPECT_MS;
     args.repair_after_ms = WORLD_REPAIR_MS;
     args.lease_ms = WORLD_LEASE_MS;
+    args.catch_up_after_ms = WORLD_CATCH_UP_MS;
     args.moves_max = 2;
     return args;
 }

@@ -24,6 +24,7 @@
 #define WORLD_SUSPECT_MS 400
 #define WORLD_REPAIR_MS 2000
 #define WORLD_LEASE_MS 300
+#define WORLD_CATCH_UP_MS 1500
 
 /* What a node has of one partition. */
 typedef struct world_copy {
