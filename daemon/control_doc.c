@@ -118,6 +118,42 @@ add_whole(const ps_control_t *self,
     return done;
 }
 
+/* Each copy: where, its state, and how many records the first one has more. */
+static bool
+add_copies(const ps_control_t *self,
+           const ps_table_t *table,
+           uint32_t partition,
+           const ps_answers_t *answers,
+           ps_doc_t *array)
+{
+    const ps_copies_t *copies = &table->copies[partition];
+    const ps_partition_info_t *first =
+        find_info(answers, &copies->at[0], table->id, partition);
+    bool done = array != NULL;
+
+    for (uint32_t i = 0; done && i < copies->n; i++) {
+        const ps_copy_t *copy = &copies->at[i];
+        const ps_partition_info_t *info =
+            find_info(answers, copy, table->id, partition);
+        ps_doc_t *item = ps_doc_append_object(array);
+        char place[PS_NAME_MAX + 16];
+
+        print_place(self, copy, place, sizeof place);
+        done =
+            item != NULL && ps_doc_set_text(item, "place", place) &&
+            ps_doc_set_text(item, "state", ps_copy_state_name(copy->state)) &&
+            ps_doc_set_bool(item, "leaving", copy->leaving) &&
+            ps_doc_set_bool(item, "answers", info != NULL);
+        if (done && info != NULL && first != NULL) {
+            done = ps_doc_set_u64(item, "lsn", info->lsn) &&
+                   ps_doc_set_u64(
+                       item, "lag_records",
+                       first->lsn > info->lsn ? first->lsn - info->lsn : 0);
+        }
+    }
+    return done;
+}
+
 /* The primary is "" while the partition is fenced. */
 static bool
 add_places(const ps_control_t *self, const ps_copies_t *copies, ps_doc_t *doc)
@@ -137,10 +173,12 @@ static bool
 add_partition(const ps_control_t *self,
               const ps_table_t *table,
               uint32_t partition,
-              const ps_partition_info_t *info,
+              const ps_answers_t *answers,
               ps_doc_t *doc)
 {
     ps_extent_t extent = ps_extent_of(&table->spec, partition);
+    const ps_partition_info_t *info = find_info(
+        answers, &table->copies[partition].at[0], table->id, partition);
 
     return ps_doc_set_u64(doc, "id", partition) &&
            ps_doc_set_u64(doc, "first_row", extent.first_row) &&
@@ -148,6 +186,8 @@ add_partition(const ps_control_t *self,
            ps_doc_set_u64(doc, "first_col", extent.first_col) &&
            ps_doc_set_u64(doc, "last_col", extent.last_col) &&
            add_places(self, &table->copies[partition], doc) &&
+           add_copies(self, table, partition, answers,
+                      ps_doc_add_array(doc, "copies")) &&
            ps_doc_set_u64(doc, "epoch", table->routes[partition].epoch) &&
            ps_doc_set_u64(doc, "lsn", info == NULL ? 0 : info->lsn) &&
            ps_doc_set_u64(doc, "rows_present",
@@ -165,11 +205,7 @@ add_partitions(const ps_control_t *self,
     for (uint32_t i = 0; array != NULL && i < table->spec.n_partitions; i++) {
         ps_doc_t *item = ps_doc_append_object(array);
 
-        if (item == NULL ||
-            !add_partition(
-                self, table, i,
-                find_info(answers, &table->copies[i].at[0], table->id, i),
-                item)) {
+        if (item == NULL || !add_partition(self, table, i, answers, item)) {
             return false;
         }
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A node whose registry is elsewhere: which cluster its data directory is of,
  * and how it gets in. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,23 +26,43 @@ typedef struct membership {
     char node[PS_NAME_MAX + 1];
 } membership_t;
 
-/* The text of DIR/NAME, cut at size - 1. false: it is not there. */
-static bool
-read_file(const char *dir, const char *name, char *ret, size_t size, size_t *n)
+/* The text of DIR/NAME, cut at size. Errors: PSD_IO it is there and cannot be
+ * read; PSD_NOMEM. */
+static psd_status_t
+read_file(const char *dir,
+          const char *name,
+          char *ret,
+          size_t size,
+          size_t *ret_n,
+          bool *ret_there,
+          psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     FILE *file = NULL;
+    bool failed = false;
 
+    *ret_there = false;
     if (!ps_buffer_print(&path, "%s/%s", dir, name)) {
-        return false;
+        return psd_error_set(err, PSD_NOMEM, "no memory for a path");
     }
     file = fopen((const char *)path.data, "re");
-    if (file == NULL) {
-        return false;
+    if (file == NULL && errno == ENOENT) {
+        return PSD_OK;
     }
-    *n = fread(ret, 1, size, file);
-    (void)fclose(file);
-    return true;
+    if (file != NULL) {
+        errno = 0;
+        *ret_n = fread(ret, 1, size, file);
+        failed = ferror(file) != 0;
+        *ret_there = !failed;
+    }
+    if (file == NULL || failed) {
+        (void)psd_error_set(err, PSD_IO, "cannot read %s/%s: %s", dir, name,
+                            strerror(errno));
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return file == NULL || failed ? PSD_IO : PSD_OK;
 }
 
 static psd_status_t
@@ -65,10 +86,12 @@ read_membership(const char *dir, membership_t *ret, psd_error_t *err)
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
     char text[MEMBERSHIP_BYTES_MAX];
     size_t n = 0;
+    bool is_there = false;
     psd_status_t rc = PSD_OK;
 
-    if (!read_file(dir, MEMBERSHIP, text, sizeof text, &n)) {
-        return PSD_OK;
+    rc = read_file(dir, MEMBERSHIP, text, sizeof text, &n, &is_there, err);
+    if (rc != PSD_OK || !is_there) {
+        return rc;
     }
     rc = ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text, .size = n},
                       &doc, err);
@@ -131,8 +154,14 @@ settle_name(ps_server_t *self, const membership_t *known, psd_error_t *err)
     const ps_config_t *config = self->config;
     char byte = 0;
     size_t n = 0;
+    bool has_registry = false;
+    psd_status_t rc =
+        read_file(self->dir, REGISTRY, &byte, 1, &n, &has_registry, err);
 
-    if (read_file(self->dir, REGISTRY, &byte, 1, &n)) {
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (has_registry) {
         return psd_error_set(err, PSD_FOREIGN,
                              "data directory %s has a registry of its own; a "
                              "node that joins a cluster wants another one",

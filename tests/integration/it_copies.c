@@ -5,6 +5,7 @@
 #include <psd.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "support/check.h"
@@ -85,6 +86,35 @@ more_copies_than_nodes_are_refused(psd_client_t *client, psd_error_t *err)
     return true;
 }
 
+/* All that was acknowledged is in both copies that are left; the third one, on
+ * the node that is gone, does not answer. */
+static bool
+copies_are_shown(psd_client_t *client, psd_error_t *err)
+{
+    char *reply = NULL;
+
+    CHECK_OK(psd_request(client, "{\"op\":\"table_inspect\",\"name\":\"w\"}",
+                         CALL_MS, &reply, err),
+             err);
+    CHECK(strstr(reply, "\"place\":\"n0/") != NULL);
+    CHECK(strstr(reply, "\"state\":\"in_sync\",\"leaving\":false,"
+                        "\"answers\":true,") != NULL);
+    CHECK(strstr(reply, "\"lag_records\":0}") != NULL);
+    CHECK(strstr(reply, "\"state\":\"catching_up\",\"leaving\":false,"
+                        "\"answers\":false}") != NULL);
+    psd_free(reply);
+    reply = NULL;
+    CHECK_OK(psd_request(client, "{\"op\":\"cluster_status\"}", CALL_MS, &reply,
+                         err),
+             err);
+    CHECK(strstr(reply, "its partitions are served by their other copies") !=
+          NULL);
+    CHECK(strstr(reply, "6 partitions have fewer whole copies than the 3") !=
+          NULL);
+    psd_free(reply);
+    return true;
+}
+
 static bool
 pushes_go_on_without_a_primary(cluster_t *cluster,
                                psd_client_t *client,
@@ -103,6 +133,7 @@ pushes_go_on_without_a_primary(cluster_t *cluster,
                   (unsigned long long)(now_ms() - killed_ms));
     CHECK(push_often(table, err));
     CHECK(has_all(table, 2 * PUSHES + 1, err));
+    CHECK(copies_are_shown(client, err));
     psd_table_close(&table);
     return true;
 }

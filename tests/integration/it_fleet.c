@@ -3,7 +3,9 @@
  * node that dies and comes back, and nodes that are not let in. */
 #include <psd.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "support/control.h"
 
@@ -289,6 +291,13 @@ who_does_not_belong_is_refused(fleet_t *f)
     CHECK(!daemon_restart(&other));
     CHECK(log_has(&other, "psd: E5003 data directory"));
     CHECK(log_has(&other, "has a registry of its own"));
+    /* A membership that cannot be read is not one that is not there. */
+    (void)snprintf(config, sizeof config, "%.3000s/data/member.json",
+                   other.dir.path);
+    CHECK(mkdir(config, 0700) == 0);
+    CHECK(!daemon_restart(&other));
+    CHECK(log_has(&other, "data/member.json: Is a directory"));
+    CHECK(rmdir(config) == 0);
     daemon_drop(&other, false);
     /* Another version. */
     CHECK(control_open(&c, &f->nodes[0], 14));
