@@ -27,7 +27,7 @@ typedef struct work {
     STAILQ_ENTRY(work) next;
     work_kind_t kind;
     ps_payload_t *payload; /* held; may be NULL */
-    size_t size;           /* RECORD: its bytes */
+    size_t size;           /* its bytes, as the core counts them */
     union {
         ps_record_t record;
         ps_piece_t piece;
@@ -51,8 +51,9 @@ struct ps_journal_thread {
 
     /* the thread's own */
     ps_journal_t *journal; /* owned */
-    uint64_t unflushed;    /* bytes of records appended */
+    uint64_t unflushed;    /* bytes taken and not told */
     bool in_trouble;
+    bool snapshot_failed; /* and not told */
     psd_error_t *err;
 };
 
@@ -89,6 +90,8 @@ tell(ps_journal_thread_t *self, const ps_position_t *positions, size_t n)
     }
     self->news.flushed_bytes += self->in_trouble ? 0 : self->unflushed;
     self->news.log_bytes = ps_journal_log_bytes(self->journal);
+    self->news.snapshot_failed |= self->snapshot_failed;
+    self->snapshot_failed = false;
     (void)snprintf(self->news.trouble, sizeof self->news.trouble, "%s",
                    self->in_trouble ? psd_error_text(self->err) : "");
     (void)pthread_mutex_unlock(&self->mutex);
@@ -136,7 +139,8 @@ flush(ps_journal_thread_t *self)
     tell(self, positions, n);
 }
 
-static void
+/* true: it failed. */
+static bool
 note_failure(ps_journal_thread_t *self, const char *what, psd_status_t rc)
 {
     char quoted[QUOTED_SIZE];
@@ -148,6 +152,7 @@ note_failure(ps_journal_thread_t *self, const char *what, psd_status_t rc)
                ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
         psd_error_clear(self->err);
     }
+    return rc != PSD_OK;
 }
 
 static void
@@ -160,7 +165,6 @@ append(ps_journal_thread_t *self, const work_t *work)
         log_trouble(self, "record_lost");
         abort();
     }
-    self->unflushed += work->size;
 }
 
 static void
@@ -173,20 +177,21 @@ perform(ps_journal_thread_t *self, work_t *work)
         append(self, work);
         break;
     case PIECE:
-        note_failure(
+        self->snapshot_failed |= note_failure(
             self, "snapshot_failed",
             ps_journal_piece(self->journal, &work->piece,
                              work->payload == NULL ? none : work->payload->span,
                              self->err));
         break;
     case DROP:
-        note_failure(
+        (void)note_failure(
             self, "table_files_stay",
             ps_journal_drop_table(self->journal, work->table, self->err));
         break;
     default:
         break;
     }
+    self->unflushed += work->size;
     ps_payload_destroy(&work->payload);
     ps_free(work);
 }
@@ -389,6 +394,7 @@ ps_journal_thread_piece(ps_journal_thread_t *self,
 {
     give(self, &(work_t){.kind = PIECE,
                          .payload = ps_payload_keep(payload),
+                         .size = ps_payload_size(payload),
                          .piece = *piece});
 }
 
@@ -413,6 +419,7 @@ ps_journal_thread_take(ps_journal_thread_t *self, ps_journal_news_t *news)
     *news = self->news;
     spare.n_positions = 0;
     spare.flushed_bytes = 0;
+    spare.snapshot_failed = false;
     self->news = spare;
     self->news.log_bytes = news->log_bytes;
     memcpy(self->news.trouble, news->trouble, sizeof news->trouble);

@@ -24,8 +24,9 @@ typedef struct ps_journal_news {
     ps_position_t *positions; /* owned; flushed */
     size_t n_positions;
     size_t capacity;
-    uint64_t flushed_bytes; /* of records */
+    uint64_t flushed_bytes; /* of records and pieces */
     uint64_t log_bytes;
+    bool snapshot_failed;               /* one was given up */
     char trouble[PS_JOURNAL_TEXT_SIZE]; /* why it cannot flush now; "" */
 } ps_journal_news_t;
 /* Frees and zeroes; fits PSD_AUTO. */

@@ -285,6 +285,7 @@ start_shards(ps_server_t *self, psd_error_t *err)
                 .tail_bytes = config->copies.tail_bytes,
                 .flight_bytes = config->copies.flight_bytes,
                 .log_queue_bytes = config->disk.queue_bytes,
+                .snapshot_after_bytes = config->disk.snapshot_after_bytes,
             },
         .socket = ps_server_socket_args(self),
         .log_dir = self->dir,

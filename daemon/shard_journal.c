@@ -128,6 +128,8 @@ ps_shard_journal_take(ps_journal_thread_t *thread,
                               .flushed = news->positions,
                               .n_flushed = news->n_positions,
                               .flushed_bytes = news->flushed_bytes,
+                              .log_bytes = news->log_bytes,
+                              .snapshot_failed = news->snapshot_failed,
                               .disk_trouble = news->trouble};
     return true;
 }

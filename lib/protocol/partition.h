@@ -48,9 +48,12 @@ typedef struct ps_partition {
                                      has no log */
     uint64_t lsn;                 /* of the last record; 0 when none */
     uint64_t lsn_epoch;           /* under which that was made */
-    bool has_log;                 /* its records go to the disk */
-    uint64_t lost_sessions;       /* sessions up to this one had rows here that
-                                     are gone */
+    uint64_t snapshot_lsn;   /* state of its last snapshot, which was handed out
+                                whole; 0: none */
+    uint64_t snapshot_round; /* in which it was looked at last */
+    bool has_log;            /* its records go to the disk */
+    uint64_t lost_sessions;  /* sessions up to this one had rows here that
+                                are gone */
     uint64_t version;        /* of the rows; from 1, grows as they change */
     ps_map_t windows;        /* session -> ps_window_t, owned */
     uint64_t lowest_session; /* unknown sessions below it are refused */

@@ -47,6 +47,9 @@ typedef struct ps_shard_args {
                                */
     bool disk;                /* somebody writes the records of tables with ack
                                  level disk, and tells what is flushed */
+    uint64_t snapshot_after_bytes; /* partitions are written as snapshots when
+                                      the log has grown by so much, and by as
+                                      much as their rows take; 0: never */
     uint64_t log_queue_bytes; /* records that are not flushed, before pushes
                                  wait; 0: 64 MiB */
     uint32_t lease_ms;        /* that other copies lend; 0: 300 */
@@ -108,6 +111,8 @@ typedef struct ps_event {
     size_t n_flushed;             /* FLUSHED */
     uint64_t flushed_bytes;       /* FLUSHED: of the records since the last one
                                    */
+    uint64_t log_bytes;           /* FLUSHED: of the log */
+    bool snapshot_failed;         /* FLUSHED: one was given up */
     const char *disk_trouble;     /* FLUSHED: why nothing more is flushed now;
                                      NULL: it is */
 } ps_event_t;

@@ -41,6 +41,19 @@ visit_held(ps_shard_t *self,
     return PSD_OK;
 }
 
+static psd_status_t
+visit_forget_snapshot(ps_shard_t *self,
+                      ps_partition_t *partition,
+                      const void *arg,
+                      psd_error_t *err)
+{
+    (void)self;
+    (void)arg;
+    (void)err;
+    partition->snapshot_lsn = 0;
+    return PSD_OK;
+}
+
 void
 ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event)
 {
@@ -55,6 +68,12 @@ ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event)
     }
     if (was_full && self->unflushed_bytes < self->args.log_queue_bytes) {
         rc = ps_shard_visit(self, visit_held, NULL, NULL);
+    }
+    if (event->snapshot_failed) {
+        rc = ps_shard_visit(self, visit_forget_snapshot, NULL, NULL);
+    }
+    if (self->disk_trouble[0] == '\0') {
+        ps_shard_pump_snapshots(self, event->log_bytes);
     }
     (void)rc; /* no visit fails */
 }

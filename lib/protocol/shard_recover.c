@@ -127,6 +127,7 @@ ps_shard_recover_state(ps_shard_t *self,
     }
     begin(self, &scratch);
     rc = as_damage(ps_partition_take_state(self, fresh, bytes, err), err);
+    fresh->snapshot_lsn = fresh->lsn;
     end(self, &scratch);
     return rc;
 }

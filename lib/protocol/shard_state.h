@@ -8,11 +8,25 @@
 #ifndef PS_PROTOCOL_SHARD_STATE_H
 #define PS_PROTOCOL_SHARD_STATE_H
 
+#include "model/store_copy.h"
 #include "protocol/shard_links.h"
 #include "protocol/partition.h"
 #include "protocol/peer.h"
 #include "protocol/shard.h"
 #include "wire/filter_code.h"
+
+/* Snapshots of partitions, one after the other. */
+typedef struct ps_snapshots {
+    uint64_t round;  /* number of the one under way, or the last */
+    bool in_round;   /* partitions are still to be looked at */
+    bool is_walking; /* … and this one's pieces go out: */
+    uint32_t table;
+    uint32_t partition;
+    uint64_t first_lsn; /* its state was that of this lsn */
+    uint64_t last_lsn;  /* of the last piece */
+    ps_store_cursor_t cursor;
+    uint64_t after_bytes; /* of the log, when the last round ended */
+} ps_snapshots_t;
 
 typedef struct ps_shard_table {
     uint32_t id;
@@ -25,13 +39,14 @@ typedef struct ps_shard_table {
 struct ps_shard {
     ps_shard_args_t args;
     ps_peers_t peers;
-    ps_shard_links_t links;             /* to and from shards with copies */
-    ps_map_t tables;                    /* id -> ps_shard_table_t, owned */
-    ps_map_t jobs;                      /* id -> ps_job_t, owned */
-    ps_coder_t *coder;                  /* owned; NULL until a filter is used */
-    uint64_t held_bytes;                /* bodies of held requests */
-    uint64_t logged_bytes;              /* kept for open clocks */
-    uint64_t unflushed_bytes;           /* of records for the disk */
+    ps_shard_links_t links;   /* to and from shards with copies */
+    ps_map_t tables;          /* id -> ps_shard_table_t, owned */
+    ps_map_t jobs;            /* id -> ps_job_t, owned */
+    ps_coder_t *coder;        /* owned; NULL until a filter is used */
+    uint64_t held_bytes;      /* bodies of held requests */
+    uint64_t logged_bytes;    /* kept for open clocks */
+    uint64_t unflushed_bytes; /* of records for the disk */
+    ps_snapshots_t snapshots;
     char disk_trouble[PS_TEXT_MAX / 2]; /* "": there is none */
     bool has_kept; /* partitions were recovered from the disk */
     uint64_t n_held;
@@ -90,6 +105,9 @@ ps_shard_has_log(const ps_shard_t *self, const ps_table_spec_t *spec)
 }
 /* shard_disk.c: FLUSHED. */
 void ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event);
+/* shard_snapshot.c: pieces of snapshots go to the disk, when it is time for
+ * them and there is room. */
+void ps_shard_pump_snapshots(ps_shard_t *self, uint64_t log_bytes);
 /* The disk is not too far behind for one more push of the partition. */
 static inline bool
 ps_shard_log_has_room(const ps_shard_t *self, const ps_partition_t *partition)

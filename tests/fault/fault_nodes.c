@@ -36,6 +36,9 @@
 #define SLOW_LINK 8U
 
 static const char config[] = "shards: 2\n"
+                             "disk:\n"
+                             "  segment_bytes: 64KiB\n"
+                             "  snapshot_after_bytes: 64KiB\n"
                              "workers:\n"
                              "  heartbeat_ms: 100\n"
                              "  lost_after_ms: 120000\n";
