@@ -98,10 +98,12 @@ go_back(ps_follower_t *self,
 }
 
 void
-ps_follower_rewind(ps_follower_t *self, uint64_t now_ms)
+ps_follower_rewind(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
 {
-    self->sent_lsn = self->acked_lsn;
-    self->sent_end = self->acked_end;
+    bool is_there = self->acked_lsn + 1 >= tail->first;
+
+    self->sent_lsn = is_there ? self->acked_lsn : ps_tail_last(tail);
+    self->sent_end = is_there ? self->acked_end : tail->end;
     self->n_flight = 0;
     self->sent_ms = 0;
     self->rewound_ms = now_ms;

@@ -65,8 +65,10 @@ void ps_follower_sent(ps_follower_t *self,
                       const ps_tail_t *tail,
                       uint32_t n_records,
                       uint64_t now_ms);
-/* Its connection is a new one: what was under way is lost. */
-void ps_follower_rewind(ps_follower_t *self, uint64_t now_ms);
+/* Its connection is a new one: what was under way is lost. It is asked what it
+ * has if records behind those that it is known to have are gone. */
+void
+ps_follower_rewind(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms);
 /* An answer of the present epoch, checked by its codec. An answer to an APPEND
  * from the future is none. One that lacks what it had is of a copy that has
  * begun anew: nothing is known of it any more. */

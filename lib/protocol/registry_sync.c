@@ -41,6 +41,21 @@ ps_registry_report(ps_registry_t *self,
     return true;
 }
 
+/* The primary was heard lately. Else it may be lost as well, and a copy that
+ * was found silent a moment sooner is the one that has what it had. */
+static bool
+is_primary_there(ps_look_t *look, const ps_copies_t *copies)
+{
+    const ps_registry_t *self = look->registry;
+    const ps_node_t *node = ps_copy_node(self, &copies->at[0]);
+
+    if (node->last_seen_ms + self->args.suspect_after_ms / 2 >= look->now_ms) {
+        return true;
+    }
+    ps_look_due(look, look->now_ms + self->args.ask_again_ms);
+    return false;
+}
+
 psd_status_t
 ps_step_shrink(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
@@ -51,7 +66,8 @@ ps_step_shrink(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
     for (uint32_t i = copies.n - 1; i > 0 && ps_spot_is_served(look, spot);
          i--) {
         const ps_copy_t *copy = &spot->copies->at[i];
-        bool suspect = ps_copy_is_suspect(look->registry, copy);
+        bool suspect = ps_copy_is_suspect(look->registry, copy) &&
+                       is_primary_there(look, &copies);
 
         if (copy->state == PS_COPY_IN_SYNC &&
             (suspect || (spot->watch->out >> i & 1) != 0)) {

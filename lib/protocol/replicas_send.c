@@ -311,7 +311,7 @@ ps_replicas_relinked(ps_shard_t *shard,
     ps_follower_t *follower = find_follower(partition->replicas, to);
 
     if (follower != NULL) {
-        ps_follower_rewind(follower, shard->now_ms);
+        ps_follower_rewind(follower, &partition->replicas->tail, shard->now_ms);
         ps_replicas_pump(shard, partition);
     }
 }

@@ -431,6 +431,8 @@ void
 cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level);
 /* Copies in sync are alike. */
 void cluster_check_copies(cluster_t *self);
+/* Nothing is on its way to a copy in sync. */
+bool cluster_copies_are_level(const cluster_t *self);
 
 /* sim_cluster_search.c */
 /* Runs n seeds; the first that fails, with its story on stdout, or UINT64_MAX.

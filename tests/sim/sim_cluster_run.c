@@ -297,7 +297,8 @@ is_over(cluster_t *self)
         self->reading = true;
         cluster_client_start(self, self->plan.n_clients);
     }
-    return self->clients[self->plan.n_clients].finished;
+    return self->clients[self->plan.n_clients].finished &&
+           cluster_copies_are_level(self);
 }
 
 /* A copy that needs rows stays as it is; what was acknowledged at memory may be

@@ -234,7 +234,7 @@ Test(follower, new_connection_begins_behind_what_is_acknowledged)
     cr_assert(tail_put(&bench.tail, 4, SIZE) && tail_put(&bench.tail, 4, SIZE));
     send(&bench, 2);
     hear(&bench, PS_APPENDED_OK, 1, START_MS);
-    ps_follower_rewind(&bench.follower, START_MS);
+    ps_follower_rewind(&bench.follower, &bench.tail, START_MS);
     cr_assert_eq(bench.follower.sent_lsn, 1);
     cr_assert_eq(next(&bench), PS_FOLLOWER_RECORDS);
     ps_tail_done(&bench.tail);
@@ -315,5 +315,19 @@ Test(follower, that_may_be_in_sync_lags_sooner)
     bench.follower.offered = true;
     cr_assert_not(ps_follower_lags(&bench.follower, &limits, START_MS + 599));
     cr_assert(ps_follower_lags(&bench.follower, &limits, START_MS + 600));
+    ps_tail_done(&bench.tail);
+}
+
+/* It was to get records that were gone, for ever: a new primary's copies were
+ * given up after slow_after_ms. */
+Test(follower, unknown_one_on_a_new_connection_is_asked)
+{
+    bench_t bench;
+
+    open_bench(&bench, 5);
+    ps_tail_cut(&bench.tail, 3);
+    ps_follower_rewind(&bench.follower, &bench.tail, START_MS);
+    cr_assert_eq(bench.follower.sent_lsn, 5);
+    cr_assert_eq(next(&bench), PS_FOLLOWER_ASK);
     ps_tail_done(&bench.tail);
 }
