@@ -157,6 +157,29 @@ Test(registry_copies, a_silent_one_is_not_waited_for)
     assert_commits("partition 0 of table w has its primary on node n1 now");
 }
 
+/* The primary was lost, and a moment before that was seen its only heir was
+ * taken out of sync. */
+Test(registry_copies, a_silent_one_stays_in_sync_while_its_primary_may_be_lost)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+
+    now_ms += 20;
+    beat(1, 0);
+    assert_rests();
+    now_ms += 80;
+    for (int i = 0; i < 4; i++) {
+        beat(3, 0);
+        assert_rests();
+        now_ms += i < 3 ? 100 : 80;
+    }
+    cr_assert(ps_registry_node(registry, "n1")->suspect);
+    assert_rests();
+    cr_assert_eq(table->copies[0].at[1].state, PS_COPY_IN_SYNC);
+    now_ms += 20;
+    beat(2, 0);
+    assert_commits("partition 0 of table w is fenced: node n0 is silent");
+}
+
 Test(registry_copies, a_primary_without_another_whole_copy_is_left_alone)
 {
     (void)make_copied("w", 1, 1);
