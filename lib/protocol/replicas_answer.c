@@ -78,7 +78,7 @@ on_disk_lsn(const ps_partition_t *partition)
     uint64_t lsn = self->flushed_lsn;
 
     for (uint32_t i = 0; i < self->n_followers; i++) {
-        if (self->followers[i].in_sync &&
+        if (ps_follower_counts(&self->followers[i]) &&
             self->followers[i].flushed_lsn < lsn) {
             lsn = self->followers[i].flushed_lsn;
         }

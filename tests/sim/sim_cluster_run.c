@@ -372,7 +372,7 @@ cluster_run(const cluster_plan_t *plan, FILE *trace, cluster_t *self)
             say_what_waits(self);
         }
     }
-    if (!self->failed) {
+    if (!self->failed && cluster_copies_are_level(self)) {
         cluster_check_copies(self);
     }
     done(self);

@@ -211,6 +211,8 @@ Test(registry_db, decisions_about_copies_are_stored)
     cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
                  PSD_OK);
     cr_assert(ps_registry_node_ends(registry, "n1", 8, 1));
+    cr_assert_eq(ps_registry_node_beat(registry, "n0", 7, 0, 301, err), PSD_OK,
+                 "%s", psd_error_text(err));
     for (int i = 0; i < 20; i++) {
         PSD_AUTO(ps_registry_destroy) ps_registry_t *loaded = NULL;
         PSD_AUTO(ps_free_at) char *a = NULL;
