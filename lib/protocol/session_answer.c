@@ -96,17 +96,17 @@ on_hello_refused(ps_session_t *self, const arrival_t *arrival)
         break_by(self, arrival, "REFUSED with status 0");
         return;
     }
-    if (status == PSD_BUSY || status == PSD_NOMEM || status == PSD_STOPPING ||
-        arrival->by_bulk) {
-        return; /* HELLO is said again in its time; the first connection hears
-                   what ends all */
-    }
     if (status == PSD_INCARNATION) {
         /* Another life of the node listens there: what was here has moved, or
          * is lost, which the registry knows. */
         arrival->link->doubted_ms =
             arrival->doubted_ms == 0 ? arrival->now_ms : arrival->doubted_ms;
         return;
+    }
+    if (status == PSD_BUSY || status == PSD_NOMEM || status == PSD_STOPPING ||
+        arrival->by_bulk) {
+        return; /* HELLO is said again in its time; the first connection hears
+                   what ends all */
     }
     ps_session_break(self, status, refused->text, arrival->outbox);
 }

@@ -180,3 +180,24 @@ Test(session_bulk, a_refused_hello_for_bulk_ends_nothing)
               "0 < PUSH 2 p0 seq 2 e5\n"
               "end 2 ACK\n");
 }
+
+/* The refusal on the second connection once took the doubt away that the one on
+ * the first had raised, and the registry was not asked any more. */
+Test(session_bulk, another_life_of_the_node_is_doubted_on_both_connections)
+{
+    FIXTURE(f);
+    uint32_t tables[PS_DOUBT_MAX];
+    size_t n = 0;
+    uint64_t since_ms = 0;
+
+    get_both_ready(f);
+    (void)push(f, 0);
+    ps_session_relinked(f->session, f->now_ms, 0, &f->outbox);
+    ps_session_relinked(f->session, f->now_ms, 1, &f->outbox);
+    since_ms = ps_session_doubt(f->session, tables, &n);
+    cr_assert_neq(since_ms, UINT64_MAX);
+    refused(f, 0, 0, 0, PSD_INCARNATION, 0);
+    refused(f, 1, 0, 0, PSD_INCARNATION, 0);
+    cr_assert_eq(ps_session_doubt(f->session, tables, &n), since_ms);
+    ps_outbox_clear(&f->outbox);
+}
