@@ -53,6 +53,12 @@ ps_store_hand_out(const ps_store_t *self,
     return PSD_OK;
 }
 
+uint64_t
+ps_store_n_taken(const ps_store_t *self)
+{
+    return self->is_array ? self->n_taken : self->indexed.rows.n;
+}
+
 static psd_status_t
 check_head(const ps_store_t *self,
            uint64_t layout,
@@ -61,7 +67,7 @@ check_head(const ps_store_t *self,
            uint64_t left,
            psd_error_t *err)
 {
-    uint64_t here = self->is_array ? self->n_taken : self->indexed.rows.n;
+    uint64_t here = ps_store_n_taken(self);
     uint64_t most = self->is_array ? self->array.n_rows : PS_SLAB_MAX;
 
     if (layout != layout_of(self)) {

@@ -69,4 +69,7 @@ PSD_MUST_CHECK psd_status_t ps_store_take_in(ps_store_t *self,
  * its first push. */
 void ps_store_set_partial(ps_store_t *self, bool is_partial);
 bool ps_store_is_partial(const ps_store_t *self);
+/* Rows that a store which is partial has taken in: the place of the next one.
+ */
+uint64_t ps_store_n_taken(const ps_store_t *self);
 #endif

@@ -38,6 +38,22 @@ ps_follower_init(ps_follower_t *self,
                             .moved_ms = now_ms};
 }
 
+void
+ps_follower_restart(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
+{
+    self->needs_rows = true;
+    self->acked_lsn = ps_tail_last(tail);
+    self->acked_end = tail->end;
+    self->flushed_lsn = 0;
+    self->sent_lsn = self->acked_lsn;
+    self->sent_end = self->acked_end;
+    self->n_flight = 0;
+    self->rewound_ms = now_ms;
+    self->proved_ms = now_ms;
+    self->moved_ms = now_ms;
+    self->lease_until_ms = 0;
+}
+
 static uint64_t
 ask_at(const ps_follower_t *self, const ps_follower_limits_t *limits)
 {
@@ -76,12 +92,11 @@ ps_follower_sent(ps_follower_t *self,
     }
 }
 
-/* Sends again from behind lsn, which it has said to have. */
-static void
-go_back(ps_follower_t *self,
-        const ps_tail_t *tail,
-        uint64_t lsn,
-        uint64_t now_ms)
+void
+ps_follower_go_back(ps_follower_t *self,
+                    const ps_tail_t *tail,
+                    uint64_t lsn,
+                    uint64_t now_ms)
 {
     uint64_t from = min_u64(lsn, ps_tail_last(tail));
 
@@ -185,10 +200,11 @@ ps_follower_heard(ps_follower_t *self,
     if (until_ms > self->lease_until_ms) {
         self->lease_until_ms = until_ms;
     }
-    if (appended->status == PS_APPENDED_OK) {
+    if (appended->status == PS_APPENDED_OK ||
+        appended->status == PS_APPENDED_PARTIAL) {
         has(self, tail, appended, now_ms);
     } else if (appended->sent_ms > self->rewound_ms || self->rewound_ms == 0) {
-        go_back(self, tail, appended->lsn, now_ms);
+        ps_follower_go_back(self, tail, appended->lsn, now_ms);
         if (appended->status == PS_APPENDED_NOMEM) {
             self->pause_until_ms = now_ms + PAUSE_MS;
         }

@@ -19,7 +19,8 @@ typedef struct ps_follower {
     bool in_sync; /* by the map */
     bool offered; /* the registry was told that it has caught up: it may be in
                      sync there before the map here says so */
-    bool needs_rows;         /* its records are gone, or not the primary's */
+    bool needs_rows;         /* its records are gone, or not the primary's, or
+                                it has not taken the state that it is given */
     uint64_t acked_lsn;      /* it has all up to here */
     uint64_t flushed_lsn;    /* and on disk up to here; <= acked_lsn */
     uint64_t sent_lsn;       /* >= acked_lsn; the next to send is behind it */
@@ -65,6 +66,17 @@ void ps_follower_sent(ps_follower_t *self,
                       const ps_tail_t *tail,
                       uint32_t n_records,
                       uint64_t now_ms);
+/* It is given everything anew, with a state that has all records that there are
+ * now. It needs rows until it has taken that. */
+void ps_follower_restart(ps_follower_t *self,
+                         const ps_tail_t *tail,
+                         uint64_t now_ms);
+/* It has said to have records up to lsn, and no more: those behind it go again,
+ * or it needs rows. */
+void ps_follower_go_back(ps_follower_t *self,
+                         const ps_tail_t *tail,
+                         uint64_t lsn,
+                         uint64_t now_ms);
 /* Its connection is a new one: what was under way is lost. It is asked what it
  * has if records behind those that it is known to have are gone. */
 void

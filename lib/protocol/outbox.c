@@ -46,7 +46,11 @@
     X(HELLO_REFUSED, "session_refused", WARN,                                  \
       " session=%" PRIu64 " status=%s", note->a, status_of(note->b))           \
     X(FORGOTTEN, "sessions_forgotten", INFO,                                   \
-      " sessions=%" PRIu64 " lowest=%" PRIu64, note->a, note->b)
+      " sessions=%" PRIu64 " lowest=%" PRIu64, note->a, note->b)               \
+    X(COPY_BEGUN, "copy_begun", INFO, " transfer=%" PRIu64 " lsn=%" PRIu64,    \
+      note->a, note->b)                                                        \
+    X(COPY_WHOLE, "copy_whole", INFO, " transfer=%" PRIu64 " lsn=%" PRIu64,    \
+      note->a, note->b)
 
 static const char *
 status_of(uint64_t number)

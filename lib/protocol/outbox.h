@@ -46,7 +46,10 @@ typedef enum ps_note_kind {
     PS_NOTE_SERVED = 9,         /* a session, b worker, c clock, d rows */
     PS_NOTE_HELLO = 10,         /* a session, b connection */
     PS_NOTE_HELLO_REFUSED = 11, /* a session, b status */
-    PS_NOTE_FORGOTTEN = 12      /* a sessions forgotten, b lowest accepted */
+    PS_NOTE_FORGOTTEN = 12,     /* a sessions forgotten, b lowest accepted */
+    PS_NOTE_COPY_BEGUN = 13,    /* a transfer, b lsn: the copy here is made anew
+                                   of its primary's state */
+    PS_NOTE_COPY_WHOLE = 14     /* a transfer, b lsn: all rows have come */
 } ps_note_kind_t;
 
 typedef struct ps_note {
@@ -74,7 +77,8 @@ typedef struct ps_report {
     uint64_t incarnation; /* of the copy's node … */
     uint32_t shard;       /* … and its shard */
     uint64_t lsn;         /* that it has, as far as known */
-    uint64_t lsn_epoch;   /* POSITION: the epoch of that record; 0: none */
+    uint64_t lsn_epoch;   /* POSITION: the epoch of that record; 0: none. A copy
+                             of which not all rows have come is at lsn 0 */
 } ps_report_t;
 
 /* A part of a partition's snapshot: its state first, then rows. */

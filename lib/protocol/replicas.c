@@ -35,6 +35,9 @@ ps_replicas_destroy(ps_replicas_t **self_p)
     }
     ps_tail_done(&self->tail);
     ps_pending_done(&self->pending);
+    self->n_followers = 0;
+    ps_rows_settled(self);
+    ps_taking_done(&self->taking);
     ps_free(self);
     *self_p = NULL;
 }
@@ -76,7 +79,9 @@ set_followers(ps_shard_t *shard,
         follower->in_sync = ps_copy_is_heir(copy);
         self->n_in_sync += follower->in_sync ? 1 : 0;
         self->n_followers++;
+        ps_rows_resend(self, follower);
     }
+    ps_rows_settled(self);
 }
 
 /* What the shard has learned of jobs while this copy could record nothing. */
@@ -102,7 +107,8 @@ try_to_serve(ps_shard_t *shard, ps_partition_t *partition)
     ps_replicas_t *self = partition->replicas;
     ps_record_t record = {.kind = PS_RECORD_EPOCH};
 
-    if (!self->primary || self->serving || partition->epoch < self->fence) {
+    if (!self->primary || self->serving || partition->epoch < self->fence ||
+        !ps_rows_are_whole(partition)) {
         return;
     }
     if (shard->now_ms < self->granted_until_ms) {
@@ -200,6 +206,7 @@ ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition)
     self->stopping = false;
     self->n_followers = 0;
     self->n_in_sync = 0;
+    ps_rows_settled(self);
 }
 
 static void
@@ -208,7 +215,9 @@ report_position(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
     const ps_replicas_t *self = partition->replicas;
     uint64_t lsn_epoch = 0;
 
-    if (!ps_tail_epoch(&self->tail, partition->lsn, &lsn_epoch)) {
+    uint64_t lsn = ps_rows_are_whole(partition) ? partition->lsn : 0;
+
+    if (!ps_tail_epoch(&self->tail, lsn, &lsn_epoch)) {
         lsn_epoch = 0;
     }
     ps_shard_report(shard,
@@ -218,7 +227,7 @@ report_position(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
                                    .epoch = epoch,
                                    .incarnation = shard->args.incarnation,
                                    .shard = shard->args.shard,
-                                   .lsn = partition->lsn,
+                                   .lsn = lsn,
                                    .lsn_epoch = lsn_epoch});
 }
 
@@ -286,7 +295,9 @@ report_slow(ps_shard_t *shard, ps_partition_t *partition)
         }
         follower->told_ms = shard->now_ms;
         ps_shard_report(shard,
-                        &(ps_report_t){.kind = PS_REPORT_SLOW,
+                        &(ps_report_t){.kind = follower->needs_rows
+                                                   ? PS_REPORT_DIVERGED
+                                                   : PS_REPORT_SLOW,
                                        .table = partition->table,
                                        .partition = partition->number,
                                        .epoch = partition->epoch,

@@ -23,13 +23,14 @@
 #include "protocol/shard_links.h"
 #include "protocol/pending.h"
 #include "protocol/shard_state.h"
+#include "protocol/transfer.h"
 
 typedef struct ps_replicas {
     bool settled;          /* the map has said once who is what */
     bool primary;          /* by the map */
     bool serving;          /* as primary, behind its own EPOCH record */
     bool stopping;         /* fenced while it served: its last records go */
-    bool catching_up;      /* by the map */
+    bool catching_up;      /* by the map: it takes state and rows */
     bool diverged;         /* it has what its primary has not */
     uint64_t fence;        /* no APPEND of an epoch below is taken */
     ps_shard_name_t from;  /* the primary by the map */
@@ -47,7 +48,9 @@ typedef struct ps_replicas {
     ps_pending_t pending;
     ps_follower_t followers[PS_COPIES_MAX - 1]; /* of the primary */
     uint32_t n_followers;
-    uint32_t n_in_sync; /* of them */
+    uint32_t n_in_sync;                     /* of them */
+    ps_giving_t *giving[PS_COPIES_MAX - 1]; /* owned; of some, in any order */
+    ps_taking_t taking;
 } ps_replicas_t;
 
 /* Copies of the partition that are behind record lsn. Errors: PSD_NOMEM. */
@@ -147,6 +150,11 @@ void ps_replicas_heard(ps_shard_t *shard,
                        ps_partition_t *partition,
                        ps_shard_name_t from,
                        const ps_msg_appended_t *appended);
+/* A new copy has answered to state or rows. */
+void ps_replicas_heard_taken(ps_shard_t *shard,
+                             ps_partition_t *partition,
+                             ps_shard_name_t from,
+                             const ps_msg_taken_t *taken);
 /* The link to that shard is a new one. */
 void ps_replicas_relinked(ps_shard_t *shard,
                           ps_partition_t *partition,
@@ -158,6 +166,47 @@ void ps_replicas_append(ps_shard_t *shard,
                         uint64_t conn,
                         const ps_msg_append_t *append,
                         ps_payload_t *payload);
+
+/* ---- state and rows: rows_give.c at the primary, rows_take.c at a new copy */
+
+/* Sends what is to be sent now of a transfer, or begins one: the copy needs
+ * rows. Behind the records that are to go. */
+void ps_rows_pump(ps_shard_t *shard,
+                  ps_partition_t *partition,
+                  ps_follower_t *follower,
+                  uint64_t conn);
+/* The new copy has answered. */
+void ps_rows_heard(ps_shard_t *shard,
+                   ps_partition_t *partition,
+                   ps_follower_t *follower,
+                   const ps_msg_taken_t *taken);
+/* The followers are others now. */
+void ps_rows_settled(ps_replicas_t *self);
+/* The link is a new one, or the epoch: what was under way may be lost. */
+void ps_rows_resend(ps_replicas_t *self, const ps_follower_t *follower);
+/* A transfer to it has begun, or is to begin, and it is not whole yet. */
+bool ps_rows_are_given(ps_replicas_t *self, const ps_follower_t *follower);
+/* The records behind acked_lsn are what the state that is on its way lacks. */
+bool ps_rows_state_is_given(ps_replicas_t *self, const ps_follower_t *follower);
+/* The answer is about what the copy had before that state. */
+bool ps_rows_is_old(ps_replicas_t *self,
+                    const ps_follower_t *follower,
+                    const ps_msg_appended_t *appended);
+/* Parts of a piece are still to go, with no record between them. */
+bool ps_rows_hold_records(ps_replicas_t *self, const ps_follower_t *follower);
+/* A ROWS of a shard that said PEER on conn. */
+void ps_rows_take(ps_shard_t *shard,
+                  ps_partition_t *partition,
+                  ps_shard_name_t from,
+                  uint64_t conn,
+                  const ps_msg_rows_t *rows,
+                  const ps_payload_t *payload);
+/* The partition has begun anew: a transfer leads to nothing. */
+void ps_taking_break(ps_taking_t *self);
+void ps_taking_done(ps_taking_t *self);
+/* All rows of the copy are here, and its primary's. */
+bool ps_rows_are_whole(const ps_partition_t *partition);
+
 /* partition_check.c: whether the record can be replayed here; what a primary
  * has checked is not taken on trust. */
 PSD_MUST_CHECK bool ps_partition_takes_record(ps_shard_t *shard,

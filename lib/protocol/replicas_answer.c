@@ -131,6 +131,8 @@ ps_replicas_reason(const ps_shard_t *shard,
     (void)snprintf(ret_text, size, "%s", "");
     if (!self->primary || partition->epoch < self->fence) {
         (void)snprintf(ret_text, size, "waiting for a primary");
+    } else if (!ps_rows_are_whole(partition)) {
+        (void)snprintf(ret_text, size, "not all rows of this copy have come");
     } else if (!self->serving) {
         (void)snprintf(ret_text, size,
                        "waiting for the lease of the primary before to end");

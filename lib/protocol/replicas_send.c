@@ -41,7 +41,8 @@ cut_tail(const ps_shard_t *shard, ps_partition_t *partition)
     for (uint32_t i = 0; i < self->n_followers; i++) {
         const ps_follower_t *follower = &self->followers[i];
 
-        if (follower->acked_lsn < lsn && !follower->needs_rows &&
+        if (follower->acked_lsn < lsn &&
+            (!follower->needs_rows || ps_rows_state_is_given(self, follower)) &&
             ps_replicas_has_room(shard, self)) {
             lsn = follower->acked_lsn;
         }
@@ -169,7 +170,7 @@ static void
 pump_one(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower)
 {
     const ps_follower_limits_t limits = ps_replicas_limits(shard);
-    const ps_replicas_t *self = partition->replicas;
+    ps_replicas_t *self = partition->replicas;
     ps_shard_link_t *link = ps_shard_links_find(
         &shard->links,
         (ps_shard_name_t){follower->incarnation, follower->shard});
@@ -177,6 +178,12 @@ pump_one(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower)
 
     if (link == NULL || !is_open(shard, partition, link)) {
         return;
+    }
+    if (ps_rows_hold_records(self, follower)) {
+        ps_rows_pump(shard, partition, follower, link->conn);
+    }
+    if (ps_rows_hold_records(self, follower)) {
+        return; /* it asks for its own tick */
     }
     while ((want = ps_follower_next(follower, &self->tail, &limits,
                                     shard->now_ms)) != PS_FOLLOWER_NOTHING) {
@@ -187,6 +194,11 @@ pump_one(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower)
         }
     }
     ps_shard_wake(shard, partition, ps_follower_deadline(follower, &limits));
+    if (follower->needs_rows && ps_follower_counts(follower)) {
+        ps_shard_wake(shard, partition,
+                      shard->now_ms + shard->args.slow_after_ms);
+    }
+    ps_rows_pump(shard, partition, follower, link->conn);
 }
 
 void
@@ -264,7 +276,7 @@ has_caught_up(const ps_shard_t *shard,
     const ps_replicas_t *self = partition->replicas;
 
     return ps_replicas_makes_records(partition) && !follower->in_sync &&
-           appended->status == PS_APPENDED_OK &&
+           appended->status == PS_APPENDED_OK && !follower->needs_rows &&
            appended->lsn >= self->promised_lsn &&
            follower->acked_lsn >= self->promised_lsn &&
            self->tail.end - follower->acked_end <= shard->args.flight_bytes &&
@@ -282,13 +294,20 @@ ps_replicas_heard(ps_shard_t *shard,
     ps_follower_t *follower = find_follower(self, from);
 
     if (!self->primary || follower == NULL ||
-        appended->epoch != partition->epoch) {
+        appended->epoch != partition->epoch ||
+        (appended->status != PS_APPENDED_EPOCH &&
+         ps_rows_is_old(self, follower, appended))) {
         return;
     }
     ps_follower_heard(follower, &self->tail, &limits, appended, shard->now_ms);
+    if (appended->status == PS_APPENDED_PARTIAL &&
+        appended->sent_ms > follower->rewound_ms &&
+        !ps_rows_are_given(self, follower)) {
+        follower->needs_rows = true;
+    }
     if (appended->status == PS_APPENDED_EPOCH) {
         heard_epoch(shard, partition, follower);
-    } else if (follower->needs_rows) {
+    } else if (follower->needs_rows && ps_follower_counts(follower)) {
         report(shard, partition, follower, PS_REPORT_DIVERGED);
     } else if (has_caught_up(shard, partition, follower, appended)) {
         follower->offered = true;
@@ -312,6 +331,33 @@ ps_replicas_relinked(ps_shard_t *shard,
 
     if (follower != NULL) {
         ps_follower_rewind(follower, &partition->replicas->tail, shard->now_ms);
+        ps_rows_resend(partition->replicas, follower);
         ps_replicas_pump(shard, partition);
     }
+}
+
+void
+ps_replicas_heard_taken(ps_shard_t *shard,
+                        ps_partition_t *partition,
+                        ps_shard_name_t from,
+                        const ps_msg_taken_t *taken)
+{
+    ps_replicas_t *self = partition->replicas;
+    ps_follower_t *follower = find_follower(self, from);
+
+    if (taken->status == PS_TAKEN_EPOCH) {
+        ps_replicas_heard(shard, partition, from,
+                          &(ps_msg_appended_t){.epoch = taken->epoch,
+                                               .sent_ms = shard->now_ms,
+                                               .status = PS_APPENDED_EPOCH,
+                                               .detail = taken->detail});
+        return;
+    }
+    if (!self->primary || follower == NULL ||
+        taken->epoch != partition->epoch) {
+        return;
+    }
+    ps_rows_heard(shard, partition, follower, taken);
+    cut_tail(shard, partition);
+    ps_replicas_pump(shard, partition);
 }

@@ -39,6 +39,7 @@ ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition)
     if (ps_partition_begin_anew(shard, partition)) {
         ps_tail_done(&self->tail);
         ps_tail_init(&self->tail, 0, 0);
+        ps_taking_break(&self->taking);
         self->in_sync_lsn = 0;
         self->promised_lsn = 0;
         self->diverged = false;
@@ -226,7 +227,10 @@ ps_replicas_append(ps_shard_t *shard,
     if (status == PS_APPENDED_OK) {
         ps_tail_cut(&self->tail, append->in_sync_lsn);
         self->in_sync_lsn = append->in_sync_lsn;
+        status =
+            ps_rows_are_whole(partition) ? PS_APPENDED_OK : PS_APPENDED_PARTIAL;
+    } else {
+        lsn = partition->lsn;
     }
-    answer(shard, conn, append, status,
-           status == PS_APPENDED_OK ? lsn : partition->lsn, 0);
+    answer(shard, conn, append, status, lsn, 0);
 }

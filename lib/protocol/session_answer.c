@@ -368,6 +368,8 @@ on_answer(ps_session_t *self, const arrival_t *arrival)
     case PS_KIND_PEER:
     case PS_KIND_APPEND:
     case PS_KIND_APPENDED:
+    case PS_KIND_ROWS:
+    case PS_KIND_TAKEN:
     default:
         assert(false); /* only answers come here */
     }
@@ -426,6 +428,8 @@ dispatch(ps_session_t *self, arrival_t *arrival)
     case PS_KIND_PEER:
     case PS_KIND_APPEND:
     case PS_KIND_APPENDED:
+    case PS_KIND_ROWS:
+    case PS_KIND_TAKEN:
     default:
         break_by(self, arrival, "%s is not for a client",
                  ps_kind_name(message->kind));

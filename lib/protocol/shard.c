@@ -337,6 +337,7 @@ ps_shard_step(ps_shard_t *self,
 
     self->now_ms = event->now_ms;
     self->other_bytes = event->other_bytes;
+    self->given_bytes = 0;
     self->outbox = outbox;
     switch (event->kind) {
     case PS_EVENT_MESSAGE:

@@ -59,7 +59,10 @@ typedef struct ps_shard_args {
                                  them, before pushes wait; 0: 64 MiB */
     uint64_t record_bytes;    /* largest record that can be sent to a copy; 0:
                                  any */
-    uint64_t flight_bytes;    /* of them under way to each; 0: 4 MiB */
+    uint64_t flight_bytes;    /* of them under way to each; 0: 4 MiB. As much of
+                                 rows, to a new copy */
+    uint64_t copy_bytes_per_s; /* of rows to new copies, of all partitions; 0:
+                                  no limit */
 } ps_shard_args_t;
 
 typedef enum ps_event_kind {

@@ -120,6 +120,13 @@ step_answer(ps_shard_t *self,
     } else if (message->kind == PS_KIND_APPENDED) {
         partition = copy_here(self, message->appended.table,
                               message->appended.partition);
+    } else if (message->kind == PS_KIND_TAKEN) {
+        partition =
+            copy_here(self, message->taken.table, message->taken.partition);
+        if (partition != NULL) {
+            ps_replicas_heard_taken(self, partition, from, &message->taken);
+        }
+        return;
     } else if (message->kind == PS_KIND_REFUSED) {
         link->welcome = false; /* it has forgotten; PEER goes again in time */
     }
@@ -129,12 +136,35 @@ step_answer(ps_shard_t *self,
 }
 
 static void
-step_append(ps_shard_t *self, const ps_event_t *event)
+step_append(ps_shard_t *self, const ps_event_t *event, ps_shard_name_t from)
 {
     const ps_msg_append_t *append = &event->message->append;
+    ps_partition_t *partition =
+        copy_here(self, append->table, append->partition);
+
+    if (partition != NULL) {
+        ps_replicas_append(self, partition, from, event->conn, append,
+                           event->payload);
+    }
+}
+
+static void
+step_rows(ps_shard_t *self, const ps_event_t *event, ps_shard_name_t from)
+{
+    const ps_msg_rows_t *rows = &event->message->rows;
+    ps_partition_t *partition = copy_here(self, rows->table, rows->partition);
+
+    if (partition != NULL) {
+        ps_rows_take(self, partition, from, event->conn, rows, event->payload);
+    }
+}
+
+/* What a primary sends. */
+static void
+step_given(ps_shard_t *self, const ps_event_t *event)
+{
     const ps_shard_name_t *from =
         ps_shard_links_from(&self->links, event->conn);
-    ps_partition_t *partition = NULL;
 
     if (from == NULL) {
         ps_answer_refused_conn(self, event->conn, PSD_NO_SESSION,
@@ -146,10 +176,10 @@ step_append(ps_shard_t *self, const ps_event_t *event)
                                "records in memory that can change");
         return;
     }
-    partition = copy_here(self, append->table, append->partition);
-    if (partition != NULL) {
-        ps_replicas_append(self, partition, *from, event->conn, append,
-                           event->payload);
+    if (event->message->kind == PS_KIND_ROWS) {
+        step_rows(self, event, *from);
+    } else {
+        step_append(self, event, *from);
     }
 }
 
@@ -158,6 +188,7 @@ ps_shard_is_of_peer(const ps_event_t *event)
 {
     return event->message->kind == PS_KIND_PEER ||
            event->message->kind == PS_KIND_APPEND ||
+           event->message->kind == PS_KIND_ROWS ||
            (event->conn >= PS_LINK_CONN && event->conn != PS_PEER_NO_CONN);
 }
 
@@ -173,7 +204,7 @@ ps_shard_step_peer(ps_shard_t *self, const ps_event_t *event)
     } else if (event->message->kind == PS_KIND_PEER) {
         step_said(self, event->conn, &event->message->peer);
     } else {
-        step_append(self, event);
+        step_given(self, event);
     }
 }
 

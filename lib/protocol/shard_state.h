@@ -52,11 +52,14 @@ struct ps_shard {
     uint64_t n_held;
     uint64_t n_paired; /* of them, those that wait for two partitions */
     uint64_t refused;
-    uint64_t row_bytes;   /* of all partitions: values, states and index */
-    uint64_t deadline_ms; /* no partition's is earlier */
+    uint64_t row_bytes;    /* of all partitions: values, states and index */
+    uint64_t deadline_ms;  /* no partition's is earlier */
+    uint64_t n_transfers;  /* to new copies, ever */
+    uint64_t give_free_us; /* copy_bytes_per_s is used up until then */
     /* the step under way */
     uint64_t now_ms;
     uint64_t other_bytes; /* of the node's other shards */
+    uint64_t given_bytes; /* of state and rows, to new copies */
     ps_outbox_t *outbox;
 };
 

@@ -343,7 +343,7 @@ read_fields(reader_t *self, ps_message_t *ret_message)
         return psd_error_set(self->err, PSD_PROTO,
                              "kind is %u; allowed: %d..%d and %d..%d",
                              (unsigned)ret_message->kind, PS_KIND_HELLO,
-                             PS_KIND_BYE, PS_KIND_PEER, PS_KIND_APPENDED);
+                             PS_KIND_BYE, PS_KIND_PEER, PS_KIND_TAKEN);
     }
 #undef DECODE
     return self->rc;

@@ -231,29 +231,76 @@ typedef enum ps_appended_status {
     PS_APPENDED_GAP = 1,      /* records are missing from lsn + 1 on */
     PS_APPENDED_DIVERGED = 2, /* it has others: it must begin anew with rows */
     PS_APPENDED_EPOCH = 3,    /* the sender's epoch has ended */
-    PS_APPENDED_NOMEM = 4     /* as GAP, for want of memory */
+    PS_APPENDED_NOMEM = 4,    /* as GAP, for want of memory */
+    PS_APPENDED_PARTIAL = 5   /* as OK, but not all of its rows have come */
 } ps_appended_status_t;
+
+/* A part of a new copy's beginning: of the state, or of a piece of rows
+ * (protocol/partition_copy.h). The body is the part. request counts the ROWS of
+ * a transfer, from 1. */
+#define PS_ROWS_FIELDS(X)                                                      \
+    PS_ADDRESS_FIELDS(X)                                                       \
+    X(u64, transfer)  /* a later one to the same copy has a greater number */  \
+    X(u64, lsn)       /* behind this record it was read … */                 \
+    X(u64, lsn_epoch) /* … which was made under this epoch; 0: there is none \
+                       */                                                      \
+    X(u8, kind)       /* ps_given_t */                                         \
+    X(u8, last)       /* 1: with this piece the rows are whole */              \
+    X(u64, place)     /* of the piece's first row; 0 of the state */           \
+    X(u64, size)      /* bytes of the whole state, or piece */                 \
+    X(u64, offset)    /* of the part in it */
+
+typedef enum ps_given { PS_GIVEN_STATE = 1, PS_GIVEN_PIECE = 2 } ps_given_t;
+
+#define PS_GIVEN_SIZE_MAX UINT64_C(0x100000000) /* of a state, or a piece */
+
+/* What a new copy has of a transfer. */
+#define PS_TAKEN_FIELDS(X)                                                   \
+    PS_ADDRESS_FIELDS(X) /* of the ROWS */                                   \
+    X(u64, transfer)                                                         \
+    X(u64, lsn)    /* of its last record */                                  \
+    X(u8, wants)   /* ps_taken_wants_t: what comes next */                   \
+    X(u64, place)  /* of the next row */                                     \
+    X(u64, offset) /* bytes that it has of the state, or piece, under way */ \
+    X(u16, status) /* ps_taken_status_t */                                   \
+    X(u64, detail) /* EPOCH: the newer one; else 0 */
+
+typedef enum ps_taken_wants {
+    PS_TAKEN_STATE = 1,
+    PS_TAKEN_ROWS = 2,
+    PS_TAKEN_NOTHING = 3 /* all rows have come */
+} ps_taken_wants_t;
+
+typedef enum ps_taken_status {
+    PS_TAKEN_OK = 0,
+    PS_TAKEN_GAP = 1,   /* it is not what comes next, or not behind that lsn */
+    PS_TAKEN_ANEW = 2,  /* this transfer leads to nothing here */
+    PS_TAKEN_EPOCH = 3, /* the sender's epoch has ended */
+    PS_TAKEN_NOMEM = 4  /* as GAP, for want of memory */
+} ps_taken_status_t;
 
 #define PS_LEASE_MS_MAX 60000 /* the longest that an APPEND may ask for */
 
 /* X(NAME, name, kind number); 14 is the batch, wire/batch.h. */
-#define PS_MESSAGE_MAP(X)  \
-    X(HELLO, hello, 1)     \
-    X(WELCOME, welcome, 2) \
-    X(PUSH, push, 3)       \
-    X(PULL, pull, 4)       \
-    X(MARK, mark, 5)       \
-    X(PROBE, probe, 6)     \
-    X(ACK, ack, 7)         \
-    X(VALUES, values, 8)   \
-    X(REFUSED, refused, 9) \
-    X(PARKED, parked, 10)  \
-    X(MOVED, moved, 11)    \
-    X(CHUNK, chunk, 12)    \
-    X(BYE, bye, 13)        \
-    X(PEER, peer, 15)      \
-    X(APPEND, append, 16)  \
-    X(APPENDED, appended, 17)
+#define PS_MESSAGE_MAP(X)     \
+    X(HELLO, hello, 1)        \
+    X(WELCOME, welcome, 2)    \
+    X(PUSH, push, 3)          \
+    X(PULL, pull, 4)          \
+    X(MARK, mark, 5)          \
+    X(PROBE, probe, 6)        \
+    X(ACK, ack, 7)            \
+    X(VALUES, values, 8)      \
+    X(REFUSED, refused, 9)    \
+    X(PARKED, parked, 10)     \
+    X(MOVED, moved, 11)       \
+    X(CHUNK, chunk, 12)       \
+    X(BYE, bye, 13)           \
+    X(PEER, peer, 15)         \
+    X(APPEND, append, 16)     \
+    X(APPENDED, appended, 17) \
+    X(ROWS, rows, 18)         \
+    X(TAKEN, taken, 19)
 
 #define PS_KIND_ENUM(NAME, name, number) PS_KIND_##NAME = number,
 typedef enum ps_kind { PS_MESSAGE_MAP(PS_KIND_ENUM) } ps_kind_t;
@@ -291,7 +338,7 @@ static inline bool
 ps_message_is_one_part(const ps_message_t *self)
 {
     return self->kind == PS_KIND_CHUNK || self->kind == PS_KIND_APPEND ||
-           (self->flags & PS_FLAG_CODED) != 0;
+           self->kind == PS_KIND_ROWS || (self->flags & PS_FLAG_CODED) != 0;
 }
 
 /* The slice of a PUSH, PULL or VALUES message as base/slice.h has it, and the

@@ -76,6 +76,7 @@ most_frames(ps_kind_t kind)
     case PS_KIND_MOVED:
     case PS_KIND_CHUNK:
     case PS_KIND_APPEND:
+    case PS_KIND_ROWS:
         return 2;
     case PS_KIND_HELLO:
     case PS_KIND_WELCOME:
@@ -87,6 +88,7 @@ most_frames(ps_kind_t kind)
     case PS_KIND_BYE:
     case PS_KIND_PEER:
     case PS_KIND_APPENDED:
+    case PS_KIND_TAKEN:
         return 1;
     }
     return 1;
@@ -172,6 +174,21 @@ append_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
                          " records need %s%" PRIu64 ", in words of %d",
                          part.size, self->append.n_records,
                          least == 0 ? "" : "at least ", least, PS_RECORD_ALIGN);
+}
+
+/* A part of a state or a piece, which does not go beyond its end. */
+static psd_status_t
+rows_body(const ps_message_t *self, ps_bytes_t part, psd_error_t *err)
+{
+    uint64_t most = self->rows.size - self->rows.offset; /* 1 and up */
+
+    if (part.size >= 1 && part.size <= most) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_PROTO,
+                         "ROWS values are %zu bytes; allowed: 1..%" PRIu64
+                         " as size is %" PRIu64 " and offset %" PRIu64,
+                         part.size, most, self->rows.size, self->rows.offset);
 }
 
 /* Cuts the parts out of the bytes behind the header. What is too short for
@@ -413,6 +430,9 @@ ps_message_body(const ps_message_t *self,
     } else if (self->kind == PS_KIND_APPEND) {
         body.values = single_part(frames, n_frames, rest);
         rc = append_body(self, body.values, err);
+    } else if (self->kind == PS_KIND_ROWS) {
+        body.values = single_part(frames, n_frames, rest);
+        rc = rows_body(self, body.values, err);
     } else if ((self->flags & PS_FLAG_CODED) != 0) {
         body.values = single_part(frames, n_frames, rest);
     } else if (most_frames(self->kind) == PS_FRAMES_MAX) {

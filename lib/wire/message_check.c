@@ -272,12 +272,51 @@ check_appended(const ps_message_t *self, psd_error_t *err)
     const ps_msg_appended_t *appended = &self->appended;
     rule_t broken;
 
-    return (lies_in(&broken, "status", appended->status, 0, PS_APPENDED_NOMEM,
+    return (lies_in(&broken, "status", appended->status, 0, PS_APPENDED_PARTIAL,
                     NULL) &&
             lies_in(&broken, "flushed_lsn", appended->flushed_lsn, 0,
                     appended->lsn, "lsn is no greater") &&
             lies_in(&broken, "detail", appended->detail, 0,
                     appended->status == PS_APPENDED_EPOCH ? UINT64_MAX : 0,
+                    "status is not EPOCH"))
+               ? PSD_OK
+               : refuse(self->kind, &broken, err);
+}
+
+static psd_status_t
+check_rows(const ps_message_t *self, psd_error_t *err)
+{
+    const ps_msg_rows_t *rows = &self->rows;
+    bool is_piece = rows->kind == PS_GIVEN_PIECE;
+    rule_t broken;
+
+    return (lies_in(&broken, "transfer", rows->transfer, 1, UINT64_MAX, NULL) &&
+            lies_in(&broken, "kind", rows->kind, PS_GIVEN_STATE, PS_GIVEN_PIECE,
+                    NULL) &&
+            lies_in(&broken, "last", rows->last, 0, 1, NULL) &&
+            lies_in(&broken, "last", rows->last, 0, is_piece ? 1 : 0,
+                    "kind is STATE") &&
+            lies_in(&broken, "place", rows->place, 0, is_piece ? UINT64_MAX : 0,
+                    "kind is STATE") &&
+            lies_in(&broken, "size", rows->size, 1, PS_GIVEN_SIZE_MAX, NULL) &&
+            lies_in(&broken, "offset", rows->offset, 0, rows->size - 1,
+                    "size is no greater"))
+               ? PSD_OK
+               : refuse(self->kind, &broken, err);
+}
+
+static psd_status_t
+check_taken(const ps_message_t *self, psd_error_t *err)
+{
+    const ps_msg_taken_t *taken = &self->taken;
+    rule_t broken;
+
+    return (lies_in(&broken, "wants", taken->wants, PS_TAKEN_STATE,
+                    PS_TAKEN_NOTHING, NULL) &&
+            lies_in(&broken, "status", taken->status, 0, PS_TAKEN_NOMEM,
+                    NULL) &&
+            lies_in(&broken, "detail", taken->detail, 0,
+                    taken->status == PS_TAKEN_EPOCH ? UINT64_MAX : 0,
                     "status is not EPOCH"))
                ? PSD_OK
                : refuse(self->kind, &broken, err);
@@ -365,6 +404,10 @@ ps_message_check(const ps_message_t *self, psd_error_t *err)
         return check_append(self, err);
     case PS_KIND_APPENDED:
         return check_appended(self, err);
+    case PS_KIND_ROWS:
+        return check_rows(self, err);
+    case PS_KIND_TAKEN:
+        return check_taken(self, err);
     case PS_KIND_WELCOME:
     case PS_KIND_PARKED:
     case PS_KIND_MOVED:

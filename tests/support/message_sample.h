@@ -138,6 +138,23 @@ sample_append(ps_message_t *ret, ps_body_t *ret_body)
     ret_body->values = SAMPLE_PART(values);
 }
 
+static inline void
+sample_rows(ps_message_t *ret, ps_body_t *ret_body)
+{
+    SAMPLE_BYTES(values, 1, 2, 3, 4, 5);
+
+    ret->rows = (ps_msg_rows_t){SAMPLE_ADDRESS,
+                                .transfer = 64,
+                                .lsn = 62,
+                                .lsn_epoch = 60,
+                                .kind = PS_GIVEN_PIECE,
+                                .last = 1,
+                                .place = 65,
+                                .size = 71,
+                                .offset = 66};
+    ret_body->values = SAMPLE_PART(values);
+}
+
 /* The kinds without a body. */
 static inline void
 sample_header(ps_message_t *ret)
@@ -194,6 +211,11 @@ sample_header(ps_message_t *ret)
                                             .sent_ms = 58,
                                             .status = PS_APPENDED_EPOCH,
                                             .detail = 63};
+    } else if (ret->kind == PS_KIND_TAKEN) {
+        ret->taken = (ps_msg_taken_t){
+            SAMPLE_ADDRESS,           .transfer = 64, .lsn = 62,
+            .wants = PS_TAKEN_ROWS,   .place = 65,    .offset = 66,
+            .status = PS_TAKEN_EPOCH, .detail = 63};
     }
 }
 
@@ -215,6 +237,8 @@ message_sample(ps_kind_t kind, ps_message_t *ret, ps_body_t *ret_body)
         sample_chunk(ret, ret_body);
     } else if (kind == PS_KIND_APPEND) {
         sample_append(ret, ret_body);
+    } else if (kind == PS_KIND_ROWS) {
+        sample_rows(ret, ret_body);
     } else {
         sample_header(ret);
     }

@@ -508,3 +508,20 @@ Test(message_body, appended_records_have_their_heads_and_whole_words)
     body.values.size = 0;
     assert_says(&message, &body, 1, PSD_OK, "");
 }
+
+Test(message_body, parts_of_rows_end_with_what_they_are_of)
+{
+    ps_message_t message;
+    ps_body_t body = {0};
+
+    message_sample(PS_KIND_ROWS, &message, &body);
+    assert_says(&message, &body, 2, PSD_OK, "");
+    message.rows.size = 70;
+    assert_says(&message, &body, 1, PSD_PROTO,
+                "ROWS values are 5 bytes; allowed: 1..4 as size is 70 and "
+                "offset 66");
+    body.values.size = 0;
+    assert_says(&message, &body, 1, PSD_PROTO,
+                "ROWS values are 0 bytes; allowed: 1..4 as size is 70 and "
+                "offset 66");
+}

@@ -168,13 +168,46 @@ Test(message_check, appended)
 {
     trial_t trial = sample(PS_KIND_APPENDED);
 
-    REFUSED(APPENDED, appended, status, 5, "5; allowed: 0..4");
+    REFUSED(APPENDED, appended, status, 6, "6; allowed: 0..5");
     ACCEPTED(APPENDED, appended, flushed_lsn, 62);
     REFUSED(APPENDED, appended, flushed_lsn, 63,
             "63; allowed: 0..62 as lsn is no greater");
     trial.message.appended.status = PS_APPENDED_GAP;
     assert_says(&trial, PSD_PROTO,
                 "APPENDED.detail is 63; allowed: 0 as status is not EPOCH");
+}
+
+Test(message_check, rows)
+{
+    trial_t trial = sample(PS_KIND_ROWS);
+
+    REFUSED(ROWS, rows, transfer, 0, "0; allowed: 1..18446744073709551615");
+    REFUSED(ROWS, rows, kind, 0, "0; allowed: 1..2");
+    REFUSED(ROWS, rows, kind, 3, "3; allowed: 1..2");
+    REFUSED(ROWS, rows, last, 2, "2; allowed: 0..1");
+    ACCEPTED(ROWS, rows, size, PS_GIVEN_SIZE_MAX);
+    REFUSED(ROWS, rows, size, PS_GIVEN_SIZE_MAX + 1,
+            "4294967297; allowed: 1..4294967296");
+    REFUSED(ROWS, rows, size, 0, "0; allowed: 1..4294967296");
+    REFUSED(ROWS, rows, offset, 71, "71; allowed: 0..70 as size is no greater");
+    trial.message.rows.kind = PS_GIVEN_STATE;
+    assert_says(&trial, PSD_PROTO,
+                "ROWS.last is 1; allowed: 0 as kind is STATE");
+    trial.message.rows.last = 0;
+    assert_says(&trial, PSD_PROTO,
+                "ROWS.place is 65; allowed: 0 as kind is STATE");
+}
+
+Test(message_check, taken)
+{
+    trial_t trial = sample(PS_KIND_TAKEN);
+
+    REFUSED(TAKEN, taken, wants, 0, "0; allowed: 1..3");
+    REFUSED(TAKEN, taken, wants, 4, "4; allowed: 1..3");
+    REFUSED(TAKEN, taken, status, 5, "5; allowed: 0..4");
+    trial.message.taken.status = PS_TAKEN_OK;
+    assert_says(&trial, PSD_PROTO,
+                "TAKEN.detail is 63; allowed: 0 as status is not EPOCH");
 }
 
 Test(message_check, numbers_of_the_slice_are_known)

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies catch up with rows by messages while records go on, and end as their
+ * primary, whatever is lost, comes twice, breaks or ends on the way. */
+#include "rows_kit.h"
+
+#include <stdlib.h>
+
+#include "support/fail_alloc.h"
+
+#define SEEDS 200 /* or as ROWS_SEEDS says; from ROWS_FROM on */
+#define END_MS 120000
+
+static const ps_shard_args_t default_args = {.credit_requests = 3,
+                                             .credit_bytes = 1 << 20,
+                                             .chunk_bytes = 1 << 20,
+                                             .slice_bytes = 1 << 24,
+                                             .held_bytes = 1 << 24,
+                                             .keys_bytes = 1 << 20,
+                                             .sessions_max = 8};
+
+static uint64_t
+number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+
+    return text == NULL ? otherwise : strtoull(text, NULL, 10);
+}
+
+static void
+plan(world_t *self)
+{
+    static const uint64_t flights[] = {0, 1000, 8000, 100000};
+    story_t *story = &self->story;
+    ps_shard_args_t args = default_args;
+
+    args.flight_bytes = flights[below(story, 4)];
+    args.tail_bytes = below(story, 3) == 0 ? 3000 : 0;
+    args.copy_bytes_per_s = below(story, 4) == 0 ? 500000 : 0;
+    self->args = args;
+    self->delay_ms = 1 + (uint32_t)below(story, below(story, 2) == 0 ? 2 : 40);
+    self->loss = below(story, 2) == 0 ? 0 : (uint32_t)below(story, 12);
+    self->repeat = below(story, 2) == 0 ? 0 : (uint32_t)below(story, 12);
+    for (uint32_t i = 0; i < self->n_nodes; i++) {
+        self->nodes[i].shard->args.flight_bytes =
+            args.flight_bytes == 0 ? self->nodes[i].shard->args.flight_bytes
+                                   : args.flight_bytes;
+        self->nodes[i].shard->args.tail_bytes =
+            args.tail_bytes == 0 ? self->nodes[i].shard->args.tail_bytes
+                                 : args.tail_bytes;
+        self->nodes[i].shard->args.copy_bytes_per_s = args.copy_bytes_per_s;
+    }
+}
+
+static void
+disturb(world_t *self)
+{
+    uint32_t node = (uint32_t)below(&self->story, self->n_nodes);
+
+    switch (below(&self->story, 4)) {
+    case 0:
+        world_break_link(self, node);
+        break;
+    case 1:
+        world_end_node(self, node);
+        break;
+    case 2:
+        world_diverge(self, node);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Until all is well, or it takes too long. */
+static void
+settle(world_t *self)
+{
+    self->calm = true;
+    while (!world_is_done(self) && world_next(self, END_MS)) {
+    }
+}
+
+static side_t
+side_of(const world_t *self, uint32_t node)
+{
+    return (side_t){.shard = self->nodes[node].shard,
+                    .partition = world_partition(self, node)};
+}
+
+static void
+expect_same(world_t *self, uint64_t seed)
+{
+    cr_assert(world_is_done(self), "seed %llu: not in sync in the end",
+              (unsigned long long)seed);
+    /* Reading fills blocks, and giving finishes clocks that nobody waits for:
+     * both may have happened at some of them only. */
+    for (uint32_t i = 0; i < self->n_nodes; i++) {
+        side_t side = side_of(self, i);
+
+        cr_assert(side.partition != NULL &&
+                  hands_out_the_same(&side, &side, 100000) &&
+                  reads_the_same(&self->story, &side, &side, NULL));
+    }
+    for (uint32_t i = 0; i < self->n_nodes; i++) {
+        side_t side = side_of(self, i);
+
+        cr_assert(side.partition != NULL && is_same(&self->story, &side, true),
+                  "seed %llu: node %u differs", (unsigned long long)seed, i);
+    }
+}
+
+static void
+run(uint64_t seed, bool disturbed)
+{
+    PSD_AUTO(world_close) world_t world;
+
+    world_open(&world, seed, &default_args);
+    plan(&world);
+    for (uint64_t n = below(&world.story, 80); n > 0; n--) {
+        (void)world_record(&world);
+    }
+    for (uint32_t i = 1; i < world.n_nodes; i++) {
+        world_join(&world, i);
+    }
+    for (uint64_t n = 20 + below(&world.story, 600); n > 0; n--) {
+        if (below(&world.story, 6) == 0) {
+            (void)world_record(&world);
+        }
+        (void)world_next(&world, world.now_ms + 5);
+        if (disturbed && below(&world.story, 60) == 0) {
+            disturb(&world);
+        }
+    }
+    settle(&world);
+    expect_same(&world, seed);
+    for (int n = 0; n < 10; n++) {
+        (void)world_record(&world);
+    }
+    settle(&world);
+    expect_same(&world, seed);
+}
+
+static void
+run_all(bool disturbed)
+{
+    uint64_t first = number("ROWS_FROM", 0);
+
+    for (uint64_t n = 0; n < number("ROWS_SEEDS", SEEDS); n++) {
+        run(first + n, disturbed);
+    }
+}
+
+Test(rows, copies_that_begin_with_nothing_end_as_their_primary)
+{
+    run_all(false);
+}
+
+Test(rows, whatever_breaks_copies_end_as_their_primary)
+{
+    run_all(true);
+}
