@@ -130,6 +130,12 @@ perform(cluster_t *self,
             cluster_check_record(self, number, at, &effect->record);
         } else if (effect->kind == PS_EFFECT_REPORT) {
             report(self, number, &effect->report);
+        } else if (effect->kind == PS_EFFECT_NOTE &&
+                   effect->note.kind == PS_NOTE_COPY_BEGUN) {
+            self->nodes[number]
+                .shards[at]
+                .copies[effect->note.partition]
+                .known = false; /* its records go on behind a state */
         } else if (effect->kind == PS_EFFECT_NOTE && self->trace != NULL) {
             ps_note_print(&effect->note, text, sizeof text, NULL);
             cluster_trace(self, "  node %u: %s", number, text);
