@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pauses - a client that pushes without pause, and what it notices of faults
+ *
+ * What     A thread with a client of its own keeps one push under way to each
+ *          partition of a table of i64; the k-th push of a partition adds k to
+ *          its first row, so that the row tells how many were applied, and a
+ *          push lost is no push doubled. For each partition the longest time
+ *          between two acknowledged pushes is noted.
+ * Shape    partitions by range, PAUSES_ROWS rows each; n_partitions up to
+ *          PAUSES_MAX
+ * Units    ms
+ * Owner    The caller; pauses_stop ends the thread.
+ * Threads  Everything here is for one thread, which is not the client's.
+ */
+#ifndef PS_TESTS_PAUSES_H
+#define PS_TESTS_PAUSES_H
+
+#include <psd.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PAUSES_MAX 64
+#define PAUSES_ROWS 10
+#define PAUSES_TABLE "failover"
+
+typedef struct pauses_part {
+    psd_ticket_t ticket; /* under way; 0: none. The client's own */
+    uint64_t n_begun;    /* pushes */
+    uint64_t n_acked;    /* the first n_acked of them */
+    uint64_t n_marked;   /* begun when pauses_mark was called */
+    uint64_t acked_ms;   /* when the last one was acknowledged */
+    uint64_t longest_ms; /* between two acknowledged ones, since the mark */
+} pauses_part_t;
+
+typedef enum pauses_end {
+    PAUSES_GO_ON = 0,
+    PAUSES_SETTLE = 1, /* when all that is under way is acknowledged */
+    PAUSES_DROP = 2    /* at once */
+} pauses_end_t;
+
+typedef struct pauses {
+    pthread_t thread;
+    pthread_mutex_t lock; /* over all below */
+    pthread_cond_t news;
+    pauses_part_t parts[PAUSES_MAX];
+    unsigned n_partitions;
+    psd_client_t *client; /* the thread's, as long as that runs */
+    psd_table_t *table;
+    bool runs;
+    pauses_end_t end;
+    bool failed; /* a push failed; why is on stderr */
+} pauses_t;
+
+/* Takes the client, which the thread closes. false: why is on stderr. */
+bool
+pauses_start(pauses_t *self, psd_client_t **client_p, unsigned n_partitions);
+/* What happens from now on is noted anew. */
+void pauses_mark(pauses_t *self);
+/* Waits until every partition has acknowledged a push begun behind the mark.
+ * false: one has not within that time, or a push failed; which is on stderr. */
+bool pauses_wait(pauses_t *self, uint64_t timeout_ms);
+/* The longest pause of a partition since the mark. */
+uint64_t pauses_of(pauses_t *self, unsigned partition);
+/* Ends the thread. false: a push failed, or it had ended before. */
+bool pauses_stop(pauses_t *self, pauses_end_t end);
+/* Reads the rows: each must be the sum of its pushes, all acknowledged; where
+ * `may_lack`, that or less. Behind pauses_stop. */
+bool pauses_check(const pauses_t *self, psd_client_t *client, bool may_lack);
+#endif
