@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Planted: the dedupe windows are not in the snapshot. */
+#include "protocol/partition_copy.h"
+#include "protocol/window.h"
+#include "sim_disk_shard.h"
+
+psd_status_t __real_ps_partition_take_state(ps_shard_t *shard,
+                                            ps_partition_t *self,
+                                            ps_bytes_t state,
+                                            psd_error_t *err);
+psd_status_t __wrap_ps_partition_take_state(ps_shard_t *shard,
+                                            ps_partition_t *self,
+                                            ps_bytes_t state,
+                                            psd_error_t *err);
+
+psd_status_t
+__wrap_ps_partition_take_state(ps_shard_t *shard,
+                               ps_partition_t *self,
+                               ps_bytes_t state,
+                               psd_error_t *err)
+{
+    psd_status_t rc = __real_ps_partition_take_state(shard, self, state, err);
+    size_t at = 0;
+    uint64_t session = 0;
+    void *value = NULL;
+
+    while (rc == PSD_OK && ps_map_next(&self->windows, &at, &session, &value)) {
+        ps_window_t *window = value;
+
+        window->next = 1;
+        window->arrived = 1;
+    }
+    return rc;
+}
+
+int
+main(void)
+{
+    return disk_planted_main("dedupe window not in the snapshot");
+}
