@@ -141,6 +141,55 @@ on_busy(ps_session_t *self,
     }
 }
 
+/* A push or mark that has ended is in the log of that epoch's primary. */
+static void
+end_op(ps_session_t *self,
+       const arrival_t *arrival,
+       ps_op_t *op,
+       ps_payload_t *payload)
+{
+    ps_part_t *part = op->part;
+
+    part->pauses = 0;
+    if (op->ask.kind != PS_KIND_PULL && arrival->epoch > part->ended_epoch) {
+        part->ended_epoch = arrival->epoch;
+    }
+    ps_op_end(self, op, arrival->message, payload, arrival->outbox);
+}
+
+/* A later primary expects what has ended: it was acknowledged at memory, and
+ * lost with the one before. Nobody has it any more. */
+static bool
+is_lost(const arrival_t *arrival, const ps_part_t *part)
+{
+    uint64_t first = part->seq + 1; /* that has not ended */
+    const ps_op_t *op = NULL;
+
+    TAILQ_FOREACH(op, &part->ops, in_list)
+    {
+        if (op->ask.kind != PS_KIND_PULL) {
+            first = op->seq;
+            break;
+        }
+    }
+    return arrival->message->refused.detail < first &&
+           arrival->epoch > part->ended_epoch && part->ended_epoch > 0;
+}
+
+static void
+break_by_loss(ps_session_t *self, const arrival_t *arrival)
+{
+    char text[160];
+
+    (void)snprintf(text, sizeof text,
+                   "partition %" PRIu32 " of table %" PRIu32
+                   " has lost pushes that were acknowledged at memory: its new "
+                   "primary expects seq %" PRIu64,
+                   arrival->partition, arrival->table,
+                   arrival->message->refused.detail);
+    ps_session_break(self, PSD_ROWS_LOST, text, arrival->outbox);
+}
+
 /*
  * The server expects `expected`, so it has thrown away what it got behind it,
  * up to the operation that it answers. All of that goes again, in order; what
@@ -199,7 +248,11 @@ on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
                      refused->detail);
             return;
         }
-        on_gap(self, arrival, op);
+        if (is_lost(arrival, op->part)) {
+            break_by_loss(self, arrival);
+        } else {
+            on_gap(self, arrival, op);
+        }
         return;
     case PSD_BUSY:
     case PSD_NOMEM:
@@ -225,8 +278,7 @@ on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
     default:
         break;
     }
-    op->part->pauses = 0;
-    ps_op_end(self, op, arrival->message, NULL, arrival->outbox);
+    end_op(self, arrival, op, NULL);
 }
 
 static void
@@ -240,8 +292,8 @@ on_ack(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
     if (arrival->epoch < op->part->epoch) {
         return; /* of a place that was not asked any more */
     }
-    op->part->pauses = 0;
     if (op->ask.pull) {
+        op->part->pauses = 0;
         /* A probe's answer: it is applied; the values come when it is sent
          * again. */
         if (op->sent && !op->again) {
@@ -251,7 +303,7 @@ on_ack(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
         }
         return;
     }
-    ps_op_end(self, op, arrival->message, NULL, arrival->outbox);
+    end_op(self, arrival, op, NULL);
 }
 
 static void
@@ -268,8 +320,7 @@ on_values(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
     if (arrival->epoch < op->part->epoch) {
         return;
     }
-    op->part->pauses = 0;
-    ps_op_end(self, op, arrival->message, arrival->payload, arrival->outbox);
+    end_op(self, arrival, op, arrival->payload);
 }
 
 static void

@@ -85,6 +85,29 @@ Test(session_answer, gap_sends_again_from_there_in_order)
               "0 < PUSH 5 p0 seq 5 e5\n");
 }
 
+/* What was acknowledged at memory and lost with its primary is what the next
+ * one expects; the client once sent the wrong push again, for ever. */
+Test(session_answer, gap_before_what_a_former_primary_acknowledged_is_a_loss)
+{
+    FIXTURE(f);
+    ps_message_t gap = {
+        .kind = PS_KIND_REFUSED,
+        .refused = {ADDRESS(3, 0, EPOCH, 3), .status = PSD_GAP, .detail = 2}};
+
+    get_ready(f);
+    (void)push(f, 0);
+    (void)push(f, 0);
+    ack(f, 0, 2, 0, 2);
+    receive(f, 0, &gap, NULL); /* from before that ACK: it was overtaken */
+    cr_assert_eq(ps_session_broken(f->session, NULL), PSD_OK);
+    gap.refused.epoch = EPOCH + 1;
+    receive(f, 0, &gap, NULL);
+    assert_broken(f, PSD_ROWS_LOST,
+                  "partition 0 of table 1 has lost pushes that were "
+                  "acknowledged at memory: its new primary expects seq 2");
+    ps_outbox_clear(&f->outbox);
+}
+
 Test(session_answer, gaps_close_together_send_again_once)
 {
     FIXTURE(f);
