@@ -55,9 +55,8 @@
 #define CLUSTER_NOBODY UINT32_MAX
 
 #define CLUSTER_START_MS 1000
-#define CLUSTER_CALM_MS 4500   /* nothing goes wrong behind it */
-#define CLUSTER_REPAIR_MS 4000 /* all copies are there again so much later */
-#define CLUSTER_END_MS 40000   /* all has ended before */
+#define CLUSTER_CALM_MS 4500 /* nothing goes wrong behind it */
+#define CLUSTER_END_MS 40000 /* all has ended before */
 
 /* ---- what a seed means ---- */
 
@@ -287,6 +286,7 @@ typedef struct cluster {
     uint32_t job;
     cluster_client_t clients[CLUSTER_CLIENTS_MAX + 1]; /* the reader, too */
     bool reading;
+    uint64_t changed_ms; /* a record, or what the registry says */
     cluster_pushed_t pushed[CLUSTER_PARTITIONS_MAX][CLUSTER_ROWS];
     /* The highest epoch that was answered under, and by whom. */
     uint64_t answer_epoch[CLUSTER_PARTITIONS_MAX];
@@ -431,8 +431,6 @@ void
 cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level);
 /* Copies in sync are alike. */
 void cluster_check_copies(cluster_t *self);
-/* Nothing is on its way to a copy in sync. */
-bool cluster_copies_are_level(const cluster_t *self);
 
 /* sim_cluster_search.c */
 /* Runs n seeds; the first that fails, with its story on stdout, or UINT64_MAX.

@@ -3,8 +3,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/cursor.h"
-#include "protocol/partition.h"
+#include "sim_alike.h"
 #include "sim_cluster.h"
 
 /* ---- A3: who answers ---- */
@@ -87,6 +88,7 @@ cluster_check_record(cluster_t *self,
                      node, record->partition, record->lsn, copy->lsn);
     }
     copy->lsn = record->lsn;
+    self->changed_ms = self->now_ms;
     check_seq(self, node, copy, record);
 }
 
@@ -202,53 +204,63 @@ cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level)
 
 /* ---- copies are alike ---- */
 
-static void
-compare(cluster_t *self, const ps_partition_t *a, const ps_partition_t *b)
+static ps_payload_t *
+rows_of(ps_partition_t *partition, uint32_t number)
 {
-    size_t at = 0;
-    uint64_t session = 0;
-    void *value = NULL;
+    const ps_slice_t want = {.rows = PS_ROWS_RANGE,
+                             .cols = PS_COLS_ALL,
+                             .type = PS_TYPE_I64,
+                             .first_row = (uint64_t)number * CLUSTER_ROWS,
+                             .n_rows = CLUSTER_ROWS,
+                             .n_cols = 1};
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *none = ps_payload_copy(
+        (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0});
+    ps_payload_t *values = NULL;
+    ps_slice_t got;
+    uint64_t done = 0;
 
-    if (a == NULL || b == NULL || a->lsn != b->lsn ||
-        a->version != b->version) {
-        cluster_fail(self, "copies in sync have other records");
-        return;
+    cluster_need(ps_store_gather(partition->store, &want, none, SIZE_MAX,
+                                 (ps_room_t){NULL, 0}, &got, &values, &done,
+                                 NULL) == PSD_OK &&
+                     done == CLUSTER_ROWS && values->n_spans == 1,
+                 "memory for rows");
+    return values;
+}
+
+static bool
+has_same_rows(ps_partition_t *one, ps_partition_t *other, uint32_t number)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *mine = rows_of(one, number);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *theirs = rows_of(other, number);
+
+    return mine->spans[0].size == theirs->spans[0].size &&
+           memcmp(mine->spans[0].data, theirs->spans[0].data,
+                  mine->spans[0].size) == 0;
+}
+
+static void
+compare(cluster_t *self,
+        ps_partition_t *one,
+        ps_partition_t *other,
+        uint32_t number)
+{
+    const char *what =
+        one == NULL || other == NULL ? "places" : sim_difference(one, other);
+
+    if (what == NULL && !has_same_rows(one, other, number)) {
+        what = "rows";
     }
-    while (ps_map_next(&a->windows, &at, &session, &value)) {
-        const ps_window_t *mine = value;
-        const ps_window_t *theirs = ps_map_get(&b->windows, session);
-
-        if (mine->next != 1 && (theirs == NULL || theirs->next != mine->next)) {
-            cluster_fail(self, "copies in sync have other windows");
-        }
+    if (what != NULL) {
+        cluster_fail(self, "copies in sync of partition %u have other %s",
+                     number, what);
     }
 }
 
-static const ps_partition_t *
+static ps_partition_t *
 partition_of(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
 {
     return cluster_partition(self, copy->incarnation, copy->shard, partition);
-}
-
-bool
-cluster_copies_are_level(const cluster_t *self)
-{
-    const ps_table_t *table = cluster_registry_table(self);
-
-    for (uint32_t i = 0; i < self->plan.n_partitions; i++) {
-        const ps_copies_t *copies = &table->copies[i];
-        const ps_partition_t *first = partition_of(self, &copies->at[0], i);
-
-        for (uint32_t k = 1; k < copies->n; k++) {
-            const ps_partition_t *other = partition_of(self, &copies->at[k], i);
-
-            if (copies->at[k].state == PS_COPY_IN_SYNC &&
-                (first == NULL || other == NULL || first->lsn != other->lsn)) {
-                return false;
-            }
-        }
-    }
-    return true;
 }
 
 void
@@ -262,7 +274,7 @@ cluster_check_copies(cluster_t *self)
         for (uint32_t k = 1; k < copies->n; k++) {
             if (copies->at[k].state == PS_COPY_IN_SYNC) {
                 compare(self, partition_of(self, &copies->at[0], i),
-                        partition_of(self, &copies->at[k], i));
+                        partition_of(self, &copies->at[k], i), i);
             }
         }
     }

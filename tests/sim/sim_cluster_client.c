@@ -40,6 +40,7 @@ ask_in_doubt(cluster_t *self, uint32_t number)
         return;
     }
     client->ask_ms = self->now_ms + ASK_MS;
+    cluster_trace(self, "client %u asks the registry", number);
     cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_ASK,
                                            .from = number,
                                            .to = CLUSTER_REGISTRY});
@@ -82,6 +83,9 @@ end_op(cluster_t *self, uint32_t number, const ps_effect_t *effect)
     self->n_answers++;
     cluster_trace(self, "client %u: op %" PRIu64 " ends as %s", number,
                   effect->to, ps_kind_name(message->kind));
+    if (ps_session_broken(client->session, NULL) != PSD_OK) {
+        return; /* all end as it does */
+    }
     if (message->kind == PS_KIND_REFUSED) {
         cluster_fail(self, "client %u: operation %" PRIu64 " is refused: %s",
                      number, effect->to, message->refused.text);
@@ -112,11 +116,25 @@ open_link(cluster_t *self, uint32_t number, uint64_t link)
     }
 }
 
+/* What was acknowledged at memory may be gone with its primary. */
+static void
+look_whether_broken(cluster_t *self, uint32_t number)
+{
+    cluster_client_t *client = &self->clients[number];
+    const char *why = "";
+    psd_status_t status = ps_session_broken(client->session, &why);
+
+    if (status == PSD_ROWS_LOST && client->memory && self->n_fences > 0) {
+        client->finished = true;
+    } else if (status != PSD_OK) {
+        cluster_fail(self, "client %u is broken: %s", number, why);
+    }
+}
+
 static void
 perform(cluster_t *self, uint32_t number, const ps_outbox_t *outbox)
 {
     cluster_client_t *client = &self->clients[number];
-    const char *why = "";
 
     for (size_t i = 0; i < outbox->n_effects; i++) {
         const ps_effect_t *effect = &outbox->effects[i];
@@ -130,9 +148,7 @@ perform(cluster_t *self, uint32_t number, const ps_outbox_t *outbox)
             end_op(self, number, effect);
         }
     }
-    if (ps_session_broken(client->session, &why) != PSD_OK) {
-        cluster_fail(self, "client %u is broken: %s", number, why);
-    }
+    look_whether_broken(self, number);
     ask_in_doubt(self, number);
     plan_tick(self, number);
 }
@@ -352,6 +368,12 @@ cluster_client_received(cluster_t *self,
 void
 cluster_client_letter(cluster_t *self, const cluster_letter_t *letter)
 {
+    for (uint32_t i = 0; i < self->plan.n_partitions; i++) {
+        cluster_trace(
+            self, "client %u is told partition %u, epoch %" PRIu64 ": node %d",
+            letter->to, i, letter->routes[i].epoch,
+            (int)cluster_node_of(self, letter->routes[i].incarnation));
+    }
     learn(self, letter->to, letter->routes);
     cluster_client_tick(self, letter->to);
 }

@@ -111,14 +111,27 @@ report(cluster_t *self, uint32_t number, const ps_report_t *report)
                                            .report = *report});
 }
 
+/* A copy that is made anew goes on from any record. */
+static void
+noted(cluster_t *self, uint32_t number, uint32_t at, const ps_note_t *note)
+{
+    char text[256];
+
+    if (note->kind == PS_NOTE_COPY_BEGUN) {
+        self->nodes[number].shards[at].copies[note->partition].known = false;
+    }
+    if (self->trace != NULL) {
+        ps_note_print(note, text, sizeof text, NULL);
+        cluster_trace(self, "  node %u: %s", number, text);
+    }
+}
+
 static void
 perform(cluster_t *self,
         uint32_t number,
         uint32_t at,
         const ps_outbox_t *outbox)
 {
-    char text[256];
-
     for (size_t i = 0; i < outbox->n_effects; i++) {
         const ps_effect_t *effect = &outbox->effects[i];
 
@@ -130,15 +143,8 @@ perform(cluster_t *self,
             cluster_check_record(self, number, at, &effect->record);
         } else if (effect->kind == PS_EFFECT_REPORT) {
             report(self, number, &effect->report);
-        } else if (effect->kind == PS_EFFECT_NOTE &&
-                   effect->note.kind == PS_NOTE_COPY_BEGUN) {
-            self->nodes[number]
-                .shards[at]
-                .copies[effect->note.partition]
-                .known = false; /* its records go on behind a state */
-        } else if (effect->kind == PS_EFFECT_NOTE && self->trace != NULL) {
-            ps_note_print(&effect->note, text, sizeof text, NULL);
-            cluster_trace(self, "  node %u: %s", number, text);
+        } else if (effect->kind == PS_EFFECT_NOTE) {
+            noted(self, number, at, &effect->note);
         }
     }
 }

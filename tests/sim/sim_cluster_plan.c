@@ -151,6 +151,22 @@ plan_faults(cluster_plan_t *plan, ps_rng_t *rng)
     }
 }
 
+/* A node may seem lost. */
+static bool
+is_rough(const cluster_plan_t *plan)
+{
+    for (uint32_t i = 0; i < plan->n_faults; i++) {
+        cluster_fault_kind_t kind = plan->faults[i].kind;
+
+        if (kind == CLUSTER_CUT ||
+            ((kind == CLUSTER_CRASH || kind == CLUSTER_FREEZE) &&
+             plan->faults[i].who != CLUSTER_REGISTRY)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void
 cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
 {
@@ -175,6 +191,9 @@ cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
         plan->n_shards[i] = 1 + (uint32_t)below(&rng, CLUSTER_SHARDS_MAX);
     }
     plan_faults(plan, &rng);
+    if (is_rough(plan) && plan->replicas == 1) {
+        plan->replicas = 2; /* of one copy nothing is promised then */
+    }
 }
 
 void

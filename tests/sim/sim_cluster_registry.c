@@ -63,6 +63,7 @@ commit(cluster_t *self, ps_command_t *command)
                       command->text);
     }
     registry->version++;
+    self->changed_ms = self->now_ms;
     *command = (ps_command_t){0};
 }
 

@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "protocol/replay.h"
 #include "sim.h"
+#include "sim_alike.h"
 
 void
 sim_copy_start(sim_t *sim, const ps_shard_args_t *args, ps_event_t *table)
@@ -123,55 +124,6 @@ has_same_rows(const sim_t *sim,
             memcmp(mine->span.data, theirs->span.data, mine->span.size) == 0);
 }
 
-static bool
-has_same_windows(const ps_partition_t *one, const ps_partition_t *other)
-{
-    size_t at = 0;
-    uint64_t session = 0;
-    void *value = NULL;
-
-    while (ps_map_next(&one->windows, &at, &session, &value)) {
-        const ps_window_t *mine = value;
-        const ps_window_t *theirs = ps_map_get(&other->windows, session);
-        bool is_new = mine->next == 1; /* nothing of it is in the log */
-
-        if (!is_new && (theirs == NULL || mine->next != theirs->next ||
-                        mine->n_refusals != theirs->n_refusals ||
-                        mine->unsure != theirs->unsure)) {
-            return false;
-        }
-    }
-    return one->lowest_session == other->lowest_session;
-}
-
-static bool
-has_same_gates(const ps_partition_t *one, const ps_partition_t *other)
-{
-    if (one->n_jobs != other->n_jobs) {
-        return false;
-    }
-    for (size_t i = 0; i < one->n_jobs; i++) {
-        const ps_job_place_t *mine = &one->jobs[i];
-        const ps_job_place_t *theirs = &other->jobs[i];
-        size_t n = ps_gate_n_workers(mine->gate);
-        uint32_t worker = 0;
-
-        if (n != ps_gate_n_workers(theirs->gate) ||
-            mine->applied != theirs->applied ||
-            mine->open.n_pushes != theirs->open.n_pushes ||
-            ps_gate_closed(mine->gate) != ps_gate_closed(theirs->gate)) {
-            return false;
-        }
-        for (size_t k = 0; k < n; k++) {
-            if (ps_gate_finished(mine->gate, k, &worker) !=
-                ps_gate_finished(theirs->gate, k, &worker)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
 void
 sim_copy_check(sim_t *sim)
 {
@@ -179,13 +131,11 @@ sim_copy_check(sim_t *sim)
         uint32_t shard = sim->routes[i].shard;
         ps_partition_t *mine = partition_of(sim->shards[shard], i);
         ps_partition_t *copy = partition_of(sim->copies[shard], i);
-        const char *what = mine->lsn != copy->lsn               ? "lsn"
-                           : mine->version != copy->version     ? "version"
-                           : !has_same_windows(mine, copy)      ? "windows"
-                           : !has_same_gates(mine, copy)        ? "gates"
-                           : !has_same_rows(sim, mine, copy, i) ? "rows"
-                                                                : NULL;
+        const char *what = sim_difference(mine, copy);
 
+        if (what == NULL && !has_same_rows(sim, mine, copy, i)) {
+            what = "rows";
+        }
         if (what != NULL) {
             sim_fail(sim, "log: a copy of partition %u has other %s", i, what);
         }
