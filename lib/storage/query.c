@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "storage/page_sums.h"
+
 psd_status_t
 ps_sql_error(sqlite3 *db, int code, psd_error_t *err)
 {
@@ -14,6 +16,12 @@ ps_sql_error(sqlite3 *db, int code, psd_error_t *err)
     int number = sqlite3_system_errno(db);
     char reason[128];
 
+    if (code == SQLITE_IOERR_DATA) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "%s: the page at byte %lld is damaged: its "
+                             "checksum is another one",
+                             path, (long long)ps_page_sums_damaged_at(db));
+    }
     switch (code & 0xFF) {
     case SQLITE_NOMEM:
         return psd_error_set(err, PSD_NOMEM, "no memory in SQLite");

@@ -12,6 +12,7 @@
 #include "protocol/registry.h"
 #include "storage/data_dir.h"
 #include "storage/disk.h"
+#include "storage/page_sums.h"
 #include "storage/registry_db_impl.h"
 
 #define NEW_DIR                                                  \
@@ -87,6 +88,9 @@ ps_registry_backup(ps_registry_db_t *db,
     rc = copy_all(copy, db->db, err);
     if (rc == PSD_OK) {
         bytes = sqlite3_serialize(copy, "main", &size, 0);
+        if (bytes != NULL) {
+            ps_page_sums_put(bytes, (size_t)size);
+        }
         if (bytes == NULL ||
             !ps_buffer_append(ret_bytes, bytes, (size_t)size) ||
             !add_end(ret_bytes, ret_bytes->size - (size_t)size)) {
@@ -105,8 +109,10 @@ ps_registry_backup(ps_registry_db_t *db,
 typedef struct places {
     ps_buffer_t dir;  /* where the new one is made */
     ps_buffer_t made; /* its file … */
-    ps_buffer_t lock; /* … and its lock */
+    ps_buffer_t lock; /* … its lock … */
+    ps_buffer_t note; /* … and its number of commits */
     ps_buffer_t file; /* where it will be */
+    ps_buffer_t old;  /* a number of commits that is there already */
 } places_t;
 
 static void
@@ -115,6 +121,8 @@ places_done(places_t *self)
     ps_buffer_done(&self->dir);
     ps_buffer_done(&self->made);
     ps_buffer_done(&self->lock);
+    ps_buffer_done(&self->note);
+    ps_buffer_done(&self->old);
     ps_buffer_done(&self->file);
 }
 
@@ -131,6 +139,9 @@ find_places(const char *dir, places_t *places, psd_error_t *err)
                    ps_buffer_print(&places->made, "%s/" NEW_DIR "/registry.db",
                                    dir) &&
                    ps_buffer_print(&places->lock, "%s/" NEW_DIR "/lock", dir) &&
+                   ps_buffer_print(&places->note,
+                                   "%s/" NEW_DIR "/registry.commits", dir) &&
+                   ps_buffer_print(&places->old, "%s/registry.commits", dir) &&
                    ps_buffer_print(&places->file, "%s/registry.db", dir)
                ? PSD_OK
                : psd_error_set(err, PSD_NOMEM, "no memory for paths");
@@ -144,6 +155,7 @@ clear(const places_t *places)
 
     (void)disk->remove(disk, text_of(&places->made), NULL);
     (void)disk->remove(disk, text_of(&places->lock), NULL);
+    (void)disk->remove(disk, text_of(&places->note), NULL);
     (void)rmdir(text_of(&places->dir));
 }
 
@@ -248,6 +260,9 @@ make(const char *dir,
     }
     if (rc == PSD_OK) {
         rc = change_checked(text_of(&places->dir), unix_ms, err);
+    }
+    if (rc == PSD_OK) {
+        rc = disk->remove(disk, text_of(&places->old), err);
     }
     if (rc == PSD_OK) {
         rc = disk->rename(disk, text_of(&places->made), text_of(&places->file),

@@ -2,6 +2,7 @@
 /* The registry's database from its opening to its closing, and its history. */
 #include "storage/registry_db.h"
 
+#include <inttypes.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -37,6 +38,34 @@ prepare_all(ps_registry_db_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
+/* What was committed is there. */
+static psd_status_t
+check_commits(ps_registry_db_t *self, const char *dir, psd_error_t *err)
+{
+    uint64_t noted = 0;
+    int64_t n = 0;
+    psd_status_t rc =
+        ps_sql_number(self->db, "SELECT commits FROM cluster", &n, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_commit_note_open(&self->note, dir, &noted, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->n_commits = (uint64_t)n;
+    if (noted > self->n_commits) {
+        return psd_error_set(
+            err, PSD_DAMAGED,
+            "%s/registry.db has %" PRIu64 " commits, %s/registry.commits says "
+            "%" PRIu64 ": its last ones are lost, registry.db-wal was damaged "
+            "or removed; restore a backup, or remove registry.commits to go on "
+            "with what is left",
+            dir, self->n_commits, dir, noted);
+    }
+    return PSD_OK;
+}
+
 static psd_status_t
 open_in(ps_registry_db_t *self, const char *dir, psd_error_t *err)
 {
@@ -49,6 +78,9 @@ open_in(ps_registry_db_t *self, const char *dir, psd_error_t *err)
     rc = ps_data_dir_lock(dir, &self->lock_fd, err);
     if (rc == PSD_OK) {
         rc = ps_registry_db_open_file((const char *)path.data, &self->db, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_commits(self, dir, err);
     }
     if (rc == PSD_OK) {
         rc = prepare_all(self, err);
@@ -69,6 +101,7 @@ ps_registry_db_open(const char *dir,
         return psd_error_set(err, PSD_NOMEM, "no memory for the registry");
     }
     self->lock_fd = -1;
+    self->note.fd = -1;
     rc = open_in(self, dir, err);
     if (rc != PSD_OK) {
         return rc;
@@ -90,6 +123,7 @@ ps_registry_db_close(ps_registry_db_t **self_p)
         (void)sqlite3_finalize(self->statements[i]);
     }
     (void)sqlite3_close(self->db); /* all of it is on disk already */
+    ps_commit_note_close(&self->note);
     if (self->lock_fd >= 0) {
         (void)close(self->lock_fd); /* unlocks; nothing was written late */
     }

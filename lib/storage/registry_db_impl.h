@@ -3,6 +3,7 @@
 #ifndef PS_STORAGE_REGISTRY_DB_IMPL_H
 #define PS_STORAGE_REGISTRY_DB_IMPL_H
 
+#include "storage/commit_note.h"
 #include "storage/query.h"
 #include "storage/registry_db.h"
 
@@ -23,7 +24,8 @@
       "last_job, created_unix_ms) VALUES(1, ?, ?, ?, ?, ?, ?, ?)")            \
     X(CLUSTER_SET, "cluster",                                                 \
       "UPDATE cluster SET epoch = ?, sessions = max(sessions, ?), "           \
-      "last_table = max(last_table, ?), last_job = max(last_job, ?)")         \
+      "last_table = max(last_table, ?), last_job = max(last_job, ?), "        \
+      "commits = commits + 1")                                                \
     X(NODE_PUT, "nodes",                                                      \
       "INSERT INTO nodes(name, incarnation, control, started_unix_ms, "       \
       "weight) VALUES(?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET "        \
@@ -158,6 +160,8 @@ typedef enum ps_statement {
 struct ps_registry_db {
     int lock_fd; /* of the data directory; -1 */
     sqlite3 *db; /* owned */
+    ps_commit_note_t note;
+    uint64_t n_commits; /* ever */
     sqlite3_stmt *statements[STATEMENT_COUNT];
 };
 

@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "storage/page_sums.h"
 #include "storage/registry_db_impl.h"
 
+#define SUMS_SINCE 6     /* schema: pages have checksums */
 #define PATIENCE_MS 1000 /* for somebody who looks at the file with sqlite3 */
 #define ANSWER_SIZE 256  /* of a check's first complaint */
 
@@ -174,6 +176,8 @@ static const char *const migrations[] = {
     "    ON DELETE CASCADE"
     ") STRICT, WITHOUT ROWID;"
     "PRAGMA user_version = 5",
+    "ALTER TABLE cluster ADD COLUMN commits INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 6",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 
@@ -299,10 +303,57 @@ migrate_one(sqlite3 *db, int64_t version, psd_error_t *err)
                           (long long)version + 1);
 }
 
+/* Pages get checksums where a psd wrote them that knew of none. */
+static psd_status_t
+settle_sums(sqlite3 *db, const char *path, int64_t version, psd_error_t *err)
+{
+    if (version >= SUMS_SINCE) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "%s: byte 20 is damaged: it says that pages have "
+                             "no checksums",
+                             path);
+    }
+    if (!ps_page_sums_want(db)) {
+        return psd_error_set(err, PSD_IO, "%s: no room for checksums", path);
+    }
+    return PSD_OK;
+}
+
+/* A page that nothing refers to is looked at, too. */
+static psd_status_t
+check_pages(sqlite3 *db, psd_error_t *err)
+{
+    psd_status_t rc = ps_sql_exec(db, "PRAGMA wal_checkpoint(TRUNCATE)", err);
+    int code = rc == PSD_OK ? ps_page_sums_check(db) : SQLITE_OK;
+
+    if (code == SQLITE_IOERR_SHORT_READ) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "%s is shorter than its head says",
+                             sqlite3_db_filename(db, "main"));
+    }
+    return code == SQLITE_OK ? rc : ps_sql_error(db, code, err);
+}
+
+static psd_status_t
+migrate(sqlite3 *db, int64_t version, bool had_sums, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (version > 0 && !had_sums) {
+        rc = ps_sql_exec(db, "VACUUM", err);
+    }
+    for (; version < SCHEMA_VERSION && rc == PSD_OK; version++) {
+        rc = migrate_one(db, version, err);
+    }
+    return rc;
+}
+
 psd_status_t
 ps_registry_db_open_file(const char *path, sqlite3 **ret_db, psd_error_t *err)
 {
+    const char *vfs = ps_page_sums_vfs();
     int64_t version = 0;
+    bool had_sums = false;
     int code = SQLITE_OK;
     psd_status_t rc = check_magic(path, err);
 
@@ -310,7 +361,7 @@ ps_registry_db_open_file(const char *path, sqlite3 **ret_db, psd_error_t *err)
         return rc;
     }
     code = sqlite3_open_v2(path, ret_db,
-                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, vfs);
     if (*ret_db == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory in SQLite");
     }
@@ -321,6 +372,11 @@ ps_registry_db_open_file(const char *path, sqlite3 **ret_db, psd_error_t *err)
     (void)sqlite3_busy_timeout(*ret_db, PATIENCE_MS);
     (void)sqlite3_db_config(*ret_db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     rc = check_ids(*ret_db, path, &version, err);
+    had_sums = ps_page_sums_are_there(*ret_db);
+    if (rc == PSD_OK) {
+        rc = had_sums ? check_pages(*ret_db, err)
+                      : settle_sums(*ret_db, path, version, err);
+    }
     if (rc == PSD_OK) {
         rc = check_answer(*ret_db, "PRAGMA quick_check(1)", "ok", PSD_DAMAGED,
                           err);
@@ -328,8 +384,8 @@ ps_registry_db_open_file(const char *path, sqlite3 **ret_db, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = set_up(*ret_db, err);
     }
-    for (; version < SCHEMA_VERSION && rc == PSD_OK; version++) {
-        rc = migrate_one(*ret_db, version, err);
+    if (rc == PSD_OK) {
+        rc = migrate(*ret_db, version, had_sums, err);
     }
     if (rc == PSD_OK) {
         rc = check_answer(*ret_db, "PRAGMA foreign_key_check", "", PSD_DAMAGED,

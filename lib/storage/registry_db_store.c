@@ -472,5 +472,8 @@ ps_registry_db_store(ps_registry_db_t *self,
 
         (void)rolled; /* the first cause is told */
     }
+    if (rc == PSD_OK) {
+        ps_commit_note_write(&self->note, ++self->n_commits);
+    }
     return rc;
 }

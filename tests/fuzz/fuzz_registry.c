@@ -13,6 +13,7 @@
 
 #include "base/cursor.h"
 #include "protocol/registry_work.h"
+#include "storage/page_sums.h"
 #include "storage/registry_db.h"
 #include "support/registry_fixture.h"
 #include "support/temp_dir.h"
@@ -313,6 +314,9 @@ edit_bytes(ps_cursor_t *cursor)
         at = (at << 8 | ps_cursor_u8(cursor)) % (uint32_t)model_size;
         bytes[at] = ps_cursor_u8(cursor);
     }
+    if (model_size > 0 && (bytes[model_size - 1] & 1) == 0) {
+        ps_page_sums_put(bytes, model_size); /* so that SQLite sees the rest */
+    }
     write_file(bytes, model_size);
 }
 
@@ -381,7 +385,8 @@ edit_rows(ps_cursor_t *cursor)
     sqlite3 *db = NULL;
 
     write_file(model, model_size);
-    check(sqlite3_open(file, &db) == SQLITE_OK);
+    check(sqlite3_open_v2(file, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                          ps_page_sums_vfs()) == SQLITE_OK);
     check(
         sqlite3_exec(db,
                      "PRAGMA synchronous = OFF; PRAGMA ignore_check_constraints"

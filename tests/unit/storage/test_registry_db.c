@@ -74,12 +74,15 @@ Test(registry_db, has_the_settings_that_its_promises_need)
         const char *pragma;
         int value;
     } cases[] = {{"PRAGMA application_id", 0x70735247},
-                 {"PRAGMA user_version", 5}};
+                 {"PRAGMA user_version", 6}};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
 
     make_data();
-    cr_assert_eq(sqlite3_open(file, &db), SQLITE_OK);
+    cr_assert_eq(sqlite3_open_v2(file, &db,
+                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE,
+                                 ps_page_sums_vfs()),
+                 SQLITE_OK);
     for (size_t i = 0; i < 2; i++) {
         cr_assert_eq(sqlite3_prepare_v2(db, cases[i].pragma, -1, &stmt, NULL),
                      SQLITE_OK);
@@ -133,6 +136,7 @@ static const char to_version_3[] =
     "CREATE INDEX partitions_by_shard ON partitions(node_id, shard);"
     "ALTER TABLE nodes DROP COLUMN state; ALTER TABLE nodes DROP COLUMN weight;"
     "DROP TABLE slices_done; DROP TABLE slices_given; DROP TABLE queues;"
+    "ALTER TABLE cluster DROP COLUMN commits;"
     "PRAGMA user_version = 3";
 
 Test(registry_db, a_partition_of_version_3_is_a_copy)

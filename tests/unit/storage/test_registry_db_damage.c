@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+#include "base/rng.h"
 #include "support/registry_db_test.h"
 
 TestSuite(registry_db_damage, .init = make_temp, .fini = drop_temp);
@@ -23,9 +24,9 @@ write_file(const char *text, size_t at)
 Test(registry_db_damage, a_newer_schema_is_refused_by_both_versions)
 {
     make_data();
-    run_sql("PRAGMA user_version = 6");
+    run_sql("PRAGMA user_version = 7");
     assert_open_fails(PSD_FOREIGN,
-                      "its schema is version 6; psd 0.1.0 knows up to 5");
+                      "its schema is version 7; psd 0.1.0 knows up to 6");
 }
 
 Test(registry_db_damage, somebody_elses_database_is_refused_and_not_touched)
@@ -187,5 +188,177 @@ Test(registry_db_damage, every_row_is_checked)
         (void)snprintf(file, sizeof file, "%s/registry.db", dir);
         make_data();
         assert_load_fails(damaged_rows[i][0], damaged_rows[i][1]);
+    }
+}
+
+/* Every flip and every cut */
+
+#define FLIPS 200
+
+static size_t
+read_bytes(const char *path, uint8_t *bytes, size_t size)
+{
+    int fd = open(path, O_RDONLY);
+    ssize_t n = fd < 0 ? 0 : read(fd, bytes, size);
+
+    cr_assert_geq(n, 0);
+    if (fd >= 0) {
+        cr_assert_eq(close(fd), 0);
+    }
+    return (size_t)n;
+}
+
+static void
+write_bytes(const char *path, const uint8_t *bytes, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(write(fd, bytes, size), (ssize_t)size);
+    cr_assert_eq(close(fd), 0);
+}
+
+/* The files of a registry that was killed with its last commits in the -wal. */
+static const char *const NAMES[] = {"registry.db", "registry.db-wal",
+                                    "registry.commits"};
+#define N_FILES 3
+static uint8_t images[N_FILES][1 << 20];
+static size_t sizes[N_FILES];
+static uint64_t n_sessions; /* that they know of */
+
+static void
+take_images(void)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = NULL;
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = NULL;
+    ps_command_t command = {0};
+    psd_status_t rc = PSD_OK;
+
+    make_data();
+    db = open_db();
+    registry = load_db(db);
+    for (uint32_t i = 1; i <= 3; i++) {
+        rc = ps_registry_plan_sessions(registry, 1000 * i, i, &command, err);
+        cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
+                     PSD_OK);
+    }
+    for (size_t i = 0; i < N_FILES; i++) {
+        char path[PATH_MAX + 64];
+
+        (void)snprintf(path, sizeof path, "%s/%s", dir, NAMES[i]);
+        sizes[i] = read_bytes(path, images[i], sizeof images[i]);
+        cr_assert_gt(sizes[i], 0, "%s", path);
+    }
+}
+
+/* Opens a registry of these files: it says what is wrong, or it is whole. */
+static void
+assert_noticed(const char *what, size_t at)
+{
+    ps_registry_db_t *db = NULL;
+    psd_status_t rc = PSD_OK;
+
+    psd_error_clear(err);
+    rc = ps_registry_db_open(dir, &db, err);
+    if (rc == PSD_OK) {
+        PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+
+        /* Nothing of it counted, and nothing of it is gone. */
+        cr_assert_eq(ps_registry_old_sessions(registry), n_sessions,
+                     "%s at %zu", what, at);
+        cr_assert_not_null(ps_registry_table(registry, "w"));
+    } else {
+        cr_assert(rc == PSD_DAMAGED || rc == PSD_FOREIGN, "%s at %zu: %s", what,
+                  at, psd_error_text(err));
+        cr_assert_not_null(strstr(psd_error_text(err), "registry."));
+    }
+    ps_registry_db_close(&db);
+}
+
+static void
+put_images(size_t except, const uint8_t *bytes, size_t size)
+{
+    for (size_t i = 0; i < N_FILES; i++) {
+        char path[PATH_MAX + 64];
+
+        (void)snprintf(path, sizeof path, "%s/%s", dir, NAMES[i]);
+        write_bytes(path, i == except ? bytes : images[i],
+                    i == except ? size : sizes[i]);
+    }
+    {
+        char path[PATH_MAX + 64];
+
+        (void)snprintf(path, sizeof path, "%s/registry.db-shm", dir);
+        (void)unlink(path);
+    }
+}
+
+Test(registry_db_damage, every_flip_and_every_cut_is_noticed)
+{
+    static uint8_t bytes[1 << 20];
+    ps_rng_t rng = {.state = 5};
+
+    take_images();
+    (void)snprintf(dir, sizeof dir, "%s/damaged", temp.path);
+    cr_assert_eq(mkdir(dir, 0700), 0);
+    put_images(N_FILES, NULL, 0);
+    {
+        PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+        PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+
+        n_sessions = ps_registry_old_sessions(registry);
+        cr_assert_geq(n_sessions, 3000);
+    }
+    for (size_t i = 0; i < N_FILES; i++) {
+        for (size_t flip = 0; flip < FLIPS / N_FILES; flip++) {
+            size_t at = (size_t)ps_rng_below(&rng, sizes[i]);
+
+            memcpy(bytes, images[i], sizes[i]);
+            bytes[at] ^= (uint8_t)(1U << ps_rng_below(&rng, 8));
+            put_images(i, bytes, sizes[i]);
+            assert_noticed(NAMES[i], at);
+            put_images(i, images[i], at);
+            assert_noticed("cut", at);
+        }
+    }
+}
+
+Test(registry_db_damage, a_damaged_page_is_named)
+{
+    char says[PATH_MAX + 128];
+
+    make_data();
+    {
+        int fd = open(file, O_RDWR);
+        uint8_t byte = 0;
+
+        cr_assert_geq(fd, 0);
+        cr_assert_eq(pread(fd, &byte, 1, 4096 + 2000), 1);
+        byte ^= 4;
+        cr_assert_eq(pwrite(fd, &byte, 1, 4096 + 2000), 1);
+        cr_assert_eq(close(fd), 0);
+    }
+    (void)snprintf(says, sizeof says, "%s: the page at byte 4096 is damaged",
+                   file);
+    assert_open_fails(PSD_DAMAGED, says);
+}
+
+Test(registry_db_damage, a_registry_that_lost_commits_is_refused)
+{
+    char path[PATH_MAX + 64];
+
+    take_images();
+    (void)snprintf(dir, sizeof dir, "%s/damaged", temp.path);
+    cr_assert_eq(mkdir(dir, 0700), 0);
+    put_images(N_FILES, NULL, 0);
+    (void)snprintf(path, sizeof path, "%s/registry.db-wal", dir);
+    cr_assert_eq(unlink(path), 0);
+    assert_open_fails(PSD_DAMAGED, "its last ones are lost");
+    (void)snprintf(path, sizeof path, "%s/registry.commits", dir);
+    cr_assert_eq(unlink(path), 0);
+    {
+        PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+
+        cr_assert_not_null(db);
     }
 }
