@@ -22,9 +22,12 @@ ps_shard_log_note_flushed(ps_shard_log_t *self, uint64_t number, uint64_t bytes)
     ps_bytes_t span = {note, sizeof note};
 
     ps_flushed_write(number, bytes, note);
-    (void)self->disk->write(self->disk, self->note,
-                            self->note_slot * PS_FLUSHED_SLOT, &span, 1, NULL);
-    self->note_slot = 1 - self->note_slot;
+    /* A write that fails may tear the slot: the other one stays as it is. */
+    if (self->disk->write(self->disk, self->note,
+                          self->note_slot * PS_FLUSHED_SLOT, &span, 1,
+                          NULL) == PSD_OK) {
+        self->note_slot = 1 - self->note_slot;
+    }
 }
 
 /* Ends the segment where it was flushed last; all that is kept is unwritten. */
