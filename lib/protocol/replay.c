@@ -366,7 +366,7 @@ ps_partition_record(ps_shard_t *shard,
     record->partition = self->number;
     record->lsn = self->lsn + 1;
     record->epoch = self->epoch;
-    if (self->replicas != NULL) {
+    if (self->replicas != NULL && self->replicas->n_followers > 0) {
         bytes = ps_replicas_prepare(self->replicas, record, payload);
         if (bytes == NULL) {
             return false;
@@ -378,6 +378,8 @@ ps_partition_record(ps_shard_t *shard,
     ps_note_record(shard, self, record, payload);
     if (bytes != NULL) {
         ps_replicas_send(shard, self, record, bytes);
+    } else if (self->replicas != NULL) {
+        ps_tail_pass(&self->replicas->tail, record->lsn, record->epoch);
     }
     return true;
 }

@@ -70,6 +70,14 @@ ps_tail_add(ps_tail_t *self,
     self->bytes += bytes.size;
 }
 
+void
+ps_tail_pass(ps_tail_t *self, uint64_t lsn, uint64_t epoch)
+{
+    ps_tail_cut(self, UINT64_MAX);
+    self->first = lsn + 1;
+    self->before = epoch;
+}
+
 const ps_tail_record_t *
 ps_tail_get(const ps_tail_t *self, uint64_t lsn)
 {

@@ -41,6 +41,9 @@ void ps_tail_add(ps_tail_t *self,
                  uint64_t epoch,
                  ps_bytes_t bytes,
                  ps_payload_t *holder);
+/* The next record was made, and nobody will need it: all are let go, this one
+ * too. */
+void ps_tail_pass(ps_tail_t *self, uint64_t lsn, uint64_t epoch);
 /* The record; NULL: not here (any more). Borrowed until the tail changes. */
 const ps_tail_record_t *ps_tail_get(const ps_tail_t *self, uint64_t lsn);
 /* The epoch of record lsn, or of the one in front of the oldest. false: not
