@@ -123,8 +123,9 @@ append(ps_shard_t *shard,
     uint64_t prev_epoch = 0;
     uint32_t n = 0;
 
-    if (!ps_tail_epoch(&self->tail, follower->sent_lsn, &prev_epoch)) {
-        follower->needs_rows = true;
+    if (follower->sent_lsn + 1 < self->tail.first ||
+        !ps_tail_epoch(&self->tail, follower->sent_lsn, &prev_epoch)) {
+        follower->needs_rows = true; /* what is next is gone */
         return true;
     }
     if (records) {

@@ -316,6 +316,26 @@ Test(replicas, marks_wait_for_copies_that_lag)
     cr_assert(kit_recorded(&kit, PS_RECORD_MARK));
 }
 
+/* Nothing was sent to it any more: what it lacked from the first record on was
+ * taken for a want of memory. */
+Test(replicas, copy_that_paused_while_the_tail_was_cut_gets_rows)
+{
+    open_narrow(500, 0);
+    kit_map(&kit, "6: 1P 2S 3C");
+    kit_tick(&kit, 100);
+    kit_welcome(&kit, 3);
+    kit_tick(&kit, 1);
+    kit_push(&kit, 6, 1, PS_ACK_MEMORY);
+    kit_answer(&kit, 2, 6, PS_APPENDED_OK, 1);
+    kit_answer(&kit, 3, 6, PS_APPENDED_NOMEM, 0);
+    for (uint64_t seq = 2; seq <= 8; seq++) {
+        kit_push(&kit, 6, seq, PS_ACK_MEMORY);
+        kit_answer(&kit, 2, 6, PS_APPENDED_OK, seq);
+    }
+    kit_tick(&kit, 100);
+    cr_assert_eq(kit_count(&kit, PS_KIND_ROWS), 1);
+}
+
 Test(replicas, push_that_no_frame_could_carry_is_refused)
 {
     open_narrow(0, 175);
