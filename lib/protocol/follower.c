@@ -4,6 +4,8 @@
 
 #define FLIGHT_MESSAGES 4 /* more records wait and go together */
 #define PAUSE_MS 20       /* after the copy was short of memory */
+#define LEASE_PARTS 4     /* a lease is asked for so often while it lasts */
+#define NEW_PARTS 30      /* … and of a copy that may not know its primary */
 #define DRIFT_PARTS 50    /* clocks differ by less than one in so many */
 
 static uint64_t
@@ -54,10 +56,18 @@ ps_follower_restart(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
     self->lease_until_ms = 0;
 }
 
+/* One that lends nothing yet, under a new map, may not know that: it is asked
+ * often, for the time of a lease. */
 static uint64_t
 ask_at(const ps_follower_t *self, const ps_follower_limits_t *limits)
 {
-    return self->sent_ms == 0 ? 0 : self->sent_ms + limits->lease_ms / 4;
+    bool is_new = self->lease_until_ms == 0 &&
+                  self->sent_ms < self->moved_ms + limits->lease_ms;
+
+    return self->sent_ms == 0
+               ? 0
+               : self->sent_ms +
+                     limits->lease_ms / (is_new ? NEW_PARTS : LEASE_PARTS);
 }
 
 ps_follower_want_t

@@ -287,13 +287,14 @@ answer_again(ps_shard_t *shard,
              const ps_request_t *request)
 {
     ps_request_t own;
-    size_t n_before = shard->outbox->n_effects;
+    size_t n_before = 0;
 
     if (self->replicas == NULL) {
         answer_end(shard, self, window, request);
     } else if (!ps_replicas_answer_waits(shard, self, request)) {
         own = *request;
         own.room = (ps_room_t){NULL, 0}; /* it may be gone before it is sent */
+        n_before = shard->outbox->n_effects;
         answer_end(shard, self, window, &own);
         ps_replicas_withhold(shard, self, request, n_before);
     }

@@ -125,12 +125,14 @@ release(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
     ps_held_remove(&self->held, &held);
 }
 
-/* Lets one held request through if its time has come. */
+/* Lets one held request through if its time has come. The map may have a new
+ * epoch meanwhile, in which it is answered. */
 static bool
 let_through(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
 {
     ps_window_t *window = NULL;
 
+    held->is.epoch = self->epoch;
     if (held->is.kind == PS_KIND_PULL) {
         if (!ps_partition_is_ready(shard, self, &held->is)) {
             return false;

@@ -116,7 +116,8 @@ void ps_replicas_withhold(ps_shard_t *shard,
                           const ps_request_t *request,
                           size_t n_before);
 /* An answer to that request waits: a probe is told why, another one has none.
- * Also when nothing may be answered now. */
+ * Also when nothing may be answered now and there is no room to keep it; where
+ * there is, whoever asked is told, and the answer is to be withheld. */
 PSD_MUST_CHECK bool ps_replicas_answer_waits(ps_shard_t *shard,
                                              ps_partition_t *partition,
                                              const ps_request_t *request);

@@ -188,7 +188,8 @@ ps_replicas_withhold(ps_shard_t *shard,
         return;
     }
     last = &outbox->effects[outbox->n_effects - 1];
-    if (partition->lsn > 0 && reached_lsn(partition, level) >= partition->lsn) {
+    if (partition->lsn > 0 && reached_lsn(partition, level) >= partition->lsn &&
+        ps_replicas_may_answer(shard, partition)) {
         set_level(self, &last->message, level, partition->lsn);
         return;
     }
@@ -241,6 +242,17 @@ say_what_waits(const ps_shard_t *shard,
         ps_ack_name(level), ps_replicas_in_sync_lsn(partition), partition->lsn);
 }
 
+/* Another answer may wait here until it can be given. */
+static bool
+keeps_answers(const ps_shard_t *shard,
+              const ps_partition_t *partition,
+              ps_ack_t level)
+{
+    return partition->replicas->pending.bytes < shard->args.tail_bytes &&
+           (level == PS_ACK_REPLICA ||
+            (level == PS_ACK_DISK && partition->has_log));
+}
+
 bool
 ps_replicas_answer_waits(ps_shard_t *shard,
                          ps_partition_t *partition,
@@ -263,7 +275,7 @@ ps_replicas_answer_waits(ps_shard_t *shard,
         say_what_waits(shard, partition, level, text, sizeof text);
         ps_answer_parked(shard, request, text);
     }
-    return true;
+    return waits || !keeps_answers(shard, partition, level);
 }
 
 /* The request that the answer belongs to, as far as answers need it; false:
@@ -298,9 +310,22 @@ request_of(const ps_shard_t *shard,
     return peer != NULL;
 }
 
+/* It is given now, by the primary of now. */
+static void
+set_epoch(ps_message_t *message, uint64_t epoch)
+{
+    if (message->kind == PS_KIND_ACK) {
+        message->ack.epoch = epoch;
+    } else if (message->kind == PS_KIND_VALUES) {
+        message->values.epoch = epoch;
+    } else {
+        message->refused.epoch = epoch;
+    }
+}
+
 static void
 let_go(ps_shard_t *shard,
-       ps_replicas_t *self,
+       ps_partition_t *partition,
        ps_waiting_answer_t *answer,
        ps_ack_t level)
 {
@@ -320,7 +345,8 @@ let_go(ps_shard_t *shard,
     }
     *effect = answer->answer;
     effect->to = conn;
-    set_level(self, &effect->message, level, answer->lsn);
+    set_epoch(&effect->message, partition->epoch);
+    set_level(partition->replicas, &effect->message, level, answer->lsn);
 }
 
 void
@@ -337,7 +363,7 @@ ps_replicas_release(ps_shard_t *shard, ps_partition_t *partition)
         uint64_t lsn = reached_lsn(partition, level);
 
         while (ps_pending_take(&self->pending, level, lsn, &answer)) {
-            let_go(shard, self, &answer, level);
+            let_go(shard, partition, &answer, level);
         }
     }
 }

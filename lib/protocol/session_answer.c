@@ -281,6 +281,19 @@ on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
     end_op(self, arrival, op, NULL);
 }
 
+/* An answer of an epoch before the one that is known by now: its place is the
+ * same, so it is asked again, before its time. */
+static void
+on_old(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
+{
+    uint64_t due_ms = arrival->now_ms + ps_session_gap_ms(self);
+
+    if (op->sent && due_ms < op->due_ms) {
+        op->due_ms = due_ms;
+        ps_session_wake(self, due_ms);
+    }
+}
+
 static void
 on_ack(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
@@ -290,7 +303,8 @@ on_ack(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
         return;
     }
     if (arrival->epoch < op->part->epoch) {
-        return; /* of a place that was not asked any more */
+        on_old(self, arrival, op);
+        return;
     }
     if (op->ask.pull) {
         op->part->pauses = 0;
@@ -318,6 +332,7 @@ on_values(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
         return;
     }
     if (arrival->epoch < op->part->epoch) {
+        on_old(self, arrival, op);
         return;
     }
     end_op(self, arrival, op, arrival->payload);

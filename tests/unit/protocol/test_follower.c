@@ -192,11 +192,30 @@ Test(follower, is_asked_every_quarter_of_a_lease)
 
     open_bench(&bench, 0);
     send(&bench, 0);
+    hear(&bench, PS_APPENDED_OK, 0, START_MS);
     cr_assert_eq(ps_follower_deadline(&bench.follower, &limits), START_MS + 75);
     bench.now_ms += 74;
     cr_assert_eq(next(&bench), PS_FOLLOWER_NOTHING);
     bench.now_ms += 1;
     cr_assert_eq(next(&bench), PS_FOLLOWER_ASK);
+    ps_tail_done(&bench.tail);
+}
+
+/* It takes nothing by a map that it does not know yet, and says nothing to
+ * that: a new primary waited for a quarter of a lease. */
+Test(follower, that_may_not_know_its_primary_is_asked_often_at_first)
+{
+    bench_t bench;
+
+    open_bench(&bench, 0);
+    send(&bench, 0);
+    cr_assert_eq(ps_follower_deadline(&bench.follower, &limits), START_MS + 10);
+    bench.now_ms += 10;
+    cr_assert_eq(next(&bench), PS_FOLLOWER_ASK);
+    bench.now_ms = START_MS + 300;
+    send(&bench, 0);
+    cr_assert_eq(ps_follower_deadline(&bench.follower, &limits), START_MS + 375,
+                 "not one that is gone");
     ps_tail_done(&bench.tail);
 }
 

@@ -39,6 +39,48 @@ Test(replicas, push_is_acknowledged_when_every_copy_in_sync_has_it)
     cr_assert_eq(kit_said(&kit, PS_KIND_ACK)->ack.level, PS_ACK_REPLICA);
 }
 
+/* Its client knows the newer map, and takes no answer of an older one: it
+ * waited until it asked again. */
+Test(replicas, answer_that_waited_is_of_the_epoch_that_it_is_given_in)
+{
+    kit_serve(&kit);
+    kit_push(&kit, 5, 1, PS_ACK_DEFAULT);
+    kit_map(&kit, "6: 1P 2S");
+    kit_answer(&kit, 2, 6, PS_APPENDED_OK, 1);
+    cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 1);
+    cr_assert_eq(kit_said(&kit, PS_KIND_ACK)->ack.epoch, 6);
+}
+
+Test(replicas, request_that_waited_is_answered_in_the_epoch_of_then)
+{
+    kit_serve(&kit);
+    kit_tick(&kit, 400);
+    kit_pull(&kit, 5);
+    cr_assert_eq(kit_count(&kit, PS_KIND_VALUES), 0, "there is no lease");
+    kit_map(&kit, "6: 1P 2S");
+    kit_answer(&kit, 2, 6, PS_APPENDED_OK, 0);
+    cr_assert_eq(kit_count(&kit, PS_KIND_VALUES), 1);
+    cr_assert_eq(kit_said(&kit, PS_KIND_VALUES)->values.epoch, 6);
+}
+
+/* What a client sends again to the next primary has often come to that as a
+ * record, and is asked for before the lease is there. */
+Test(replicas, repeated_push_is_answered_as_soon_as_there_is_a_lease)
+{
+    kit_serve(&kit);
+    kit_push(&kit, 5, 1, PS_ACK_DEFAULT);
+    kit_answer(&kit, 2, 5, PS_APPENDED_OK, 1);
+    kit_tick(&kit, 400);
+    kit_push(&kit, 5, 1, PS_ACK_DEFAULT);
+    cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 0);
+    cr_assert_eq(kit_count(&kit, PS_KIND_PARKED), 1, "who asks is told");
+    kit_push(&kit, 5, 1, PS_ACK_DEFAULT);
+    cr_assert_eq(kit_count(&kit, PS_KIND_PARKED), 0, "it waits already");
+    kit_answer(&kit, 2, 5, PS_APPENDED_OK, 1);
+    cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 1);
+    cr_assert_eq(kit_said(&kit, PS_KIND_ACK)->ack.level, PS_ACK_REPLICA);
+}
+
 /* The registry may have it in sync, and promote it, before that is heard here:
  * what was acknowledged without it was lost. */
 Test(replicas, copy_that_was_reported_whole_counts_as_in_sync)

@@ -239,7 +239,7 @@ Test(session_answer, moved_that_tells_nothing_new_waits)
     EXPECT(f, "0 < PUSH 2 p0 seq 2 e5\n");
 }
 
-Test(session_answer, answers_of_an_older_epoch_are_ignored)
+Test(session_answer, answers_of_an_older_epoch_are_asked_for_anew)
 {
     FIXTURE(f);
 
@@ -252,6 +252,8 @@ Test(session_answer, answers_of_an_older_epoch_are_ignored)
     values(f, 0, 3, 0, 0);
     EXPECT(f, "");
     cr_assert_eq(ps_session_pending(f->session, true), 2);
+    tick_at(f, f->now_ms + GAP_MS);
+    EXPECT(f, "0 < PROBE 2 p0 seq 2 e6\n0 < PULL 3 p0 after 2 e6\n");
 }
 
 Test(session_answer, pushpull_that_was_applied_is_sent_again_for_its_values)
