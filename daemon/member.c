@@ -287,13 +287,45 @@ beat(ps_member_t *self)
         ps_now_ms() + (self->is_heard ? self->heartbeat_ms : ALONE_BEAT_MS);
 }
 
+/* What shard i has read from its disk counts as told: the registry says what of
+ * it was dropped meanwhile. */
+static psd_status_t
+know_recovered(ps_member_t *self, uint32_t i, psd_error_t *err)
+{
+    size_t n = 0;
+    const uint32_t *tables = ps_shards_recovered(self->is.shards, i, &n);
+
+    for (size_t k = 0; k < n; k++) {
+        bool known = false;
+
+        for (size_t at = 0; at < self->n_tables; at++) {
+            known = known || self->tables[at] == tables[k];
+        }
+        if (!known && !ps_grow(&self->tables, &self->tables_capacity,
+                               self->n_tables + 1, sizeof *self->tables)) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for tables");
+        }
+        if (!known) {
+            self->tables[self->n_tables++] = tables[k];
+        }
+    }
+    return PSD_OK;
+}
+
 psd_status_t
 ps_member_start(ps_member_t *self,
                 const ps_member_args_t *args,
                 psd_error_t *err)
 {
-    (void)err;
+    psd_status_t rc = PSD_OK;
+
     self->is = *args;
+    for (uint32_t i = 0; i < ps_shards_n(self->is.shards); i++) {
+        rc = know_recovered(self, i, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
     self->is_heard = true;
     self->heard_ms = ps_now_ms();
     beat(self);

@@ -435,6 +435,26 @@ settle_own(ps_server_t *self, psd_error_t *err)
     return rc == PSD_OK ? settle_node(self, err) : rc;
 }
 
+/* Tables that were dropped while a shard could not hear of it. */
+static psd_status_t
+drop_unknown(ps_server_t *self, psd_error_t *err)
+{
+    uint64_t serial = 0; /* nobody waits for it */
+    psd_status_t rc = PSD_OK;
+
+    for (uint32_t i = 0; i < ps_shards_n(self->shards); i++) {
+        size_t n = 0;
+        const uint32_t *tables = ps_shards_recovered(self->shards, i, &n);
+
+        for (size_t k = 0; rc == PSD_OK && k < n; k++) {
+            if (ps_registry_table_by_id(self->registry, tables[k]) == NULL) {
+                rc = ps_shards_send_drop(self->shards, tables[k], &serial, err);
+            }
+        }
+    }
+    return rc;
+}
+
 static psd_status_t
 start_own(ps_server_t *self, psd_error_t *err)
 {
@@ -442,6 +462,9 @@ start_own(ps_server_t *self, psd_error_t *err)
 
     if (rc == PSD_OK) {
         rc = end_old_jobs(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = drop_unknown(self, err);
     }
     return rc == PSD_OK ? start_control(self, err) : rc;
 }
@@ -463,6 +486,7 @@ open_all(ps_server_t *self, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
+    ps_log_set_level((ps_log_level_t)self->config->log.level);
     settle_hosts(self);
     /* Tables that the shards read from the disk may call for them. */
     rc = ps_plugins_load(self->config->updaters.dir, &self->plugins, err);
@@ -475,7 +499,6 @@ open_all(ps_server_t *self, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_log_set_level((ps_log_level_t)self->config->log.level);
     log_addresses(self);
     return joins ? ps_server_start_member(self, err) : start_own(self, err);
 }

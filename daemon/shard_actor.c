@@ -11,7 +11,6 @@
 #include "daemon/peer_links.h"
 #include "daemon/shard_call.h"
 #include "protocol/shard_links.h"
-#include "daemon/shard_journal.h"
 
 #define BATCH 256     /* messages before the pipe is looked at again */
 #define TELL_EVERY 32 /* messages, before the peers are told of answers … */
@@ -551,7 +550,7 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
     ps_peer_links_init(&self->links, &args->socket);
     rc = ps_shard_new(&args->core, &self->core, self->err);
     if (rc == PSD_OK && args->journal.dir != NULL) {
-        rc = ps_shard_journal_open(&args->journal, self->core, &args->kept,
+        rc = ps_shard_journal_open(&args->journal, self->core, &args->found,
                                    &self->journal, self->err);
     }
     if (rc != PSD_OK) {

@@ -20,7 +20,7 @@
 
 #include "daemon/filler.h"
 #include "daemon/shard_news.h"
-#include "daemon/journal_thread.h"
+#include "daemon/shard_journal.h"
 #include "protocol/shard.h"
 #include "transport/socket.h"
 
@@ -39,8 +39,8 @@ typedef struct ps_shard_common {
 typedef struct ps_shard_actor_args {
     ps_shard_args_t core;
     ps_socket_args_t socket;
-    ps_journal_args_t journal; /* dir NULL: there is none */
-    bool kept;                 /* out: what an earlier life wrote was read */
+    ps_journal_args_t journal;     /* dir NULL: there is none */
+    ps_shard_found_t found;        /* out: on the disk; the starter frees it */
     char tcp[PS_ENDPOINT_MAX + 1]; /* in: to bind; out: as bound */
     char ipc[PS_ENDPOINT_MAX + 1]; /* the same; "" for none */
     bool with_lane;                /* beside ipc: at its path and ".lane" */

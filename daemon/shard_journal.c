@@ -53,7 +53,7 @@ static psd_status_t
 recover(const ps_journal_args_t *args,
         ps_journal_t *journal,
         ps_shard_t *core,
-        bool *ret_kept,
+        ps_shard_found_t *ret_found,
         psd_error_t *err)
 {
     ps_journal_found_t found;
@@ -64,7 +64,9 @@ recover(const ps_journal_args_t *args,
 
     if (rc == PSD_OK) {
         say_found(args, &found, ps_now_ms() - since_ms);
-        *ret_kept = found.was_there;
+        ret_found->kept = found.was_there;
+        rc = ps_shard_recover_tables(core, &ret_found->tables,
+                                     &ret_found->n_tables, err);
     }
     return rc;
 }
@@ -72,7 +74,7 @@ recover(const ps_journal_args_t *args,
 psd_status_t
 ps_shard_journal_open(const ps_journal_args_t *args,
                       ps_shard_t *core,
-                      bool *ret_kept,
+                      ps_shard_found_t *ret_found,
                       ps_journal_thread_t **ret,
                       psd_error_t *err)
 {
@@ -80,7 +82,7 @@ ps_shard_journal_open(const ps_journal_args_t *args,
     psd_status_t rc = ps_journal_open(args, &journal, err);
 
     if (rc == PSD_OK) {
-        rc = recover(args, journal, core, ret_kept, err);
+        rc = recover(args, journal, core, ret_found, err);
     }
     if (rc == PSD_DAMAGED) {
         return psd_error_wrap(err, rc,

@@ -13,15 +13,22 @@
 #include "daemon/journal_thread.h"
 #include "protocol/outbox.h"
 
+/* What the disk had. */
+typedef struct ps_shard_found {
+    bool kept;        /* what an earlier life had written was all there; false:
+                         there was no earlier one */
+    uint32_t *tables; /* owned; that were read */
+    size_t n_tables;
+} ps_shard_found_t;
+
 /*
- * ret_kept  out  what an earlier life had written was all there; false: there
- *                was no earlier one
+ * ret_found  out  the caller frees what it holds
  *
  * Errors: those of ps_journal_open and ps_journal_recover, with what to do.
  */
 PSD_MUST_CHECK psd_status_t ps_shard_journal_open(const ps_journal_args_t *args,
                                                   ps_shard_t *core,
-                                                  bool *ret_kept,
+                                                  ps_shard_found_t *ret_found,
                                                   ps_journal_thread_t **ret,
                                                   psd_error_t *err);
 /* A table is to be told to the core: one with a log, that the core does not

@@ -47,6 +47,9 @@ void ps_shards_stop(ps_shards_t **self_p);
 uint32_t ps_shards_n(const ps_shards_t *self);
 /* Every shard has read what an earlier life of the node had written. */
 bool ps_shards_kept(const ps_shards_t *self);
+/* Tables that shard i has read from its disk at the start. Borrowed. */
+const uint32_t *
+ps_shards_recovered(const ps_shards_t *self, uint32_t i, size_t *ret_n);
 /* Where clients find shard i: tcp and ipc. Borrowed. */
 const ps_route_t *ps_shards_route(const ps_shards_t *self, uint32_t i);
 /* Lines of this level and above are made from now on. */

@@ -249,6 +249,29 @@ ps_shard_recover_knows(const ps_shard_t *self, uint32_t table)
     return ps_map_get(&self->tables, table) != NULL;
 }
 
+psd_status_t
+ps_shard_recover_tables(const ps_shard_t *self,
+                        uint32_t **ret_tables,
+                        size_t *ret_n,
+                        psd_error_t *err)
+{
+    uint32_t *tables = ps_alloc(self->tables.count, sizeof *tables);
+    size_t n = 0;
+    size_t at = 0;
+    uint64_t id = 0;
+    void *value = NULL;
+
+    if (tables == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for tables");
+    }
+    while (ps_map_next(&self->tables, &at, &id, &value)) {
+        tables[n++] = (uint32_t)id;
+    }
+    *ret_tables = tables;
+    *ret_n = n;
+    return PSD_OK;
+}
+
 uint64_t
 ps_shard_recover_lsn(const ps_shard_t *self, uint32_t table, uint32_t partition)
 {

@@ -51,6 +51,11 @@ PSD_MUST_CHECK psd_status_t ps_shard_recover_record(ps_shard_t *self,
                                                     psd_error_t *err);
 /* Such a table was told. */
 bool ps_shard_recover_knows(const ps_shard_t *self, uint32_t table);
+/* The tables that were told, for the caller to free. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_shard_recover_tables(const ps_shard_t *self,
+                                                    uint32_t **ret_tables,
+                                                    size_t *ret_n,
+                                                    psd_error_t *err);
 /* The lsn that the partition has come to; 0: nothing of it is here. */
 uint64_t ps_shard_recover_lsn(const ps_shard_t *self,
                               uint32_t table,
