@@ -24,6 +24,17 @@ static const ps_column_t JOB[] = {
     {"TABLES", "job.tables|tables", PS_UNIT_NONE, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
+static const ps_column_t QUEUES[] = {
+    {"QUEUE", "queue", PS_UNIT_NONE, false},
+    {"EPOCH", "epoch", PS_UNIT_NONE, false},
+    {"EPOCHS", "epochs", PS_UNIT_NONE, false},
+    {"DONE", "done", PS_UNIT_NONE, false},
+    {"SLICES", "slices", PS_UNIT_NONE, false},
+    {"GIVEN", "given", PS_UNIT_NONE, false},
+    {"WAITING", "waiting", PS_UNIT_NONE, false},
+    {"OVER", "over", PS_UNIT_NONE, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+
 static const ps_column_t STOPPED[] = {
     {"JOB", "job", PS_UNIT_NONE, false},
     {"STATE", "state", PS_UNIT_NONE, false},
@@ -42,6 +53,17 @@ ps_cmd_job_list(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
+/* Work queues, behind the job's own lines; other formats have them in it. */
+static void
+show_queues(const ps_out_t *out, const json_t *queues)
+{
+    if ((out->format == PS_FORMAT_TABLE || out->format == PS_FORMAT_WIDE) &&
+        json_array_size(queues) > 0) {
+        ps_print(out->out, "\n");
+        ps_out_table(out, queues, QUEUES);
+    }
+}
+
 psd_status_t
 ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err)
 {
@@ -54,6 +76,7 @@ ps_cmd_job_inspect(ps_cli_t *cli, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         ps_out_object(&cli->out, reply, JOB);
+        show_queues(&cli->out, ps_json_at(reply, "job.queues"));
     }
     return rc;
 }

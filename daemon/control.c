@@ -39,6 +39,9 @@ static const struct {
     {"heartbeat", ps_control_heartbeat, false, false, ASK_NONE},
     {"job_tables", ps_control_job_tables, false, false, ASK_INSPECT},
     {"barrier", ps_control_barrier, false, true, ASK_NONE},
+    {"work_open", ps_control_work_open, false, false, ASK_NONE},
+    {"work_next", ps_control_work_next, false, false, ASK_NONE},
+    {"work_done", ps_control_work_done, false, false, ASK_NONE},
     {"job_list", ps_control_job_list, false, false, ASK_NONE},
     {"job_inspect", ps_control_job_inspect, false, false, ASK_JOB},
     {"job_stop", ps_control_job_stop, false, true, ASK_NONE},
@@ -143,10 +146,10 @@ print_reply(const ps_doc_t *reply, uint64_t id, ps_buffer_t *ret_text)
            ps_doc_print(instead, ret_text);
 }
 
-static void
-send_reply(ps_control_t *self,
-           const ps_control_request_t *request,
-           const ps_doc_t *reply)
+void
+ps_control_send_reply(ps_control_t *self,
+                      const ps_control_request_t *request,
+                      const ps_doc_t *reply)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     ps_bytes_t bytes;
@@ -163,18 +166,18 @@ send_reply(ps_control_t *self,
     send_text(self, request->conn, bytes);
 }
 
-static void
-send_refusal(ps_control_t *self,
-             const ps_control_request_t *request,
-             psd_status_t status,
-             const char *text)
+void
+ps_control_refuse(ps_control_t *self,
+                  const ps_control_request_t *request,
+                  psd_status_t status,
+                  const char *text)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = new_reply(request->id, status);
 
     if (reply != NULL && !add_error(reply, status, text)) {
         ps_doc_destroy(&reply);
     }
-    send_reply(self, request, reply);
+    ps_control_send_reply(self, request, reply);
 }
 
 void
@@ -190,11 +193,11 @@ ps_control_answer(ps_control_t *self,
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
 
     if (status != PSD_OK) {
-        send_refusal(self, &request, status, text);
+        ps_control_refuse(self, &request, status, text);
         return;
     }
     reply = new_reply(waiter->id, PSD_OK);
-    send_reply(self, &request, reply);
+    ps_control_send_reply(self, &request, reply);
 }
 
 /* ---- requests ---- */
@@ -405,9 +408,9 @@ settle(ps_control_t *self, ps_task_t *task, psd_status_t rc)
         ps_log(PS_LOG_DEBUG, "request_refused",
                "conn=%" PRIu64 " session=%" PRIu64 " status=%s", request->conn,
                request->session, psd_status_name(rc));
-        send_refusal(self, request, rc, psd_error_text(self->err));
+        ps_control_refuse(self, request, rc, psd_error_text(self->err));
     } else if (!request->parked) {
-        send_reply(self, request, request->reply);
+        ps_control_send_reply(self, request, request->reply);
     }
     psd_error_clear(self->err);
     task_destroy(&task);
@@ -421,7 +424,7 @@ serve(ps_control_t *self, uint64_t conn, ps_bytes_t text)
     psd_status_t rc = PSD_OK;
 
     if (task == NULL) {
-        send_refusal(self, &nobody, PSD_NOMEM, "");
+        ps_control_refuse(self, &nobody, PSD_NOMEM, "");
         return;
     }
     task->request.conn = conn;
@@ -478,7 +481,7 @@ ps_control_receive(ps_control_t *self)
         if (rc != PSD_OK) {
             const ps_control_request_t request = {.conn = conn};
 
-            send_refusal(self, &request, rc, psd_error_text(self->err));
+            ps_control_refuse(self, &request, rc, psd_error_text(self->err));
             psd_error_clear(self->err);
             continue;
         }
@@ -488,6 +491,7 @@ ps_control_receive(ps_control_t *self)
         serve(self, conn, (ps_bytes_t){.data = text.data, .size = text.size});
         go_on(self);
     }
+    ps_control_settle_work(self);
     ps_control_decide(self);
 }
 
@@ -537,24 +541,15 @@ void
 ps_control_destroy(ps_control_t **self_p)
 {
     ps_control_t *self = *self_p;
-    size_t place = 0;
-    uint64_t job = 0;
-    void *value = NULL;
 
     if (self == NULL) {
         return;
     }
-    while (ps_map_next(&self->watches.by_job, &place, &job, &value)) {
-        const ps_watch_t *watch = value;
-
-        for (size_t i = 0; i < watch->n_waiters; i++) {
-            ps_control_answer(self, &watch->waiters[i], PSD_STOPPING,
-                              "the node is stopping");
-        }
-    }
+    ps_control_end_barriers(self);
+    ps_control_end_work(self);
     for (size_t i = 0; i < self->n_tasks; i++) {
-        send_refusal(self, &self->tasks[i]->request, PSD_STOPPING,
-                     "the node is stopping");
+        ps_control_refuse(self, &self->tasks[i]->request, PSD_STOPPING,
+                          "the node is stopping");
         task_destroy(&self->tasks[i]);
     }
     ps_free(self->tasks);

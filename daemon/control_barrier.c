@@ -156,6 +156,23 @@ ps_control_expire_barriers(ps_control_t *self)
     }
 }
 
+void
+ps_control_end_barriers(ps_control_t *self)
+{
+    size_t place = 0;
+    uint64_t job = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&self->watches.by_job, &place, &job, &value)) {
+        const ps_watch_t *watch = value;
+
+        for (size_t i = 0; i < watch->n_waiters; i++) {
+            ps_control_answer(self, &watch->waiters[i], PSD_STOPPING,
+                              "the node is stopping");
+        }
+    }
+}
+
 /* The worker's present life, which must be live. */
 static psd_status_t
 find_worker(const ps_job_t *job,

@@ -236,7 +236,8 @@ ps_control_job_inspect(ps_control_t *self,
         return rc;
     }
     if (doc == NULL || !add_job(self, &view, doc) || !add_workers(&view, doc) ||
-        !add_table_names(self, view.job->id, doc)) {
+        !add_table_names(self, view.job->id, doc) ||
+        !ps_control_add_queues(self, view.job->id, doc)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;

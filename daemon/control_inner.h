@@ -39,6 +39,7 @@ struct ps_control {
     ps_backup_t backup; /* that is being fetched */
     uint64_t grace_ms;  /* no worker is lost before; 0: none is given */
     uint64_t decide_ms; /* nothing is decided about copies before */
+    bool work_due;      /* questions about slices may have an answer */
     psd_error_t *err;   /* of the request at hand */
     bool broken;
 };
@@ -87,6 +88,20 @@ ps_control_op_t ps_control_job_tables;
 ps_control_op_t ps_control_heartbeat;
 /* control_barrier.c */
 ps_control_op_t ps_control_barrier;
+/* control_work.c */
+ps_control_op_t ps_control_work_open;
+ps_control_op_t ps_control_work_next;
+ps_control_op_t ps_control_work_done;
+/* Answers the questions about slices that have come since, or that may have an
+ * answer now; what they change is stored together. */
+void ps_control_settle_work(ps_control_t *self);
+/* Questions whose deadline has passed. */
+void ps_control_expire_work(ps_control_t *self);
+/* The node is stopping: all are answered so. */
+void ps_control_end_work(ps_control_t *self);
+/* "queues" of a job. false: no memory. */
+PSD_MUST_CHECK bool
+ps_control_add_queues(const ps_control_t *self, uint32_t job, ps_doc_t *doc);
 /* control_clock.c */
 ps_control_op_t ps_control_job_list;
 ps_control_op_t ps_control_job_inspect;
@@ -175,6 +190,15 @@ void ps_control_answer(ps_control_t *self,
                        const ps_waiter_t *waiter,
                        psd_status_t status,
                        const char *text);
+/* Sends an answer; NULL is for want of memory. Errors go to the log. */
+void ps_control_send_reply(ps_control_t *self,
+                           const ps_control_request_t *request,
+                           const ps_doc_t *reply);
+/* Sends a refusal. "" as text: the status's own. */
+void ps_control_refuse(ps_control_t *self,
+                       const ps_control_request_t *request,
+                       psd_status_t status,
+                       const char *text);
 /* "no memory for an answer" */
 psd_status_t ps_control_no_memory(psd_error_t *err);
 
@@ -222,4 +246,6 @@ void ps_control_settle_barrier(ps_control_t *self, uint32_t job);
 void ps_control_go_on(ps_control_t *self);
 /* Barriers whose deadline has passed. */
 void ps_control_expire_barriers(ps_control_t *self);
+/* The node is stopping: all who wait at one are answered so. */
+void ps_control_end_barriers(ps_control_t *self);
 #endif

@@ -13,6 +13,7 @@ ps_control_job_changed(ps_control_t *self, uint32_t job)
         ps_fleet_tell_job(self->fleet, job);
         ps_control_settle_barrier(self, job);
     }
+    self->work_due = true; /* slices may be free again */
 }
 
 /* ---- join ---- */

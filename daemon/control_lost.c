@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What time alone brings about: silent workers are lost, barriers expire. */
+/* What time alone brings about: silent workers are lost, waits expire. */
 #include <inttypes.h>
 
 #include "daemon/commit.h"
@@ -125,6 +125,8 @@ ps_control_tick(ps_control_t *self)
     ps_fleet_tick(self->fleet);
     ps_control_go_on(self);
     ps_control_expire_barriers(self);
+    ps_control_settle_work(self);
+    ps_control_expire_work(self);
     if (self->watches.by_job.count > ps_registry_n_jobs(self->is.registry)) {
         ps_watches_sweep(&self->watches, is_known_job, self->is.registry);
     }
@@ -145,5 +147,8 @@ ps_control_deadline(const ps_control_t *self)
     uint64_t nodes = ps_fleet_deadline(self->fleet);
     uint64_t copies = ps_control_decide_at(self);
 
+    if (self->work_due) {
+        return 0;
+    }
     return min_u64(min_u64(workers, barriers), min_u64(nodes, copies));
 }

@@ -60,13 +60,15 @@ kind_name(ps_wait_kind_t kind)
         return "push";
     case PS_WAIT_BARRIER:
         return "barrier";
+    case PS_WAIT_SLICE:
+        return "slice";
     case PS_WAIT_NONE:
     default:
         return "none";
     }
 }
 
-/* "table w partition 3", or "barrier". */
+/* "table w partition 3", "barrier", or "queue input". */
 static void
 print_where(const why_t *self,
             const ps_worker_view_t *waiter,
@@ -77,6 +79,10 @@ print_where(const why_t *self,
 
     if (waiter->wait == PS_WAIT_BARRIER) {
         (void)snprintf(ret_text, size, "barrier");
+        return;
+    }
+    if (waiter->wait == PS_WAIT_SLICE) {
+        (void)snprintf(ret_text, size, "queue %s", waiter->queue);
         return;
     }
     table = ps_registry_table_by_id(self->view->registry, waiter->table);
@@ -108,9 +114,10 @@ add_waiter(const why_t *self, const ps_worker_view_t *waiter)
                            "worker %" PRIu32 " at clock %" PRIu64
                            " has waited %.1f s (%s%s) for %s",
                            waiter->is->worker, waiter->clock, waiting_s,
-                           waiter->wait == PS_WAIT_PULL   ? "pull of "
-                           : waiter->wait == PS_WAIT_PUSH ? "push to "
-                                                          : "",
+                           waiter->wait == PS_WAIT_PULL    ? "pull of "
+                           : waiter->wait == PS_WAIT_PUSH  ? "push to "
+                           : waiter->wait == PS_WAIT_SLICE ? "slice of "
+                                                           : "",
                            where, (const char *)words.data) &&
            ps_doc_set_text(doc, "text", (const char *)line.data) &&
            ps_doc_append_text(self->text, (const char *)line.data);

@@ -68,6 +68,21 @@ take_barrier(const ps_job_view_t *self)
 }
 
 static void
+take_asks(const ps_job_view_t *self)
+{
+    for (size_t i = 0; self->watch != NULL && i < self->watch->n_asks; i++) {
+        const ps_slice_ask_t *ask = &self->watch->asks[i];
+        ps_worker_view_t *worker = find(self, ask->is.worker);
+
+        if (worker != NULL && worker->wait == PS_WAIT_NONE && !ask->done) {
+            worker->wait = PS_WAIT_SLICE;
+            worker->since_ms = ask->since_ms;
+            worker->queue = ask->queue;
+        }
+    }
+}
+
+static void
 take_registry(ps_job_view_t *self)
 {
     for (size_t i = 0; i < self->job->n_workers; i++) {
@@ -135,6 +150,7 @@ ps_job_view_init(ps_job_view_t *self,
         take_waiting(self, i, answers->calls[i]);
     }
     take_barrier(self);
+    take_asks(self);
     settle_spread(self);
     return PSD_OK;
 }
@@ -177,6 +193,14 @@ ps_job_view_holds(const ps_job_view_t *self,
         *ret_clock = other->clock;
         return self->watch != NULL &&
                !ps_watch_is_waiting(self->watch, other->is->worker);
+    }
+    if (waiter->wait == PS_WAIT_SLICE) {
+        uint32_t slice = 0;
+
+        *ret_clock = other->clock;
+        return ps_registry_queue_given(self->registry, self->job->id,
+                                       waiter->queue, other->is->worker,
+                                       &slice) > 0;
     }
     *ret_clock = clock_at(self, waiter->shard, other);
     return *ret_clock < waiter->for_clock;

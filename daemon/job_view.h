@@ -20,7 +20,8 @@ typedef enum ps_wait_kind {
     PS_WAIT_NONE = 0,
     PS_WAIT_PULL = 1,
     PS_WAIT_PUSH = 2, /* or a mark */
-    PS_WAIT_BARRIER = 3
+    PS_WAIT_BARRIER = 3,
+    PS_WAIT_SLICE = 4 /* of a work queue */
 } ps_wait_kind_t;
 
 typedef struct ps_worker_view {
@@ -34,6 +35,7 @@ typedef struct ps_worker_view {
     uint64_t for_clock; /* what everybody must have finished */
     uint32_t table;
     uint32_t partition;
+    const char *queue; /* SLICE; borrowed from the watch */
 } ps_worker_view_t;
 
 typedef struct ps_job_view {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Barriers, leaves and losses, by job. */
+/* Barriers, questions for slices, leaves and losses, by job. */
 #include "daemon/watch.h"
 
 #include <string.h>
@@ -11,6 +11,10 @@ destroy(ps_watch_t *watch)
 {
     ps_free(watch->workers);
     ps_free(watch->waiters);
+    for (size_t i = 0; i < watch->n_asks; i++) {
+        ps_doc_destroy(&watch->asks[i].reply);
+    }
+    ps_free(watch->asks);
     ps_free(watch);
 }
 
@@ -168,6 +172,37 @@ ps_watch_is_complete(const ps_watch_t *self, const ps_job_t *job)
     return self->n_waiters > 0;
 }
 
+ps_slice_ask_t *
+ps_watch_ask(const ps_watch_t *self, uint64_t session, uint64_t id)
+{
+    for (size_t i = 0; i < self->n_asks; i++) {
+        if (self->asks[i].session == session && self->asks[i].id == id) {
+            return &self->asks[i];
+        }
+    }
+    return NULL;
+}
+
+bool
+ps_watch_add_ask(ps_watch_t *self, const ps_slice_ask_t *ask)
+{
+    if (!ps_grow(&self->asks, &self->asks_capacity, self->n_asks + 1,
+                 sizeof *self->asks)) {
+        return false;
+    }
+    self->asks[self->n_asks++] = *ask;
+    return true;
+}
+
+void
+ps_watch_remove_ask(ps_watch_t *self, size_t i)
+{
+    ps_doc_destroy(&self->asks[i].reply);
+    self->n_asks--;
+    memmove(&self->asks[i], &self->asks[i + 1],
+            (self->n_asks - i) * sizeof *self->asks);
+}
+
 uint64_t
 ps_watches_deadline(const ps_watches_t *self)
 {
@@ -182,6 +217,11 @@ ps_watches_deadline(const ps_watches_t *self)
         for (size_t i = 0; i < watch->n_waiters; i++) {
             if (watch->waiters[i].deadline_ms < earliest) {
                 earliest = watch->waiters[i].deadline_ms;
+            }
+        }
+        for (size_t i = 0; i < watch->n_asks; i++) {
+            if (watch->asks[i].deadline_ms < earliest) {
+                earliest = watch->asks[i].deadline_ms;
             }
         }
     }

@@ -2,9 +2,9 @@
 /*
  * ps_watch - what is remembered of a job beside the registry
  *
- * What     Who waits at its barrier, which of a worker's clients have left, and
- *          when a worker was lost. None of it survives a restart, which ends
- *          every job's workers.
+ * What     Who waits at its barrier or for a slice of its input, which of a
+ *          worker's clients have left, and when a worker was lost. None of it
+ *          survives a restart: who waits asks again.
  * Shape    A barrier opens when every live worker is at it. A worker is at it
  *          when one of its clients waits there; numbers only tell a repeated
  *          request from a new one.
@@ -15,6 +15,8 @@
 
 #include "base/map.h"
 #include "protocol/job.h"
+#include "protocol/registry_work.h"
+#include "wire/doc.h"
 
 /* One request that waits at a barrier. */
 typedef struct ps_waiter {
@@ -26,6 +28,21 @@ typedef struct ps_waiter {
     uint64_t since_ms;
     uint64_t deadline_ms;
 } ps_waiter_t;
+
+/* One question about slices of a work queue that has no answer yet. */
+typedef struct ps_slice_ask {
+    uint64_t conn;
+    uint64_t session;
+    uint64_t id;     /* of the request */
+    ps_doc_t *reply; /* owned; what it is answered with when all goes well */
+    char queue[PS_NAME_MAX + 1];
+    ps_work_ask_t is; /* queue: NULL here */
+    bool done;        /* it says that a slice is done; else it wants one */
+    uint64_t since_ms;
+    uint64_t deadline_ms;
+    bool planned; /* it is answered so when the command is stored */
+    ps_work_answer_t answer;
+} ps_slice_ask_t;
 
 typedef struct ps_watched {
     uint32_t worker;
@@ -44,6 +61,9 @@ typedef struct ps_watch {
     ps_waiter_t *waiters; /* owned; in order of coming */
     size_t n_waiters;
     size_t waiters_capacity;
+    ps_slice_ask_t *asks; /* owned; in order of coming */
+    size_t n_asks;
+    size_t asks_capacity;
 } ps_watch_t;
 
 typedef struct ps_watches {
@@ -76,6 +96,16 @@ void ps_watch_remove(ps_watch_t *self, size_t i);
 bool ps_watch_is_waiting(const ps_watch_t *self, uint32_t worker);
 /* Every live worker is at the barrier, and there is one. */
 bool ps_watch_is_complete(const ps_watch_t *self, const ps_job_t *job);
-/* The earliest deadline of the waiters of all jobs; UINT64_MAX for none. */
+
+/* The question of that session and id; NULL: it does not wait. */
+ps_slice_ask_t *
+ps_watch_ask(const ps_watch_t *self, uint64_t session, uint64_t id);
+/* Adds a question, and owns its reply then. false: no memory. */
+PSD_MUST_CHECK bool ps_watch_add_ask(ps_watch_t *self,
+                                     const ps_slice_ask_t *ask);
+/* Forgets a question and frees its reply. */
+void ps_watch_remove_ask(ps_watch_t *self, size_t i);
+/* The earliest deadline of the waiters and questions of all jobs; UINT64_MAX
+ * for none. */
 uint64_t ps_watches_deadline(const ps_watches_t *self);
 #endif

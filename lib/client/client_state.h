@@ -15,7 +15,7 @@
  *   draft.c       memory of ours that a caller writes values to
  *   loan.c        memory of the caller's that somebody may still look at
  *   ticket.c      one call: all of its errands
- *   table.c rows.c fetch.c job.c   what users call
+ *   table.c rows.c fetch.c job.c work.c   what users call
  */
 #ifndef PS_CLIENT_CLIENT_STATE_H
 #define PS_CLIENT_CLIENT_STATE_H
@@ -160,6 +160,7 @@ struct psd_client {
     size_t n_tables;
     size_t tables_capacity;
     ps_membership_t *membership; /* owned; NULL: no worker */
+    uint64_t last_work;          /* number of the newest question for a slice */
 
     psd_error_t *scratch; /* owned; for calls whose text goes elsewhere */
     psd_status_t broken;  /* by ourselves; the session may be broken too */

@@ -303,23 +303,6 @@ psd_attach(psd_client_t *client, const psd_client_t *joined, psd_error_t *err)
                                 wish.worker, wish.job);
 }
 
-/* PSD_OK while the client is a worker that runs. */
-static psd_status_t
-check_worker(psd_client_t *client, psd_error_t *err)
-{
-    const ps_membership_t *self = client->membership;
-
-    if (self == NULL) {
-        return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
-    }
-    if (self->ended != PSD_OK) {
-        return psd_error_set(
-            err, self->ended, "worker %" PRIu32 " of job \"%s\": %s",
-            self->worker, self->job, psd_status_text(self->ended));
-    }
-    return ps_client_check(client, err);
-}
-
 /* A mark cannot go out before the WELCOME of its shard. The first one to a
  * shard waits for that, for a short while: its worker may not call again for a
  * long one, and the others would wait for a clock that is finished. */
@@ -342,7 +325,7 @@ psd_clock(psd_client_t *client, psd_error_t *err)
     if (client->membership != NULL) {
         ps_pump(client, 0);
     }
-    rc = check_worker(client, err);
+    rc = ps_membership_check(client, err);
     if (rc == PSD_OK) {
         rc = ps_membership_mark(client, err);
     }
@@ -370,7 +353,7 @@ psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
     ps_membership_t *self = client->membership;
-    psd_status_t rc = check_worker(client, err);
+    psd_status_t rc = ps_membership_check(client, err);
 
     if (rc != PSD_OK) {
         return rc;

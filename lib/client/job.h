@@ -12,6 +12,14 @@
 #include "client/client_state.h"
 #include "client/heartbeat.h"
 
+/* A work queue that was opened. */
+typedef struct ps_known_work {
+    char name[PS_NAME_MAX + 1];
+    uint64_t number; /* of the next question for a slice: the same until there
+                        is a slice, so that an answer that was lost comes
+                        again */
+} ps_known_work_t;
+
 struct ps_membership {
     char job[PS_NAME_MAX + 1];
     uint32_t job_id;
@@ -20,13 +28,16 @@ struct ps_membership {
     uint32_t joins;
     uint32_t n_workers;
     int32_t max_delay;
-    uint64_t start;      /* clocks counted as finished when it joined */
-    uint64_t clock;      /* clocks finished */
-    uint64_t version;    /* of the job whose tables are known */
-    uint64_t asked_ms;   /* when job_tables was asked last */
-    uint64_t n_barriers; /* passed */
-    psd_status_t ended;  /* PSD_OK, or why it is no worker any more */
-    ps_beat_t *beat;     /* one holder is this */
+    uint64_t start;         /* clocks counted as finished when it joined */
+    uint64_t clock;         /* clocks finished */
+    uint64_t version;       /* of the job whose tables are known */
+    uint64_t asked_ms;      /* when job_tables was asked last */
+    uint64_t n_barriers;    /* passed */
+    ps_known_work_t *works; /* owned */
+    size_t n_works;
+    size_t works_capacity;
+    psd_status_t ended; /* PSD_OK, or why it is no worker any more */
+    ps_beat_t *beat;    /* one holder is this */
 };
 
 /* What requests made now are stamped with. */
@@ -56,6 +67,10 @@ ps_membership_marked(psd_client_t *client, uint32_t table, psd_status_t status);
 /* Sets job and job_id. false: no memory. */
 PSD_MUST_CHECK bool ps_membership_name(const psd_client_t *client,
                                        ps_doc_t *question);
+/* PSD_OK while the client is a worker that runs. Errors: PSD_NOT_JOINED; why it
+ * ended; those of ps_client_check. */
+PSD_MUST_CHECK psd_status_t ps_membership_check(const psd_client_t *client,
+                                                psd_error_t *err);
 /* The client is no worker any more. Takes clients that are none. */
 void ps_membership_end(psd_client_t *client);
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A worker's marks, and the tables that they go to. */
+#include <inttypes.h>
+
 #include "base/alloc.h"
 #include "client/job.h"
 #include "client/ticket.h"
@@ -231,6 +233,22 @@ ps_membership_marked(psd_client_t *client, uint32_t table, psd_status_t status)
     }
 }
 
+psd_status_t
+ps_membership_check(const psd_client_t *client, psd_error_t *err)
+{
+    const ps_membership_t *self = client->membership;
+
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
+    }
+    if (self->ended != PSD_OK) {
+        return psd_error_set(
+            err, self->ended, "worker %" PRIu32 " of job \"%s\": %s",
+            self->worker, self->job, psd_status_text(self->ended));
+    }
+    return ps_client_check(client, err);
+}
+
 void
 ps_membership_end(psd_client_t *client)
 {
@@ -245,5 +263,6 @@ ps_membership_end(psd_client_t *client)
         client->tables[i]->in_job = false;
     }
     ps_beat_release(&self->beat);
+    ps_free(self->works);
     ps_free(self);
 }

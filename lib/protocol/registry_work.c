@@ -430,3 +430,26 @@ ps_registry_queue_at(const ps_registry_t *self,
     }
     return true;
 }
+
+uint32_t
+ps_registry_queue_given(const ps_registry_t *self,
+                        uint32_t job,
+                        const char *queue,
+                        uint32_t worker,
+                        uint32_t *ret_slice)
+{
+    const ps_job_entry_t *entry = ps_registry_find_job(self, job);
+    const ps_queue_t *found =
+        entry == NULL ? NULL : ps_job_queue(entry, number_of(entry, queue));
+    uint32_t n = 0;
+
+    for (size_t i = 0; found != NULL && i < found->n_holds; i++) {
+        const ps_work_hold_t *hold = &found->holds[i];
+
+        if (hold->kind == PS_WORK_GIVEN && hold->worker == worker) {
+            *ret_slice = hold->slice;
+            n++;
+        }
+    }
+    return n;
+}

@@ -95,4 +95,11 @@ bool ps_registry_queue_at(const ps_registry_t *self,
                           uint32_t job,
                           size_t i,
                           ps_queue_info_t *ret_info);
+/* How many slices of a job's queue a worker has and has not done; ret_slice is
+ * set to one of them when there are any. 0 also when there is no such queue. */
+uint32_t ps_registry_queue_given(const ps_registry_t *self,
+                                 uint32_t job,
+                                 const char *queue,
+                                 uint32_t worker,
+                                 uint32_t *ret_slice);
 #endif

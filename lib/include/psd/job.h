@@ -6,6 +6,8 @@
  *          periods that it has finished. max_delay bounds how far running
  *          workers are apart: 0 BSP, s > 0 SSP, < 0 ASP. psd_clock does not
  *          wait; the worker's next pull or push does, until the bound holds.
+ *          Work queues hand out the slices of a job's input, so that it need
+ *          not be split by hand and no slice is left out when a worker dies.
  */
 #ifndef PSD_JOB_H
 #define PSD_JOB_H
@@ -64,6 +66,74 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_barrier(psd_client_t *client,
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_leave(psd_client_t *client,
                                                  uint32_t timeout_ms,
                                                  psd_error_t *err);
+
+/*
+ * A work queue of the job. What a slice is (lines of a file, a file, a range of
+ * samples) is the job's affair; the queue has their numbers.
+ *
+ * In each epoch every slice is counted once, whoever crashes: a worker that is
+ * lost, leaves, or joins again has its slices no longer, and they are given to
+ * others. The next epoch begins when all slices of this one are done.
+ *
+ * The work itself is done at least once. What a worker had pushed of a slice
+ * before it died stays pushed, and whoever gets the slice next pushes all of
+ * it: a sum that must be exact needs rows of its own for each slice and epoch,
+ * or a slice whose pushes may be made twice.
+ *
+ * Threads: as the client that opened it. Each client of a worker opens it for
+ * itself.
+ */
+typedef struct psd_work psd_work_t;
+
+/*
+ * Opens the queue of that name, which the first to come makes.
+ *
+ * name      in   1 .. 63 letters, digits and _ . -
+ * n_slices  in   1 .. 1048576
+ * n_epochs  in   1 .. 1000000000; 0: without end
+ *
+ * Errors: PSD_JOB_MISMATCH it has other slices or epochs; PSD_LIMIT the job has
+ * 16 queues; PSD_INVALID; PSD_NOT_JOINED, PSD_JOB_STOPPED, PSD_WORKER_LOST;
+ * PSD_DEADLINE; PSD_NOMEM.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_work_open(psd_client_t *client,
+                                                     const char *name,
+                                                     uint32_t n_slices,
+                                                     uint64_t n_epochs,
+                                                     psd_work_t **ret_work,
+                                                     psd_error_t *err);
+/*
+ * A slice for this client; waits while others have all that are left. It is
+ * the client's until psd_work_done, and it may have 64 at a time.
+ *
+ * ret_epoch  out  1, 2, …; 0: all epochs are over, and there is no slice
+ * ret_slice  out  0 .. n_slices - 1
+ *
+ * Errors: PSD_DEADLINE naming who has the slices, or without an answer: call
+ * again, what was given meanwhile is not lost; PSD_LIMIT it has 64;
+ * PSD_NOT_JOINED, PSD_JOB_STOPPED, PSD_WORKER_LOST.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_work_next(psd_work_t *self,
+                                                     uint32_t timeout_ms,
+                                                     uint64_t *ret_epoch,
+                                                     uint32_t *ret_slice,
+                                                     psd_error_t *err);
+/*
+ * Waits until the client's pushes are acknowledged or refused (psd_flush), then
+ * counts the slice. Look at the pushes' own results before. May be called again
+ * after PSD_DEADLINE: a slice is not counted twice.
+ *
+ * Errors: PSD_INVALID the slice is not this worker's; PSD_DEADLINE it may be
+ * counted or not; PSD_NOT_JOINED, PSD_JOB_STOPPED, PSD_WORKER_LOST: somebody
+ * else gets it.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_work_done(psd_work_t *self,
+                                                     uint64_t epoch,
+                                                     uint32_t slice,
+                                                     uint32_t timeout_ms,
+                                                     psd_error_t *err);
+/* Closes the handle; slices stay the worker's. Takes NULL, nulls *self_p. */
+PSD_EXPORT void psd_work_close(psd_work_t **self_p);
 
 #ifdef __cplusplus
 }

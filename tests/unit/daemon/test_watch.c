@@ -142,3 +142,43 @@ Test(watch, without_memory_nothing_is_left_behind)
 {
     cr_assert_null(fail_alloc_sweep(remember_a_job, NULL));
 }
+
+static ps_slice_ask_t
+ask_with(uint64_t id, uint64_t deadline_ms)
+{
+    return (ps_slice_ask_t){.session = 3,
+                            .id = id,
+                            .reply = ps_doc_new(),
+                            .deadline_ms = deadline_ms};
+}
+
+Test(watch, questions_for_slices_are_found_by_session_and_id)
+{
+    ps_watch_t *watch = ps_watches_get(&watches, 7);
+    ps_waiter_t waiter = {.session = 1, .number = 1, .deadline_ms = 700};
+    ps_slice_ask_t first = ask_with(1, 900);
+    ps_slice_ask_t second = ask_with(2, 500);
+
+    cr_assert(ps_watch_wait(watch, &waiter));
+    cr_assert(ps_watch_add_ask(watch, &first));
+    cr_assert(ps_watch_add_ask(watch, &second));
+    cr_assert_eq(ps_watches_deadline(&watches), 500);
+    cr_assert_eq(ps_watch_ask(watch, 3, 2), &watch->asks[1]);
+    cr_assert_null(ps_watch_ask(watch, 4, 2));
+    ps_watch_remove_ask(watch, 1);
+    cr_assert_null(ps_watch_ask(watch, 3, 2));
+    cr_assert_eq(ps_watches_deadline(&watches), 700);
+    cr_assert_eq(watch->n_asks, 1); /* its reply goes with the watch */
+}
+
+Test(watch, a_question_for_a_slice_needs_memory)
+{
+    ps_watch_t *watch = ps_watches_get(&watches, 7);
+    ps_slice_ask_t ask = ask_with(1, 900);
+
+    fail_alloc_at(0);
+    cr_assert_not(ps_watch_add_ask(watch, &ask));
+    fail_alloc_off();
+    cr_assert_eq(watch->n_asks, 0);
+    ps_doc_destroy(&ask.reply);
+}

@@ -143,6 +143,8 @@ Test(registry_work, the_same_question_gets_the_same_answer)
 
 Test(registry_work, slices_of_a_lost_worker_go_to_another)
 {
+    uint32_t slice = 99;
+
     assert_gets(0, 1, 1, 0);
     assert_gets(1, 1, 1, 1);
     assert_gets(0, 2, 1, 2);
@@ -150,6 +152,11 @@ Test(registry_work, slices_of_a_lost_worker_go_to_another)
     end_worker("lr", 0, PS_WORKER_LOST);
     cr_assert_eq(queue().n_given, 1);
     cr_assert_eq(queue().n_done, 1);
+    cr_assert_eq(ps_registry_queue_given(registry, job, "input", 0, &slice), 0);
+    cr_assert_eq(ps_registry_queue_given(registry, job, "input", 1, &slice), 1);
+    cr_assert_eq(slice, 1);
+    cr_assert_eq(ps_registry_queue_given(registry, job, "none", 1, &slice), 0);
+    cr_assert_eq(ps_registry_queue_given(registry, 9, "input", 1, &slice), 0);
     assert_refused(plan_done(0, 1, 0), PSD_WORKER_LOST,
                    "worker 0 of job lr was declared lost");
     assert_gets(1, 2, 1, 0);
