@@ -15,13 +15,14 @@
  *          answers under an epoch that another one's answers have ended · C1,
  *          C2, C3 what a pull in some clock must and may see · copies in sync
  *          have the same bits · all ends in the end
- * Shape    sim_cluster_plan.c      what a seed means: the cluster, what goes
- * wrong sim_cluster_run.c       time and the loop sim_cluster_fault.c     what
- * goes wrong, when it is time sim_cluster_net.c       messages and letters on
- * their way sim_cluster_node.c      nodes: their shards, what they say to the
- *                                  registry and hear from it
+ * Shape    sim_cluster_plan.c      what a seed means
+ *          sim_cluster_run.c       time and the loop
+ *          sim_cluster_fault.c     what goes wrong, when it is time
+ *          sim_cluster_net.c       messages and letters on their way
+ *          sim_cluster_node.c      nodes: their shards, the registry's word
  *          sim_cluster_registry.c  the registry's process
- *          sim_cluster_client.c    clients and their scripts
+ *          sim_cluster_client.c    clients
+ *          sim_cluster_script.c    what they do
  *          sim_cluster_check.c     what was promised
  *          sim_cluster_search.c    many seeds; the shortest story of one
  * Units    virtual ms of the world; a node's own clock differs
@@ -99,6 +100,8 @@ typedef struct cluster_plan {
     uint32_t delay_ms;
     uint64_t tail_bytes;
     uint64_t flight_bytes;
+    uint32_t falls; /* of 1000 decisions that the registry has stored, and
+                       crashes before anybody is told */
     cluster_fault_t faults[CLUSTER_FAULTS_MAX];
     uint32_t n_faults;
 } cluster_plan_t;

@@ -194,6 +194,7 @@ cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
     if (is_rough(plan) && plan->replicas == 1) {
         plan->replicas = 2; /* of one copy nothing is promised then */
     }
+    plan->falls = below(&rng, 4) == 0 ? 1 + (uint32_t)below(&rng, 300) : 0;
 }
 
 void
@@ -233,10 +234,11 @@ cluster_plan_print(const cluster_plan_t *plan, FILE *to)
     }
     (void)fprintf(to,
                   "; %u partitions of %u copies; %u clients%s; loss %u repeat "
-                  "%u delay %u tail %" PRIu64 " flight %" PRIu64 "\n",
+                  "%u delay %u tail %" PRIu64 " flight %" PRIu64 " falls %u\n",
                   plan->n_partitions, plan->replicas, plan->n_clients,
                   plan->job ? " of a job" : "", plan->loss, plan->repeat,
-                  plan->delay_ms, plan->tail_bytes, plan->flight_bytes);
+                  plan->delay_ms, plan->tail_bytes, plan->flight_bytes,
+                  plan->falls);
     if (plan->job) {
         (void)fprintf(to, "max_delay %d\n", plan->max_delay);
     }

@@ -147,6 +147,30 @@ tell_fence(cluster_t *self, const ps_fence_t *fence)
 
 /* ---- deciding ---- */
 
+/* It crashes between what it has stored and what it would have told. */
+static bool
+falls(cluster_t *self)
+{
+    cluster_plan_t *plan = &self->plan;
+
+    if (plan->falls == 0 || self->now_ms <= CLUSTER_START_MS ||
+        self->now_ms >= CLUSTER_CALM_MS ||
+        plan->n_faults == CLUSTER_FAULTS_MAX ||
+        cluster_below(self, 1000) >= plan->falls) {
+        return false;
+    }
+    plan->faults[plan->n_faults++] = (cluster_fault_t){
+        .kind = CLUSTER_CRASH,
+        .who = CLUSTER_REGISTRY,
+        .begun = true,
+        .at_ms = self->now_ms,
+        .end_ms = self->now_ms + 20 + cluster_below(self, 500)};
+    (void)cluster_at(self, plan->faults[plan->n_faults - 1].end_ms,
+                     CLUSTER_FAULTS, 0);
+    cluster_registry_crash(self);
+    return true;
+}
+
 /* Whatever there is to do now, until there is nothing. */
 static void
 decide(cluster_t *self)
@@ -169,6 +193,9 @@ decide(cluster_t *self)
         }
         if (decision.kind == PS_DECIDE_COMMIT) {
             commit(self, &decision.command);
+            if (falls(self)) {
+                return;
+            }
         }
     }
     tell_all(self);

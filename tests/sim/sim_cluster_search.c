@@ -78,6 +78,7 @@ make_smallest(shrink_t *self)
 
     while (smaller) {
         smaller = drop_faults(self);
+        smaller = lower(self, offsetof(cluster_plan_t, falls), 0) || smaller;
         smaller = lower(self, offsetof(cluster_plan_t, loss), 0) || smaller;
         smaller = lower(self, offsetof(cluster_plan_t, repeat), 0) || smaller;
         smaller =
