@@ -26,16 +26,21 @@ ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err)
         return ps_zmq_status(err, "watch a link");
     }
     rc = ps_context_open(self->context, ZMQ_PAIR, &self->monitor, err);
-    if (rc == PSD_OK && zmq_connect(self->monitor, place) != 0) {
+    if (rc != PSD_OK) {
+        (void)zmq_socket_monitor(self->handle, NULL, 0);
+    } else if (zmq_connect(self->monitor, place) != 0) {
         rc = ps_zmq_status(err, "watch a link");
     }
     return rc;
 }
 
+/* First the one that tells: an I/O thread that has news for a reader that is
+ * gone waits for good, and all its connections with it. */
 void
 ps_socket_end_watch(ps_socket_t *self)
 {
     if (self->monitor != NULL) {
+        (void)zmq_socket_monitor(self->handle, NULL, 0);
         ps_context_close(self->context, self->monitor);
         self->monitor = NULL;
     }
