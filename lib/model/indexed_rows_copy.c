@@ -10,6 +10,8 @@
 
 #define MIXED_HEAD 32 /* bytes in front of a row that may be sparse */
 #define AHEAD 16      /* keys whose buckets are asked for */
+#define AHEAD_OF_ROWS \
+    3 /* times the rows that have come, that the index is made ready for */
 
 /* ---- giving ---- */
 
@@ -130,8 +132,9 @@ no_memory(uint64_t n, psd_error_t *err)
 }
 
 /* So many rows, of at least row_bytes each, fit the bytes and the memory. The
- * index is made large enough for those that are left, too: growing is most of
- * what a narrow row costs. */
+ * index is made large enough for those that are left, too, for growing is most
+ * of what a narrow row costs: but only for as many as what has come bears out.
+ */
 static psd_status_t
 reserve(ps_indexed_rows_t *self,
         uint64_t n,
@@ -140,6 +143,8 @@ reserve(ps_indexed_rows_t *self,
         size_t size,
         psd_error_t *err)
 {
+    uint64_t most = 0;
+
     if (n > size / row_bytes) {
         return psd_error_set(err, PSD_PROTO,
                              "a piece of %" PRIu64
@@ -147,8 +152,9 @@ reserve(ps_indexed_rows_t *self,
                              "%zu each",
                              n, size, row_bytes);
     }
+    most = AHEAD_OF_ROWS * (self->rows.n + n);
     if (!ps_slab_reserve(&self->rows, n) ||
-        !ps_row_index_reserve(&self->index, n + left)) {
+        !ps_row_index_reserve(&self->index, n + (left < most ? left : most))) {
         return no_memory(n, err);
     }
     return PSD_OK;
@@ -252,7 +258,10 @@ check_mixed(const ps_indexed_rows_t *self,
 {
     bool is_dense = (head->flags & PS_HEAD_DENSE) != 0;
     bool is_auto = self->shape.spec->row_format == PS_ROW_AUTO;
-    uint32_t most = is_dense ? 0 : self->shape.width;
+    uint32_t room = ps_row_head_room(head->n);
+    uint32_t most = is_dense                   ? 0
+                    : room < self->shape.width ? room
+                                               : self->shape.width;
 
     if (head->flags > (PS_HEAD_DENSE | PS_HEAD_ABSENT) ||
         (is_dense && !is_auto) || head->unused != 0 ||

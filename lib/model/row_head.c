@@ -10,7 +10,17 @@
 #include "model/row_walk.h"
 
 #define FIRST_ENTRIES 4 /* room of a sparse row whose need is not known */
-#define SHRINK_BELOW 4  /* a sparse row is cut down when it fills 1/4 of it */
+#define SHRINK_BELOW 4  /* a sparse row is cut down at 1/4 of its room */
+
+uint32_t
+ps_row_head_room(uint32_t n)
+{
+    uint64_t most = n == 0 ? 0 : (uint64_t)SHRINK_BELOW * n - 1;
+
+    return most < FIRST_ENTRIES ? FIRST_ENTRIES
+           : most < UINT32_MAX  ? (uint32_t)most
+                                : UINT32_MAX;
+}
 
 /* A sparse row's block in the place of another one or of none. */
 static void
@@ -105,22 +115,21 @@ void
 ps_row_head_settle(ps_indexed_rows_t *self, ps_row_head_t *head)
 {
     ps_sparse_row_t *row = ps_row_head_sparse(*head);
-    ps_sparse_row_t *smaller = NULL;
 
-    if (row->n_pending > 0 || row->n_zeros == 0) {
+    if (row->n_pending > 0) {
         return;
     }
-    self->sparse_entries -= row->n_zeros;
-    ps_sparse_row_drop_zeros(row, &self->shape);
-    if (row->capacity <= FIRST_ENTRIES ||
-        row->n > row->capacity / SHRINK_BELOW) {
+    if (row->n_zeros > 0) {
+        self->sparse_entries -= row->n_zeros;
+        ps_sparse_row_drop_zeros(row, &self->shape);
+    }
+    if (row->capacity <= ps_row_head_room(row->n)) {
         return;
     }
-    smaller =
-        ps_sparse_row_new(&self->shape, row, row->n * 2 + FIRST_ENTRIES / 2);
-    if (smaller != NULL) { /* else it stays larger than it need be */
-        set_sparse(self, head, row, smaller);
-    }
+    self->sparse_bytes -= ps_sparse_row_bytes(&self->shape, row->capacity);
+    ps_sparse_row_shrink(&row, &self->shape, row->n * 2 + FIRST_ENTRIES / 2);
+    self->sparse_bytes += ps_sparse_row_bytes(&self->shape, row->capacity);
+    *head = (uint8_t *)(void *)row + ps_row_head_flags(*head);
 }
 
 /* Entries for one piece of a row's deltas whose columns ascend. */

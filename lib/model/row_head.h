@@ -57,4 +57,6 @@ PSD_MUST_CHECK bool ps_row_heads_reserve(ps_indexed_rows_t *self,
 /* Called when a push was applied to a sparse row or given up. Behind the last
  * one it drops the row's zero entries, and its room if most is free. */
 void ps_row_head_settle(ps_indexed_rows_t *self, ps_row_head_t *head);
+/* Most room that a sparse row of n entries has when no push is pending. */
+uint32_t ps_row_head_room(uint32_t n);
 #endif

@@ -147,6 +147,31 @@ ps_sparse_row_new(const ps_row_shape_t *shape,
     return self;
 }
 
+void
+ps_sparse_row_shrink(ps_sparse_row_t **self_p,
+                     const ps_row_shape_t *shape,
+                     uint32_t capacity)
+{
+    ps_sparse_row_t *self = *self_p;
+    const ps_sparse_row_t wide = *self;
+    size_t size = shape->value_size;
+    void *smaller = NULL;
+
+    assert(self->n <= capacity && capacity <= self->capacity);
+    self->capacity = capacity;
+    for (uint32_t k = 1; k <= shape->n_states; k++) {
+        memmove(self->data + offset_of(self, shape, k),
+                self->data + offset_of(&wide, shape, k), self->n * size);
+    }
+    memmove(own_columns(self, shape),
+            self->data + offset_of(&wide, shape, 1 + shape->n_states),
+            self->n * sizeof(uint32_t));
+    smaller = ps_alloc_resize(self, 1, ps_sparse_row_bytes(shape, capacity));
+    if (smaller != NULL) { /* else the block stays larger than it need be */
+        *self_p = smaller;
+    }
+}
+
 uint32_t
 ps_sparse_row_missing(const ps_sparse_row_t *self,
                       const ps_row_shape_t *shape,

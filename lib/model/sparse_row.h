@@ -31,6 +31,12 @@ PSD_MUST_CHECK ps_sparse_row_t *ps_sparse_row_new(const ps_row_shape_t *shape,
                                                   const ps_sparse_row_t *old,
                                                   uint32_t capacity);
 
+/* Cuts its room down to `capacity` entries, at least its n. Its block may move.
+ */
+void ps_sparse_row_shrink(ps_sparse_row_t **self_p,
+                          const ps_row_shape_t *shape,
+                          uint32_t capacity);
+
 /* How many of n deltas are not zero and fall on columns without an entry. The
  * columns ascend strictly. */
 uint32_t ps_sparse_row_missing(const ps_sparse_row_t *self,

@@ -121,6 +121,12 @@ ps_store_take_in(ps_store_t *self, ps_bytes_t piece, psd_error_t *err)
     return rc;
 }
 
+bool
+ps_store_piece_is_last(ps_bytes_t piece)
+{
+    return piece.size >= PS_PIECE_HEAD && ps_load_u64(piece.data + 24) == 0;
+}
+
 void
 ps_store_set_partial(ps_store_t *self, bool is_partial)
 {

@@ -59,11 +59,14 @@ PSD_MUST_CHECK psd_status_t ps_store_hand_out(const ps_store_t *self,
                                               psd_error_t *err);
 /* Takes a piece into a store of the same table and partition that is partial:
  * the one behind those that it has. Errors: PSD_PROTO the bytes are no such
- * piece, naming what is wrong; PSD_NOMEM. The store is then to be thrown away.
+ * piece, naming what is wrong: the store is then to be thrown away; PSD_NOMEM:
+ * it has taken as many rows as ps_store_n_taken says, and goes on from there.
  */
 PSD_MUST_CHECK psd_status_t ps_store_take_in(ps_store_t *self,
                                              ps_bytes_t piece,
                                              psd_error_t *err);
+/* No rows are left behind those of the piece, as its head says. */
+bool ps_store_piece_is_last(ps_bytes_t piece);
 /* Partial: pushes and changes pass over rows that were not taken in. Whole: as
  * ever. A new store is whole; one that is to be filled becomes partial before
  * its first push. */

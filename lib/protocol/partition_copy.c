@@ -53,6 +53,11 @@ ps_partition_take_rows(ps_shard_t *shard,
 {
     psd_status_t rc = finish_clocks(shard, self, err);
 
+    if (rc == PSD_OK && is_last && !ps_store_piece_is_last(piece)) {
+        rc = psd_error_set(err, PSD_PROTO,
+                           "a piece that is the last one says that rows are "
+                           "left behind it");
+    }
     if (rc == PSD_OK) {
         rc = ps_store_take_in(self->store, piece, err);
     }

@@ -48,7 +48,8 @@ PSD_MUST_CHECK psd_status_t ps_partition_give_rows(ps_shard_t *shard,
                                                    bool *ret_done,
                                                    psd_error_t *err);
 /* As ps_store_take_in, with the same care; is_last: the rows are whole then.
- * Errors: PSD_PROTO, PSD_NOMEM: the partition is to be thrown away. */
+ * Errors: PSD_PROTO: the partition is to be thrown away; PSD_NOMEM: it has
+ * taken what ps_store_n_taken says. */
 PSD_MUST_CHECK psd_status_t ps_partition_take_rows(ps_shard_t *shard,
                                                    ps_partition_t *self,
                                                    ps_bytes_t piece,

@@ -4,6 +4,8 @@
 #include "store_kit.h"
 
 #include "model/store_copy.h"
+#include "model/store_growth.h"
+#include "support/fail_alloc.h"
 
 #define HEAD 32 /* bytes of a piece in front of its rows */
 
@@ -309,6 +311,90 @@ Test(store_copy, a_row_comes_once)
     cr_expect_str_eq(psd_error_text(err), "a piece has row 4, which is here");
 }
 
+/* A head that promises two thousand million rows behind one made the index
+ * ready for all of them. */
+Test(store_copy, memory_is_taken_for_rows_that_came_not_for_those_promised)
+{
+    ps_table_spec_t spec =
+        kit_spec(PS_KEYS_HASH, PS_ROW_DENSE, PS_TYPE_F32, 0, 1);
+    PSD_AUTO(ps_store_destroy) ps_store_t *from = kit_store(&spec, 0);
+    PSD_AUTO(ps_store_destroy) ps_store_t *to = partial_store(&spec);
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
+    ps_store_cursor_t cursor = {0};
+    uint64_t before = 0;
+    bool is_done = false;
+
+    add(from, from, 8, 1);
+    piece = next_piece(from, &cursor, 1000, &is_done);
+    cr_assert(ps_store_piece_is_last(piece->span));
+    ps_store_u64((uint8_t *)(piece + 1) + 24, 2000000000);
+    cr_assert_not(ps_store_piece_is_last(piece->span));
+    before = ps_store_footprint(to);
+    cr_assert_eq(ps_store_take_in(to, piece->span, NULL), PSD_OK);
+    cr_expect_lt(ps_store_footprint(to), before + 100000);
+}
+
+/* Deltas that are zero make no entries; the room that they were given at birth
+ * stayed with the row, without a bound that a new copy could check. */
+Test(store_copy, a_row_keeps_no_room_for_entries_it_does_not_have)
+{
+    ps_table_spec_t spec =
+        kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 1000);
+    PSD_AUTO(ps_store_destroy) ps_store_t *from = kit_store(&spec, 0);
+    PSD_AUTO(ps_store_destroy) ps_store_t *to = partial_store(&spec);
+    ps_store_cursor_t cursor = {0};
+    uint32_t columns[900];
+    double values[900] = {0};
+
+    for (uint32_t i = 0; i < 900; i++) {
+        columns[i] = i;
+    }
+    values[500] = 7;
+    kit_apply(from, kit_sparse(PS_TYPE_F32, 2, 900, columns, values));
+    kit_apply(from, kit_sparse(PS_TYPE_F32, 3, 2, columns, values));
+    cr_expect(move(from, to, &cursor, 1000));
+    cr_expect_eq(kit_value(to, PS_TYPE_F32, 2, 500), 7);
+    cr_expect_lt(ps_store_bytes(from).values, 200);
+    cr_expect_eq(ps_store_bytes(to).values, ps_store_bytes(from).values);
+}
+
+/* The rows in front of the one for which there was no memory stay. */
+Test(store_copy, goes_on_behind_what_it_had_memory_for)
+{
+    ps_table_spec_t spec =
+        kit_spec(PS_KEYS_HASH, PS_ROW_SPARSE, PS_TYPE_F32, 0, 4);
+    PSD_AUTO(ps_store_destroy) ps_store_t *from = kit_store(&spec, 0);
+    uint64_t most = 0;
+
+    for (uint64_t row = 0; row < 9; row++) {
+        double one = 1;
+        const uint32_t column = 2;
+
+        kit_apply(from, kit_sparse(PS_TYPE_F32, row, 1, &column, &one));
+    }
+    for (size_t at = 0; most < 9; at++) {
+        PSD_AUTO(ps_store_destroy) ps_store_t *to = partial_store(&spec);
+        PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
+        ps_store_cursor_t cursor = {0};
+        bool is_done = false;
+        psd_status_t rc = PSD_OK;
+
+        piece = next_piece(from, &cursor, 10000, &is_done);
+        fail_alloc_at(at);
+        rc = ps_store_take_in(to, piece->span, NULL);
+        cr_assert_eq(rc, fail_alloc_happened() ? PSD_NOMEM : PSD_OK);
+        fail_alloc_off();
+        most = ps_store_n_taken(to);
+        cr_assert(rc != PSD_OK || most == 9);
+        cursor.next = most;
+        cr_assert(rc == PSD_OK || move(from, to, &cursor, 10000));
+        ps_store_set_partial(to, false);
+        for (uint64_t row = 0; row < 9; row++) {
+            cr_assert_eq(kit_value(to, PS_TYPE_F32, row, 2), 1);
+        }
+    }
+}
+
 Test(store_copy, sparse_rows_are_checked)
 {
     ps_table_spec_t spec =
@@ -323,6 +409,11 @@ Test(store_copy, sparse_rows_are_checked)
     expect_refused(&spec, HEAD + 24, 5, 0,
                    "row 2 of a piece has 2 entries and room for 5; allowed: "
                    "at most 4");
+    spec.n_cols = 1000;
+    expect_refused(&spec, HEAD + 24, 8, 0,
+                   "row 2 of a piece has 2 entries and room for 8; allowed: "
+                   "at most 7");
+    spec.n_cols = 4;
     expect_refused(&spec, HEAD + 24, 1, 0,
                    "row 2 of a piece has 2 entries and room for 1; allowed: "
                    "at most 4");
