@@ -427,10 +427,18 @@ has_rows(ps_giving_t *self, uint64_t place)
     }
 }
 
+/* A copy that has all of a state does not want it. */
+static bool
+is_senseless(const ps_giving_t *self, const ps_msg_taken_t *taken)
+{
+    return taken->wants == PS_TAKEN_STATE && !self->state_taken &&
+           taken->offset >= self->item->span.size;
+}
+
 static void
 has_offset(ps_giving_t *self, const ps_msg_taken_t *taken)
 {
-    if (self->state_taken || taken->offset > self->item->span.size) {
+    if (self->state_taken) {
         return;
     }
     if (taken->offset > self->acked_offset ||
@@ -483,7 +491,7 @@ go_on(ps_shard_t *shard,
         self->resend_ms = shard->now_ms + RESEND_MS;
     }
     self->n_resent = 0;
-    if (taken->status == PS_TAKEN_ANEW) {
+    if (taken->status == PS_TAKEN_ANEW || is_senseless(self, taken)) {
         self->pause_until_ms = shard->now_ms + ANEW_MS;
         forget(self);
         follower->needs_rows = true;
@@ -518,7 +526,8 @@ ps_rows_heard(ps_shard_t *shard,
     ps_giving_t **giving = find(partition->replicas, name_of(follower));
 
     if (giving == NULL || (*giving)->number != taken->transfer ||
-        taken->request > (*giving)->request || ps_follower_counts(follower)) {
+        (*giving)->number == 0 || taken->request > (*giving)->request ||
+        ps_follower_counts(follower)) {
         return;
     }
     follower->heard_ms = shard->now_ms;

@@ -162,9 +162,13 @@ take_piece(ps_shard_t *shard,
            ps_bytes_t piece)
 {
     ps_replicas_t *self = partition->replicas;
+    psd_status_t rc =
+        ps_partition_take_rows(shard, partition, piece, rows->last != 0, NULL);
 
-    if (ps_partition_take_rows(shard, partition, piece, rows->last != 0,
-                               NULL) != PSD_OK) {
+    if (rc == PSD_NOMEM) {
+        return PS_TAKEN_NOMEM; /* rows that were taken stay */
+    }
+    if (rc != PSD_OK) {
         self->diverged = true;
         self->taking.stage = PS_TAKING_BROKEN;
         return PS_TAKEN_ANEW;

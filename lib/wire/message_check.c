@@ -291,6 +291,7 @@ check_rows(const ps_message_t *self, psd_error_t *err)
     rule_t broken;
 
     return (lies_in(&broken, "transfer", rows->transfer, 1, UINT64_MAX, NULL) &&
+            lies_in(&broken, "request", rows->request, 1, UINT64_MAX, NULL) &&
             lies_in(&broken, "kind", rows->kind, PS_GIVEN_STATE, PS_GIVEN_PIECE,
                     NULL) &&
             lies_in(&broken, "last", rows->last, 0, 1, NULL) &&
@@ -311,7 +312,10 @@ check_taken(const ps_message_t *self, psd_error_t *err)
     const ps_msg_taken_t *taken = &self->taken;
     rule_t broken;
 
-    return (lies_in(&broken, "wants", taken->wants, PS_TAKEN_STATE,
+    return (lies_in(&broken, "transfer", taken->transfer, 1, UINT64_MAX,
+                    NULL) &&
+            lies_in(&broken, "request", taken->request, 1, UINT64_MAX, NULL) &&
+            lies_in(&broken, "wants", taken->wants, PS_TAKEN_STATE,
                     PS_TAKEN_NOTHING, NULL) &&
             lies_in(&broken, "status", taken->status, 0, PS_TAKEN_NOMEM,
                     NULL) &&

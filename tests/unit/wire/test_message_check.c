@@ -202,6 +202,8 @@ Test(message_check, taken)
 {
     trial_t trial = sample(PS_KIND_TAKEN);
 
+    REFUSED(TAKEN, taken, transfer, 0, "0; allowed: 1..18446744073709551615");
+    REFUSED(TAKEN, taken, request, 0, "0; allowed: 1..18446744073709551615");
     REFUSED(TAKEN, taken, wants, 0, "0; allowed: 1..3");
     REFUSED(TAKEN, taken, wants, 4, "4; allowed: 1..3");
     REFUSED(TAKEN, taken, status, 5, "5; allowed: 0..4");
