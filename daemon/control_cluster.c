@@ -146,6 +146,7 @@ ps_control_cluster_status(ps_control_t *self,
     if (!ps_doc_set_u64(request->reply, "tables",
                         ps_registry_n_tables(registry)) ||
         !ps_doc_set_u64(request->reply, "jobs", ps_registry_n_jobs(registry)) ||
+        !ps_doc_set_u64(request->reply, "nodes_denied", self->n_denied) ||
         !ps_control_add_problems(self, request->reply)) {
         return ps_control_no_memory(err);
     }

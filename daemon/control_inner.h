@@ -32,6 +32,7 @@ struct ps_control {
     size_t n_clients;         /* ever said hello */
     uint64_t last_session;    /* given out since the start */
     uint64_t started_ms;
+    uint64_t n_denied;      /* who said a node's name without its secret */
     ps_fleet_t *fleet;      /* owned; all nodes */
     struct ps_task **tasks; /* owned, each too: requests that wait for nodes */
     size_t n_tasks;

@@ -50,11 +50,45 @@ check_name(const ps_control_t *self,
                          name, node->control);
 }
 
+/* Only who has the data directory of its first life speaks for a node, and
+ * nobody for the one that has the registry. */
 static psd_status_t
-read_who(const ps_control_t *self,
+check_secret(ps_control_t *self,
+             const ps_doc_t *doc,
+             const char *name,
+             ps_id_t *ret_secret,
+             psd_error_t *err)
+{
+    const ps_node_t *node = ps_registry_node(self->is.registry, name);
+    psd_status_t rc = PSD_OK;
+
+    if (ps_doc_has(doc, "secret")) {
+        rc = ps_doc_get_id(doc, "secret", ret_secret, err);
+    }
+    if (rc != PSD_OK || node == NULL ||
+        (ps_node_knows(node, ret_secret) && strcmp(name, self->is.node) != 0)) {
+        return rc;
+    }
+    self->n_denied++;
+    if ((self->n_denied & (self->n_denied - 1)) == 0) { /* not each of many */
+        ps_log(PS_LOG_WARN, "node_denied",
+               "name=%s n=%" PRIu64 " hint=\"somebody says that name without "
+               "the node's secret\"",
+               name, self->n_denied);
+    }
+    return psd_error_set(err, PSD_DENIED,
+                         "node \"%s\" is known with another secret, which is "
+                         "in its data directory; if that is lost, remove the "
+                         "node before it joins again",
+                         name);
+}
+
+static psd_status_t
+read_who(ps_control_t *self,
          const ps_doc_t *doc,
          const char **ret_name,
          uint64_t *ret_incarnation,
+         ps_id_t *ret_secret,
          psd_error_t *err)
 {
     psd_status_t rc = ps_control_check_versions(doc, err);
@@ -68,7 +102,10 @@ read_who(const ps_control_t *self,
     if (rc == PSD_OK) {
         rc = read_incarnation(doc, ret_incarnation, err);
     }
-    return rc == PSD_OK ? check_name(self, *ret_name, *ret_incarnation, err)
+    if (rc == PSD_OK) {
+        rc = check_name(self, *ret_name, *ret_incarnation, err);
+    }
+    return rc == PSD_OK ? check_secret(self, doc, *ret_name, ret_secret, err)
                         : rc;
 }
 
@@ -85,7 +122,9 @@ ps_control_node_join(ps_control_t *self,
     const char *cluster_name = ps_registry_cluster(self->is.registry, &uuid);
     uint64_t session = ps_registry_old_sessions(self->is.registry);
     ps_node_left_t left = {0};
-    psd_status_t rc = read_who(self, request->doc, &name, &incarnation, err);
+    ps_id_t secret = {{0}};
+    psd_status_t rc =
+        read_who(self, request->doc, &name, &incarnation, &secret, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -209,8 +248,8 @@ ps_control_node_announce(ps_control_t *self,
     ps_node_t *node = &owner.node;
     const char *name = NULL;
     uint64_t max_epoch = 0;
-    psd_status_t rc =
-        read_who(self, request->doc, &name, &node->incarnation, err);
+    psd_status_t rc = read_who(self, request->doc, &name, &node->incarnation,
+                               &node->secret, err);
 
     if (rc == PSD_OK) {
         memcpy(node->name, name, strlen(name) + 1);

@@ -154,7 +154,7 @@ ask_join(ps_member_t *self, ps_joined_t *joined, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     doc = ps_member_message(self, "node_join");
-    if (doc == NULL) {
+    if (doc == NULL || !ps_doc_set_id(doc, "secret", &self->secret)) {
         return psd_error_set(err, PSD_NOMEM, "no memory to join a cluster");
     }
     rc = ps_member_send(self, doc, err);
@@ -201,8 +201,7 @@ join_one(ps_member_t *self,
 psd_status_t
 ps_member_join(const ps_config_t *config,
                const ps_socket_args_t *socket,
-               const char *name,
-               uint64_t incarnation,
+               const ps_member_self_t *who,
                ps_member_t **ret_member,
                ps_joined_t *ret_joined,
                psd_error_t *err)
@@ -217,8 +216,9 @@ ps_member_join(const ps_config_t *config,
     if (self == NULL || self->err == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to join a cluster");
     }
-    (void)snprintf(self->name, sizeof self->name, "%s", name);
-    self->incarnation = incarnation;
+    (void)snprintf(self->name, sizeof self->name, "%s", who->name);
+    self->incarnation = who->incarnation;
+    self->secret = who->secret;
     self->heartbeat_ms = config->cluster.heartbeat;
     for (size_t i = 0; rc == PSD_CONNECT && i < urls->n_items; i++) {
         psd_error_clear(err);
@@ -257,6 +257,7 @@ fill_announcement(const ps_member_t *self, ps_doc_t *doc)
     ps_doc_t *array = ps_doc_add_array(doc, "shards");
     bool done = array != NULL &&
                 ps_doc_set_text(doc, "control", self->is.control) &&
+                ps_doc_set_id(doc, "secret", &self->secret) &&
                 ps_doc_set_bool(doc, "kept", ps_shards_kept(self->is.shards));
 
     for (uint32_t i = 0; done && i < ps_shards_n(self->is.shards); i++) {

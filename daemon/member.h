@@ -30,6 +30,13 @@ typedef struct ps_joined {
                          earlier life of the node; 0: none are */
 } ps_joined_t;
 
+/* Who joins. */
+typedef struct ps_member_self {
+    const char *name;
+    uint64_t incarnation;
+    ps_id_t secret; /* of all lives of the node */
+} ps_member_self_t;
+
 /*
  * Asks the registries of config->cluster.join in turn; the first that answers
  * is kept. Waits for a few seconds, for nothing else runs yet: also for an
@@ -38,12 +45,11 @@ typedef struct ps_joined {
  * socket  of the link; its lane options are not looked at
  *
  * Errors: PSD_CONNECT none answers; PSD_DENIED another node of that name is
- * alive; PSD_VERSION; PSD_PROTO; PSD_NOMEM; PSD_IO.
+ * alive, or it has another secret; PSD_VERSION; PSD_PROTO; PSD_NOMEM; PSD_IO.
  */
 PSD_MUST_CHECK psd_status_t ps_member_join(const ps_config_t *config,
                                            const ps_socket_args_t *socket,
-                                           const char *name,
-                                           uint64_t incarnation,
+                                           const ps_member_self_t *who,
                                            ps_member_t **ret_member,
                                            ps_joined_t *ret_joined,
                                            psd_error_t *err);

@@ -20,6 +20,7 @@ struct ps_member {
     char registry[PS_ENDPOINT_MAX + 1];
     char name[PS_NAME_MAX + 1];
     uint64_t incarnation;
+    ps_id_t secret;
     ps_id_t cluster;
     uint64_t heartbeat_ms;
     uint64_t last_id;

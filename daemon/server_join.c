@@ -24,6 +24,7 @@ typedef struct membership {
     ps_id_t cluster;
     char name[PS_NAME_MAX + 1]; /* of the cluster */
     char node[PS_NAME_MAX + 1];
+    ps_id_t secret; /* zero: written before nodes had one */
 } membership_t;
 
 /* The text of DIR/NAME, cut at size. Errors: PSD_IO it is there and cannot be
@@ -104,6 +105,9 @@ read_membership(const char *dir, membership_t *ret, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = copy_name(doc, "node", ret->node, err);
     }
+    if (rc == PSD_OK && ps_doc_has(doc, "secret")) {
+        rc = ps_doc_get_id(doc, "secret", &ret->secret, err);
+    }
     if (rc == PSD_NOMEM) {
         return rc;
     }
@@ -115,7 +119,10 @@ read_membership(const char *dir, membership_t *ret, psd_error_t *err)
 }
 
 static psd_status_t
-write_membership(const ps_server_t *self, const char *name, psd_error_t *err)
+write_membership(const ps_server_t *self,
+                 const char *name,
+                 const ps_id_t *secret,
+                 psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
@@ -123,7 +130,7 @@ write_membership(const ps_server_t *self, const char *name, psd_error_t *err)
     if (doc == NULL || !ps_doc_set_id(doc, "cluster", &self->cluster) ||
         !ps_doc_set_text(doc, "cluster_name", name) ||
         !ps_doc_set_text(doc, "node", self->node) ||
-        !ps_doc_print(doc, &text)) {
+        !ps_doc_set_id(doc, "secret", secret) || !ps_doc_print(doc, &text)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", MEMBERSHIP);
     }
     return ps_place_write(self->dir, MEMBERSHIP,
@@ -204,6 +211,7 @@ ps_server_join(ps_server_t *self, psd_error_t *err)
     const ps_socket_args_t socket = ps_server_socket_args(self);
     membership_t known = {0};
     ps_joined_t joined = {0};
+    ps_member_self_t who = {.name = NULL};
     psd_status_t rc = ps_data_dir_lock(self->dir, &self->lock, err);
 
     if (rc == PSD_OK) {
@@ -215,9 +223,15 @@ ps_server_join(ps_server_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_server_settle_life(self, err);
     }
+    who = (ps_member_self_t){.name = self->node,
+                             .incarnation = self->incarnation,
+                             .secret = known.secret};
+    if (rc == PSD_OK && ps_id_is_zero(&known.secret)) {
+        rc = ps_random(&who.secret, sizeof who.secret, err);
+    }
     if (rc == PSD_OK) {
-        rc = ps_member_join(self->config, &socket, self->node,
-                            self->incarnation, &self->member, &joined, err);
+        rc = ps_member_join(self->config, &socket, &who, &self->member, &joined,
+                            err);
     }
     if (rc == PSD_OK) {
         rc = check_cluster(self, &known, &joined, err);
@@ -228,8 +242,11 @@ ps_server_join(ps_server_t *self, psd_error_t *err)
     self->cluster = joined.cluster;
     self->old_sessions = joined.session;
     self->lost_sessions = joined.lost;
-    return known.is_there ? PSD_OK
-                          : write_membership(self, joined.cluster_name, err);
+    /* Before the node announces itself: what the registry stores then is never
+     * lost here. */
+    return ps_id_equal(&known.secret, &who.secret)
+               ? PSD_OK
+               : write_membership(self, joined.cluster_name, &who.secret, err);
 }
 
 psd_status_t

@@ -39,6 +39,17 @@ ps_job_entry_done(ps_job_entry_t *self)
     *self = (ps_job_entry_t){0};
 }
 
+bool
+ps_node_knows(const ps_node_t *self, const ps_id_t *secret)
+{
+    uint8_t differs = 0;
+
+    for (size_t i = 0; i < PS_ID_SIZE; i++) { /* as long for each wrong one */
+        differs |= self->secret.bytes[i] ^ secret->bytes[i];
+    }
+    return differs == 0 || ps_id_is_zero(&self->secret);
+}
+
 psd_status_t
 ps_node_copy(const ps_node_t *self, ps_node_t *ret_node, psd_error_t *err)
 {

@@ -30,6 +30,8 @@ typedef struct ps_node {
     uint32_t n_shards;
     uint32_t weight; /* its share of the copies, beside the others'; 0: as many
                         as it has shards; up to PS_NODE_SHARDS_MAX */
+    ps_id_t secret;  /* of all its lives: who says its name has to know it;
+                        zero: it has none yet */
     char control[PS_ENDPOINT_MAX + 1];
     ps_route_t *shards; /* owned; n_shards: tcp and ipc of each shard */
     bool draining;      /* it gets no copies, and those that it has move away */
@@ -340,6 +342,8 @@ uint64_t ps_registry_epoch(const ps_registry_t *self);
 size_t ps_registry_n_nodes(const ps_registry_t *self);
 const ps_node_t *ps_registry_node_at(const ps_registry_t *self, size_t i);
 const ps_node_t *ps_registry_node(const ps_registry_t *self, const char *name);
+/* Whether the secret is the node's; any is, of a node that has none yet. */
+bool ps_node_knows(const ps_node_t *self, const ps_id_t *secret);
 /* The node that a route leads to. */
 const ps_node_t *ps_registry_node_by_incarnation(const ps_registry_t *self,
                                                  uint64_t incarnation);

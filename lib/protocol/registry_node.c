@@ -136,6 +136,10 @@ check_start(const ps_registry_t *self,
                              "incarnation %016llx of node %s is taken",
                              (unsigned long long)node->incarnation, node->name);
     }
+    if (known != NULL && !ps_node_knows(known, &node->secret)) {
+        return psd_error_set(err, PSD_DENIED, "node %s has another secret",
+                             node->name);
+    }
     if (known == NULL && self->n_nodes >= self->args.nodes_max) {
         return psd_error_set(err, PSD_LIMIT,
                              "the cluster has %zu nodes; allowed: %u",

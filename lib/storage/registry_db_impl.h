@@ -28,10 +28,10 @@
       "commits = commits + 1")                                                \
     X(NODE_PUT, "nodes",                                                      \
       "INSERT INTO nodes(name, incarnation, control, started_unix_ms, "       \
-      "weight) VALUES(?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE SET "        \
-      "incarnation = excluded.incarnation, control = excluded.control, "      \
+      "weight, secret) VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(name) DO UPDATE " \
+      "SET incarnation = excluded.incarnation, control = excluded.control, "  \
       "started_unix_ms = excluded.started_unix_ms, "                          \
-      "weight = excluded.weight RETURNING id")                                \
+      "weight = excluded.weight, secret = excluded.secret RETURNING id")      \
     X(NODE_STATE, "nodes", "UPDATE nodes SET state = ? WHERE name = ?")       \
     X(NODE_REMOVE, "nodes", "DELETE FROM nodes WHERE name = ?")               \
     X(SHARD_PUT, "shards",                                                    \
@@ -110,8 +110,8 @@
       "SELECT id, name, uuid, epoch, sessions, last_table, last_job, "        \
       "created_unix_ms FROM cluster")                                         \
     X(NODE_ALL, "nodes",                                                      \
-      "SELECT id, name, incarnation, control, state, weight FROM nodes "      \
-      "ORDER BY id")                                                          \
+      "SELECT id, name, incarnation, control, state, weight, secret FROM "    \
+      "nodes ORDER BY id")                                                    \
     X(SHARD_ALL, "shards",                                                    \
       "SELECT node_id, shard, tcp, ipc FROM shards WHERE node_id = ? "        \
       "ORDER BY shard")                                                       \

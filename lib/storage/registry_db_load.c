@@ -150,6 +150,7 @@ load_nodes(const ps_registry_load_t *load, psd_error_t *err)
         ps_query_copy_text(&query, node->control, sizeof node->control);
         rc = read_state(&query, node, err);
         node->weight = ps_query_u32(&query);
+        ps_query_copy_blob(&query, node->secret.bytes, PS_ID_SIZE);
         if (rc == PSD_OK) {
             rc = load_shards(load, id, node, err);
         }

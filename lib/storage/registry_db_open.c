@@ -178,6 +178,9 @@ static const char *const migrations[] = {
     "PRAGMA user_version = 5",
     "ALTER TABLE cluster ADD COLUMN commits INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 6",
+    "ALTER TABLE nodes ADD COLUMN secret BLOB NOT NULL"
+    "  DEFAULT x'00000000000000000000000000000000';"
+    "PRAGMA user_version = 7",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

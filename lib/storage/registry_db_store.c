@@ -96,6 +96,7 @@ put_node(ps_registry_db_t *self,
     ps_query_put_text(&query, command->node.control);
     ps_query_put_u64(&query, command->unix_ms);
     ps_query_put_u64(&query, command->node.weight);
+    ps_query_put_blob(&query, command->node.secret.bytes, PS_ID_SIZE);
     if (ps_query_next(&query)) {
         *ret_id = ps_query_u64(&query);
     }

@@ -307,6 +307,58 @@ who_does_not_belong_is_refused(fleet_t *f)
     return true;
 }
 
+/* Who knows a node's name and incarnation, but not its secret, cannot speak for
+ * it; nor for the one that has the registry. */
+static bool
+a_stranger_cannot_speak_for_a_node(fleet_t *f)
+{
+    static const char announce[] =
+        ",\"versions\":[1,1],\"name\":\"%s\",\"incarnation\":%s,\"control\":"
+        "\"tcp://127.0.0.1:1\",\"shards\":[{\"tcp\":\"tcp://127.0.0.1:1\","
+        "\"ipc\":\"\"}]%s";
+    static const char *const secrets[] = {
+        "", ",\"secret\":\"00000000-0000-4000-8000-000000000001\"",
+        ",\"secret\":\"00000000-0000-0000-0000-000000000000\""};
+    control_t c = {.fd = -1};
+    control_t look = {.fd = -1};
+    char fields[600];
+    char text[4096];
+    struct stat info;
+    const char *at = NULL;
+
+    CHECK(control_open(&c, &f->nodes[0], 17));
+    CHECK(control_open(&look, &f->nodes[0], 18));
+    for (unsigned i = 0; i < 6; i++) {
+        const char *name = i % 2 == 0 ? "n3" : "n1";
+        char incarnation[32];
+
+        (void)snprintf(fields, sizeof fields, ",\"name\":\"%s\"", name);
+        CHECK(control_ask(&look, "node_inspect", fields, "\"incarnation\":"));
+        at =
+            strstr(look.reply, "\"incarnation\":") + strlen("\"incarnation\":");
+        (void)snprintf(incarnation, sizeof incarnation, "%.*s",
+                       (int)strcspn(at, ",}"), at);
+        (void)snprintf(fields, sizeof fields, announce, name, incarnation,
+                       secrets[i / 2]);
+        CHECK(
+            control_ask(&c, "node_announce", fields, "\"status\":\"DENIED\""));
+        CHECK(strstr(c.reply, "is known with another secret") != NULL);
+        CHECK(control_ask(&look, "cluster_status", "", "\"healthy\":true"));
+        (void)snprintf(text, sizeof text, "\"nodes_denied\":%u", i + 1);
+        CHECK(strstr(look.reply, text) != NULL);
+    }
+    CHECK(log_has(&f->nodes[0], "warn node_denied name=n3 n=1 "));
+    control_close(&c);
+    control_close(&look);
+    /* The secret is in the data directory, which is nobody else's to read. */
+    CHECK(read_file(&f->nodes[2], "data/member.json", text, sizeof text));
+    CHECK(strstr(text, "\"secret\":\"") != NULL);
+    (void)snprintf(text, sizeof text, "%.3000s/data/member.json",
+                   f->nodes[2].dir.path);
+    CHECK(stat(text, &info) == 0 && (info.st_mode & 0777) == 0600);
+    return true;
+}
+
 /* A node's own port says where to ask. */
 static bool
 a_node_without_a_registry_says_where_it_is(fleet_t *f, psd_error_t *err)
@@ -342,6 +394,7 @@ main(void)
     RUN(a_wait_elsewhere_is_explained(&f, err));
     RUN(a_node_without_a_registry_says_where_it_is(&f, err));
     RUN(who_does_not_belong_is_refused(&f));
+    RUN(a_stranger_cannot_speak_for_a_node(&f));
     RUN(moves_are_planned(&f));
     RUN(a_drop_ends_what_waits(&f, err));
     RUN(a_dead_node_is_named_and_comes_back(&f));

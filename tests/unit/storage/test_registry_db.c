@@ -74,7 +74,7 @@ Test(registry_db, has_the_settings_that_its_promises_need)
         const char *pragma;
         int value;
     } cases[] = {{"PRAGMA application_id", 0x70735247},
-                 {"PRAGMA user_version", 6}};
+                 {"PRAGMA user_version", 7}};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
 
@@ -137,6 +137,7 @@ static const char to_version_3[] =
     "ALTER TABLE nodes DROP COLUMN state; ALTER TABLE nodes DROP COLUMN weight;"
     "DROP TABLE slices_done; DROP TABLE slices_given; DROP TABLE queues;"
     "ALTER TABLE cluster DROP COLUMN commits;"
+    "ALTER TABLE nodes DROP COLUMN secret;"
     "PRAGMA user_version = 3";
 
 Test(registry_db, a_partition_of_version_3_is_a_copy)
@@ -158,6 +159,41 @@ Test(registry_db, a_partition_of_version_3_is_a_copy)
     after = fixture_dump(registry);
     cr_assert_str_eq(before, after);
     cr_assert_eq(ps_registry_table(registry, "w")->copies[1].n, 1);
+}
+
+/* A node that had none is given its secret with its next start, and keeps it
+ * for good: in all lives, and over a load. */
+Test(registry_db, a_node_keeps_its_secret)
+{
+    PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+    PSD_AUTO(ps_registry_destroy) ps_registry_t *registry = load_db(db);
+    ps_command_t command = {0};
+    ps_route_t shards[FIXTURE_SHARDS_MAX];
+    ps_node_t node = fixture_node("n0", 8, 2, shards);
+    psd_status_t rc = PSD_OK;
+
+    make_cluster(db, registry, NULL); /* n0 without one */
+    node.secret = (ps_id_t){.bytes = {1, 2, 3}};
+    rc = ps_registry_plan_node(registry, &node, 2, &command, err);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
+                 PSD_OK);
+    ps_registry_destroy(&registry);
+    registry = load_db(db);
+    cr_assert(
+        ps_id_equal(&ps_registry_node(registry, "n0")->secret, &node.secret));
+    node.incarnation = 9;
+    node.secret.bytes[15] = 1;
+    cr_assert_eq(ps_registry_plan_node(registry, &node, 2, &command, err),
+                 PSD_DENIED);
+    psd_error_clear(err);
+    node.secret = (ps_id_t){{0}};
+    cr_assert_eq(ps_registry_plan_node(registry, &node, 2, &command, err),
+                 PSD_DENIED);
+    psd_error_clear(err);
+    node.secret = (ps_id_t){.bytes = {1, 2, 3}};
+    rc = ps_registry_plan_node(registry, &node, 2, &command, err);
+    cr_assert_eq(fixture_do(registry, rc, &command, 1, store_in, db, err),
+                 PSD_OK);
 }
 
 /* Store then load gives what plan then apply gave, at every point of many
