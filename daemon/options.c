@@ -15,6 +15,7 @@ typedef enum flag {
     FLAG_HELP,
     FLAG_JOIN,
     FLAG_LISTEN,
+    FLAG_NAME,
     FLAG_PRINT_CONFIG,
     FLAG_SHARDS,
     FLAG_VERSION,
@@ -31,6 +32,7 @@ static const struct {
     [FLAG_HELP] = {"--help", NULL},
     [FLAG_JOIN] = {"--join", "URL"},
     [FLAG_LISTEN] = {"--listen", "URL"},
+    [FLAG_NAME] = {"--name", "NAME"},
     [FLAG_PRINT_CONFIG] = {"--print-config", NULL},
     [FLAG_SHARDS] = {"--shards", "N"},
     [FLAG_VERSION] = {"--version", NULL},
@@ -61,6 +63,8 @@ ps_options_help(void)
            "at URL; may be\n"
            "                   repeated: the first that answers "
            "(PSD_CLUSTER_JOIN)\n"
+           "  --name NAME      of this node; several of a host need their own "
+           "(PSD_NODE_NAME)\n"
            "  --check-config   check the settings and stop\n"
            "  --print-config   print every setting and where it came from\n"
            "  --version        print the version and stop\n"
@@ -147,6 +151,9 @@ take_flag(ps_options_t *self, flag_t flag, const char *value, psd_error_t *err)
                                  PS_OPTIONS_LISTEN_MAX);
         }
         self->listen[self->n_listen++] = value;
+        break;
+    case FLAG_NAME:
+        self->name = value;
         break;
     case FLAG_PRINT_CONFIG:
         self->print_config = true;
@@ -242,6 +249,10 @@ take_flags(const ps_options_t *self, ps_config_t *config, psd_error_t *err)
     psd_status_t rc =
         set_flag(config, PS_KEY_data_dir, FLAG_DATA_DIR, self->data_dir, err);
 
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = set_flag(config, PS_KEY_node_name, FLAG_NAME, self->name, err);
     if (rc != PSD_OK) {
         return rc;
     }

@@ -20,6 +20,7 @@ typedef struct ps_options {
     bool print_config;
     const char *config;   /* --config; NULL: $PSD_CONFIG, or none */
     const char *data_dir; /* NULL: not given; so the others */
+    const char *name;
     const char *shards;
     const char *join[PS_OPTIONS_LISTEN_MAX];
     size_t n_join;

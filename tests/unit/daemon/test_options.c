@@ -45,10 +45,12 @@ parse(const char *const *words)
 Test(options, flags_take_their_value_either_way)
 {
     cr_assert_eq(PARSE("--shards", "3", "--data-dir=/d", "--config", "f",
-                       "--listen", "a", "--listen=b", "--check-config"),
+                       "--listen", "a", "--listen=b", "--name", "n",
+                       "--check-config"),
                  PSD_OK);
     cr_assert_str_eq(options.shards, "3");
     cr_assert_str_eq(options.data_dir, "/d");
+    cr_assert_str_eq(options.name, "n");
     cr_assert_str_eq(options.config, "f");
     cr_assert_eq(options.n_listen, 2);
     cr_assert_str_eq(options.listen[1], "b");
