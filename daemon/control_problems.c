@@ -9,11 +9,15 @@
 
 /* ---- nodes ---- */
 
-/* Partitions of which no other copy could become the primary. */
+/* Partitions of which a node has a copy; ret_last: of those the ones of which
+ * no other copy could become the primary. */
 static uint64_t
-count_last(const ps_registry_t *registry, uint64_t incarnation)
+count_copies(const ps_registry_t *registry,
+             uint64_t incarnation,
+             uint64_t *ret_last)
 {
     uint64_t n = 0;
+    uint64_t n_last = 0;
 
     for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
         const ps_table_t *table = ps_registry_table_at(registry, i);
@@ -22,12 +26,14 @@ count_last(const ps_registry_t *registry, uint64_t incarnation)
             const ps_copies_t *copies = &table->copies[k];
             const ps_copy_t *copy = ps_copies_on(copies, incarnation);
 
-            n += copy != NULL && ps_copy_is_heir(copy) &&
-                         ps_copies_n_heirs(copies) == 1
-                     ? 1
-                     : 0;
+            n += copy != NULL ? 1 : 0;
+            n_last += copy != NULL && ps_copy_is_heir(copy) &&
+                              ps_copies_n_heirs(copies) == 1
+                          ? 1
+                          : 0;
         }
     }
+    *ret_last = n_last;
     return n;
 }
 
@@ -38,7 +44,8 @@ print_silent(const ps_control_t *self,
              const ps_fleet_view_t *view,
              char ret_text[TEXT_SIZE])
 {
-    uint64_t n_last = count_last(self->is.registry, node->incarnation);
+    uint64_t n_last = 0;
+    uint64_t n = count_copies(self->is.registry, node->incarnation, &n_last);
     char since[64] = "not heard since the registry's start";
     char what[160] = "its partitions are served by their other copies";
 
@@ -49,9 +56,12 @@ print_silent(const ps_control_t *self,
     if (n_last > 0) {
         (void)snprintf(what, sizeof what,
                        "it is waited for, and its %" PRIu64
-                       " partitions, which have no other copy, cannot be used "
+                       " partition%s, which ha%s no other copy, cannot be used "
                        "until it is back",
-                       n_last);
+                       n_last, n_last == 1 ? "" : "s",
+                       n_last == 1 ? "s" : "ve");
+    } else if (n == 0) {
+        (void)snprintf(what, sizeof what, "it has no partitions");
     }
     (void)snprintf(ret_text, TEXT_SIZE, "node \"%s\" is %s, %s; %s", node->name,
                    ps_fleet_state_name(view->state), since, what);
