@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli node drain, node remove, cluster rebalance: what moves. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/json_text.h"
+#include "cli/progress.h"
 
 #define LOOK_MS 200 /* between two looks at a drain */
 
@@ -43,8 +46,36 @@ ask_drain(ps_cli_t *cli, const char *name, json_t **ret_reply, psd_error_t *err)
     return ps_cli_ask(cli, request, ret_reply, err);
 }
 
-/* Asks until nothing is left on the node, and says how far it is whenever that
- * has changed. Ctrl-C ends the looking, not the drain. */
+/* How far a drain is: a bar on a terminal, elsewhere a line whenever the number
+ * of copies has changed. */
+static void
+show_drain(const ps_cli_t *cli,
+           ps_progress_t *progress,
+           const char *name,
+           const json_t *reply,
+           uint64_t *shown)
+{
+    uint64_t left = ps_json_u64(reply, "left.copies");
+    char bytes[PS_NUMBER_SIZE];
+    char behind[120];
+
+    if (left > progress->total) {
+        progress->total = left; /* one more went there before the drain */
+    }
+    ps_bytes_format((double)ps_json_u64(reply, "left.bytes"), bytes);
+    (void)snprintf(behind, sizeof behind,
+                   "%" PRIu64 " of %" PRIu64 " copies left, %s", left,
+                   progress->total, bytes);
+    if (!ps_progress_bar(progress, progress->total - left, behind) &&
+        left != *shown) {
+        ps_say(&cli->out, "%" PRIu64 " copies are left on node \"%s\"", left,
+               name);
+        *shown = left;
+    }
+}
+
+/* Asks until nothing is left on the node. Ctrl-C ends the looking, not the
+ * drain. */
 static psd_status_t
 wait_drained(ps_cli_t *cli,
              const char *name,
@@ -53,26 +84,19 @@ wait_drained(ps_cli_t *cli,
 {
     const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
     uint64_t shown = UINT64_MAX;
+    ps_progress_t progress;
+    psd_status_t rc = PSD_OK;
 
-    for (;;) {
-        uint64_t left = ps_json_u64(*reply_p, "left.copies");
-        psd_status_t rc = PSD_OK;
-
-        if (left == 0) {
-            return PSD_OK;
-        }
-        if (left != shown) {
-            ps_say(&cli->out, "%" PRIu64 " copies are left on node \"%s\"",
-                   left, name);
-            shown = left;
-        }
+    ps_progress_init(&progress, &cli->out, "drain",
+                     ps_json_u64(*reply_p, "left.copies"));
+    while (rc == PSD_OK && ps_json_u64(*reply_p, "left.copies") > 0) {
+        show_drain(cli, &progress, name, *reply_p, &shown);
         (void)nanosleep(&gap, NULL);
         ps_json_unref(reply_p);
         rc = ask_drain(cli, name, reply_p, err);
-        if (rc != PSD_OK) {
-            return rc;
-        }
     }
+    ps_progress_done(&progress);
+    return rc;
 }
 
 static void

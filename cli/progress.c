@@ -2,6 +2,7 @@
 /* How far something long has come. */
 #include "cli/progress.h"
 
+#include <string.h>
 #include <unistd.h>
 
 #include "cli/cli.h"
@@ -46,6 +47,36 @@ ps_progress_add(ps_progress_t *self, uint64_t bytes)
     ps_print(self->file, "\r\033[K%s: %s%s%s, %s", self->words, done,
              self->total > 0 ? " of " : "", self->total > 0 ? total : "", rate);
     (void)fflush(self->file);
+}
+
+void
+ps_bar_format(uint64_t done, uint64_t total, char ret_text[PS_BAR_SIZE])
+{
+    size_t full =
+        done >= total
+            ? PS_BAR_WIDTH
+            : (size_t)((double)PS_BAR_WIDTH * (double)done / (double)total);
+
+    ret_text[0] = '[';
+    memset(ret_text + 1, '#', full);
+    memset(ret_text + 1 + full, '.', PS_BAR_WIDTH - full);
+    memcpy(ret_text + 1 + PS_BAR_WIDTH, "]", 2);
+}
+
+bool
+ps_progress_bar(ps_progress_t *self, uint64_t done, const char *behind)
+{
+    char bar[PS_BAR_SIZE];
+
+    if (self->file == NULL) {
+        return false;
+    }
+    self->done = done;
+    self->shown_s = ps_cli_now_s();
+    ps_bar_format(done, self->total, bar);
+    ps_print(self->file, "\r\033[K%s %s %s", self->words, bar, behind);
+    (void)fflush(self->file);
+    return true;
 }
 
 void

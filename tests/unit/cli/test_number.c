@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli/json_text.h: numbers and values as text, and JSON. */
+/* cli/json_text.h, cli/progress.h: numbers and values as text, JSON, bars. */
 #include "cli/json_text.h"
 
 #include <criterion/criterion.h>
@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/rng.h"
+#include "cli/progress.h"
 
 static const char *
 f32(float value)
@@ -203,4 +204,22 @@ Test(json_text, values_that_are_not_finite_are_text)
     (void)fclose(file);
     cr_assert_str_eq(text, "1.0 \"nan\" \"-inf\" 1e+10 -9223372036854775808");
     free(text);
+}
+
+Test(number, a_bar_is_as_full_as_what_is_done)
+{
+    char text[PS_BAR_SIZE];
+
+    ps_bar_format(0, 8, text);
+    cr_assert_str_eq(text, "[....................]");
+    ps_bar_format(2, 8, text);
+    cr_assert_str_eq(text, "[#####...............]");
+    ps_bar_format(7, 8, text);
+    cr_assert_str_eq(text, "[#################...]");
+    ps_bar_format(8, 8, text);
+    cr_assert_str_eq(text, "[####################]");
+    ps_bar_format(0, 0, text);
+    cr_assert_str_eq(text, "[####################]");
+    ps_bar_format(UINT64_MAX - 1, UINT64_MAX, text);
+    cr_assert_eq(text[PS_BAR_SIZE - 2], ']');
 }
