@@ -64,6 +64,15 @@ static const ps_column_t PARTITIONS[] = {
     {"PRESENT", "rows_present", PS_UNIT_NONE, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
+static const ps_column_t COPIES[] = {
+    {"PARTITION", "partition", PS_UNIT_NONE, false},
+    {"PLACE", "place", PS_UNIT_NONE, false},
+    {"STATE", "state", PS_UNIT_NONE, false},
+    {"LEAVING", "leaving", PS_UNIT_NONE, false},
+    {"LSN", "lsn", PS_UNIT_NONE, false},
+    {"LAG_RECORDS", "lag_records", PS_UNIT_NONE, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+
 static const ps_column_t PLANNED[] = {
     {"TABLE", "table", PS_UNIT_NONE, false},
     {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
@@ -89,6 +98,36 @@ ps_cmd_table_list(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
+/* The copies of all partitions in one list; a table with one copy of each has
+ * said it all with its partitions. */
+static psd_status_t
+show_copies(const ps_out_t *out, const json_t *table, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *list = json_array();
+    const json_t *partitions = ps_json_at(table, "partitions");
+
+    for (size_t i = 0; i < json_array_size(partitions); i++) {
+        const json_t *partition = json_array_get(partitions, i);
+        const json_t *copies = ps_json_at(partition, "copies");
+
+        for (size_t k = 0; k < json_array_size(copies); k++) {
+            json_t *line = json_copy(json_array_get(copies, k));
+
+            if (line == NULL ||
+                json_object_set(line, "partition",
+                                json_object_get(partition, "id")) != 0 ||
+                json_array_append_new(list, line) != 0) {
+                return psd_error_set(err, PSD_NOMEM, "no memory for copies");
+            }
+        }
+    }
+    if (json_array_size(list) > json_array_size(partitions)) {
+        ps_print(out->out, "\n");
+        ps_out_table(out, list, COPIES);
+    }
+    return PSD_OK;
+}
+
 static psd_status_t
 show_table(ps_cli_t *cli, const char *name, psd_error_t *err)
 {
@@ -105,7 +144,10 @@ show_table(ps_cli_t *cli, const char *name, psd_error_t *err)
         ps_out_table(&cli->out, ps_json_at(reply, "table.partitions"),
                      PARTITIONS);
     }
-    return PSD_OK;
+    return cli->out.format == PS_FORMAT_TABLE ||
+                   cli->out.format == PS_FORMAT_WIDE
+               ? show_copies(&cli->out, ps_json_at(reply, "table"), err)
+               : PSD_OK;
 }
 
 psd_status_t
