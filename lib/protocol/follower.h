@@ -17,7 +17,7 @@ typedef struct ps_follower {
     uint64_t incarnation; /* of its node */
     uint32_t shard;
     bool in_sync; /* by the map */
-    bool offered; /* the registry was told that it has caught up: it may be in
+    bool offered; /* the registry is told when it has caught up: it may be in
                      sync there before the map here says so */
     bool needs_rows;         /* its records are gone, or not the primary's, or
                                 it has not taken the state that it is given */

@@ -281,6 +281,13 @@ ps_replicas_fence(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
     }
 }
 
+ps_report_kind_t
+ps_replicas_trouble(const ps_follower_t *follower)
+{
+    return follower->needs_rows && follower->in_sync ? PS_REPORT_DIVERGED
+                                                     : PS_REPORT_SLOW;
+}
+
 static void
 report_slow(ps_shard_t *shard, ps_partition_t *partition)
 {
@@ -295,9 +302,7 @@ report_slow(ps_shard_t *shard, ps_partition_t *partition)
         }
         follower->told_ms = shard->now_ms;
         ps_shard_report(shard,
-                        &(ps_report_t){.kind = follower->needs_rows
-                                                   ? PS_REPORT_DIVERGED
-                                                   : PS_REPORT_SLOW,
+                        &(ps_report_t){.kind = ps_replicas_trouble(follower),
                                        .table = partition->table,
                                        .partition = partition->number,
                                        .epoch = partition->epoch,

@@ -36,8 +36,8 @@ typedef struct ps_replicas {
     ps_shard_name_t from;  /* the primary by the map */
     uint64_t in_sync_lsn;  /* every in-sync copy has it, as far as known */
     uint64_t flushed_lsn;  /* this one has it on its disk */
-    uint64_t promised_lsn; /* what may have been acknowledged above memory lies
-                              no further */
+    uint64_t promised_lsn; /* what may have been acknowledged above memory, and
+                              marks at any level, lie no further */
     uint64_t stop_ms;      /* stopping ends by then … */
     uint64_t asked_epoch;  /* … and answers this FENCE; 0: none */
     /* The lease that this copy has granted. */
@@ -85,6 +85,9 @@ void ps_replicas_end_stop(ps_shard_t *shard, ps_partition_t *partition);
 /* Throws away what this copy has, to get it from the primary. Without memory it
  * stays as it is. */
 void ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition);
+/* What the registry is told of a copy that counts and does not get on. One that
+ * is not in sync begins anew only in an epoch in which it does not count. */
+ps_report_kind_t ps_replicas_trouble(const ps_follower_t *follower);
 /* Time has passed. */
 void ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition);
 

@@ -40,16 +40,35 @@ ps_replicas_has_room(const ps_shard_t *shard, const ps_replicas_t *self)
            self->pending.bytes < shard->args.tail_bytes;
 }
 
+static bool
+is_mark(const ps_request_t *request)
+{
+    return request->kind == PS_KIND_MARK || request->of_mark;
+}
+
+/* Another copy counts: it is in sync, or the registry may make it so. */
+static bool
+has_copy_that_counts(const ps_replicas_t *self)
+{
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        if (ps_follower_counts(&self->followers[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 ps_ack_t
 ps_replicas_level(const ps_partition_t *partition, const ps_request_t *request)
 {
     const ps_replicas_t *self = partition->replicas;
-    ps_ack_t most = partition->has_log    ? PS_ACK_DISK
-                    : self->n_in_sync > 0 ? PS_ACK_REPLICA
-                                          : PS_ACK_MEMORY;
     ps_ack_t own = partition->spec->ack;
 
-    if (request->kind == PS_KIND_MARK || request->of_mark) {
+    if (is_mark(request)) {
+        ps_ack_t most = partition->has_log           ? PS_ACK_DISK
+                        : has_copy_that_counts(self) ? PS_ACK_REPLICA
+                                                     : PS_ACK_MEMORY;
+
         return own < most ? own : most;
     }
     return request->ack == PS_ACK_DEFAULT ? own : (ps_ack_t)request->ack;
@@ -151,6 +170,14 @@ ps_replicas_reason(const ps_shard_t *shard,
     }
 }
 
+static void
+promise(ps_replicas_t *self, uint64_t lsn)
+{
+    if (lsn > self->promised_lsn) {
+        self->promised_lsn = lsn;
+    }
+}
+
 /* The answer's level, and what it promises. */
 static void
 set_level(ps_replicas_t *self,
@@ -158,9 +185,7 @@ set_level(ps_replicas_t *self,
           ps_ack_t level,
           uint64_t lsn)
 {
-    if (lsn > self->promised_lsn) {
-        self->promised_lsn = lsn;
-    }
+    promise(self, lsn);
     if (message->kind == PS_KIND_ACK) {
         message->ack.level = (uint8_t)level;
     } else if (message->kind == PS_KIND_VALUES) {
@@ -183,8 +208,14 @@ ps_replicas_withhold(ps_shard_t *shard,
                                   .tell_ms = UINT64_MAX};
     ps_effect_t *last = NULL;
 
-    if (level <= PS_ACK_MEMORY || outbox->n_effects == n_before ||
+    if (outbox->n_effects == n_before ||
         outbox->effects[outbox->n_effects - 1].kind != PS_EFFECT_SEND) {
+        return;
+    }
+    if (level <= PS_ACK_MEMORY) {
+        if (is_mark(request)) { /* nobody says it again */
+            promise(self, partition->lsn);
+        }
         return;
     }
     last = &outbox->effects[outbox->n_effects - 1];

@@ -265,23 +265,34 @@ heard_epoch(ps_shard_t *shard,
     report(shard, partition, follower, PS_REPORT_FENCED);
 }
 
-/* It may be in sync: it has said under this lease that it has all that may have
- * been acknowledged above memory, which is no less than this primary's own
- * EPOCH record; the rest is on its way. */
+/* It is so near that answers wait for it from now on, under its lease; and all
+ * that it lacks is there. */
 static bool
-has_caught_up(const ps_shard_t *shard,
-              const ps_partition_t *partition,
-              const ps_follower_t *follower,
-              const ps_msg_appended_t *appended)
+is_near(const ps_shard_t *shard,
+        const ps_partition_t *partition,
+        const ps_follower_t *follower,
+        const ps_msg_appended_t *appended)
 {
     const ps_replicas_t *self = partition->replicas;
 
     return ps_replicas_makes_records(partition) && !follower->in_sync &&
            appended->status == PS_APPENDED_OK && !follower->needs_rows &&
-           appended->lsn >= self->promised_lsn &&
-           follower->acked_lsn >= self->promised_lsn &&
+           follower->acked_lsn + 1 >= self->tail.first &&
            self->tail.end - follower->acked_end <= shard->args.flight_bytes &&
            ps_follower_lends(follower, shard->now_ms);
+}
+
+/* It may be in sync: it has said that it has all that was acknowledged without
+ * it, above memory or as a mark, which is no less than this primary's own EPOCH
+ * record; the rest is on its way. */
+static bool
+has_caught_up(const ps_partition_t *partition,
+              const ps_follower_t *follower,
+              const ps_msg_appended_t *appended)
+{
+    uint64_t promised = partition->replicas->promised_lsn;
+
+    return appended->lsn >= promised && follower->acked_lsn >= promised;
 }
 
 void
@@ -309,10 +320,12 @@ ps_replicas_heard(ps_shard_t *shard,
     if (appended->status == PS_APPENDED_EPOCH) {
         heard_epoch(shard, partition, follower);
     } else if (follower->needs_rows && ps_follower_counts(follower)) {
-        report(shard, partition, follower, PS_REPORT_DIVERGED);
-    } else if (has_caught_up(shard, partition, follower, appended)) {
+        report(shard, partition, follower, ps_replicas_trouble(follower));
+    } else if (is_near(shard, partition, follower, appended)) {
         follower->offered = true;
-        report(shard, partition, follower, PS_REPORT_CAUGHT_UP);
+        if (has_caught_up(partition, follower, appended)) {
+            report(shard, partition, follower, PS_REPORT_CAUGHT_UP);
+        }
     }
     cut_tail(shard, partition);
     ps_replicas_release(shard, partition);

@@ -114,6 +114,18 @@ Test(replicas, copy_that_was_reported_whole_and_is_silent_is_reported_soon)
     cr_expect_eq(kit_report(&kit, PS_REPORT_SLOW)->incarnation, 73);
 }
 
+/* The registry let it begin anew, which it does not while it counts. */
+Test(replicas, copy_that_was_reported_whole_and_diverges_is_reported_slow)
+{
+    kit_serve(&kit);
+    catch_up(0);
+    kit_answer(&kit, 3, 6, PS_APPENDED_DIVERGED, 0);
+    kit_tick(&kit, 599);
+    kit_answer(&kit, 2, 6, PS_APPENDED_OK, 0);
+    kit_tick(&kit, 100);
+    cr_assert(kit_reported(&kit, PS_REPORT_SLOW));
+}
+
 /* A GAP said the same when it was the answer to a later question. */
 Test(replicas, only_an_ok_for_what_was_promised_reports_a_whole_copy)
 {
@@ -334,8 +346,9 @@ mark(uint64_t seq)
     kit_say(&kit, KIT_CLIENT, &message, NULL);
 }
 
-/* Only pushes did. */
-Test(replicas, marks_wait_for_copies_that_lag)
+/* Its worker 0 marks. */
+static void
+run_job(void)
 {
     ps_worker_t worker = {
         .state = PS_WORKER_RUNNING, .n_members = 1, .joins = 1};
@@ -346,16 +359,76 @@ Test(replicas, marks_wait_for_copies_that_lag)
                           .workers = &worker,
                           .n_workers = 1};
 
-    open_narrow(500, 0);
     cr_assert_eq(
         kit_step(&kit, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
         PSD_OK);
+}
+
+/* Only pushes did. */
+Test(replicas, marks_wait_for_copies_that_lag)
+{
+    open_narrow(500, 0);
+    run_job();
     for (uint64_t seq = 1; seq <= 4; seq++) {
         mark(seq);
     }
     cr_assert_not(kit_recorded(&kit, PS_RECORD_MARK));
     kit_answer(&kit, 2, 5, PS_APPENDED_OK, 3);
     cr_assert(kit_recorded(&kit, PS_RECORD_MARK));
+}
+
+/* ---- marks ---- */
+
+/* A primary that is alone records a job, and that many marks; then node 3
+ * comes. */
+static void
+serve_alone(uint64_t n_marks)
+{
+    kit_map(&kit, "5: 1P 3C");
+    kit_hello(&kit);
+    run_job();
+    for (uint64_t seq = 1; seq <= n_marks; seq++) {
+        mark(seq);
+        cr_assert_eq(kit_said(&kit, PS_KIND_ACK)->ack.level, PS_ACK_MEMORY);
+    }
+    kit_tick(&kit, 100);
+    kit_welcome(&kit, 3);
+}
+
+/* No client says a mark again that was acknowledged. */
+Test(replicas, copy_without_a_mark_that_was_acknowledged_is_not_whole)
+{
+    serve_alone(1);
+    kit_answer(&kit, 3, 5, PS_APPENDED_OK, 1);
+    cr_assert_not(kit_reported(&kit, PS_REPORT_CAUGHT_UP), "only the job");
+    kit_answer(&kit, 3, 5, PS_APPENDED_OK, 2);
+    cr_assert(kit_reported(&kit, PS_REPORT_CAUGHT_UP));
+}
+
+/* The registry may have it in sync: what was acknowledged without it was lost
+ * when it became the primary. */
+Test(replicas, mark_waits_for_a_copy_that_was_reported_whole)
+{
+    serve_alone(0);
+    kit_answer(&kit, 3, 5, PS_APPENDED_OK, 1);
+    cr_assert(kit_reported(&kit, PS_REPORT_CAUGHT_UP));
+    mark(1);
+    cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 0);
+    kit_map(&kit, "6: 1P 3S");
+    kit_answer(&kit, 3, 6, PS_APPENDED_OK, 2);
+    cr_assert_eq(kit_said(&kit, PS_KIND_ACK)->ack.level, PS_ACK_REPLICA);
+}
+
+/* Else one that is always a mark behind would never be whole. */
+Test(replicas, copy_that_is_near_is_waited_for_until_it_is_whole)
+{
+    serve_alone(2);
+    kit_answer(&kit, 3, 5, PS_APPENDED_OK, 2);
+    cr_assert_not(kit_reported(&kit, PS_REPORT_CAUGHT_UP));
+    mark(3);
+    cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 0);
+    kit_answer(&kit, 3, 5, PS_APPENDED_OK, 3);
+    cr_assert(kit_reported(&kit, PS_REPORT_CAUGHT_UP), "of what was promised");
 }
 
 /* Nothing was sent to it any more: what it lacked from the first record on was
