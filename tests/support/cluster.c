@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "support/netns.h"
+#include "support/tmpfs.h"
 
 #define READY_MS 20000
 #define STEP_MS 5
@@ -266,7 +267,7 @@ has_ended(cluster_node_t *n)
 }
 
 static bool
-start_node(cluster_t *self, unsigned node)
+spawn_node(cluster_t *self, unsigned node)
 {
     const char *program = getenv("PSD_PROGRAM");
     cluster_node_t *n = &self->nodes[node];
@@ -283,6 +284,16 @@ start_node(cluster_t *self, unsigned node)
     if (n->pid == 0) {
         become(self, node, program);
     }
+    return n->pid > 0;
+}
+
+static bool
+await_node(cluster_t *self, unsigned node)
+{
+    cluster_node_t *n = &self->nodes[node];
+    char path[PATH_SIZE];
+
+    path_of(self, node, "data/endpoints.json", path);
     for (int waited = 0; n->pid > 0 && waited < READY_MS; waited += STEP_MS) {
         if (access(path, R_OK) == 0) {
             return open_ways(self, node);
@@ -294,6 +305,21 @@ start_node(cluster_t *self, unsigned node)
     }
     (void)fprintf(stderr, "node %s did not get ready\n", n->name);
     return false;
+}
+
+static bool
+start_node(cluster_t *self, unsigned node)
+{
+    return spawn_node(self, node) && await_node(self, node);
+}
+
+static bool
+mount_data(const cluster_t *self, unsigned node)
+{
+    char path[PATH_SIZE];
+
+    path_of(self, node, "data", path);
+    return tmpfs_mount(path, self->data_bytes);
 }
 
 static bool
@@ -315,7 +341,8 @@ prepare_node(cluster_t *self, unsigned node, const char *config)
             return false;
         }
     }
-    return write_config(self, node, config);
+    return write_config(self, node, config) &&
+           (self->data_bytes == 0 || mount_data(self, node));
 }
 
 /* ---- the cluster ---- */
@@ -323,10 +350,12 @@ prepare_node(cluster_t *self, unsigned node, const char *config)
 bool
 cluster_start(cluster_t *self, const cluster_args_t *args)
 {
-    *self = (cluster_t){.net = args->net, .keeper_fd = -1};
+    *self = (cluster_t){
+        .net = args->net, .data_bytes = args->data_bytes, .keeper_fd = -1};
     if (args->n_nodes == 0 || args->n_nodes > CLUSTER_NODES_MAX ||
         !temp_dir_make(&self->dir) || !start_keeper(self) ||
-        (self->net == CLUSTER_NETNS && !netns_enter_hub())) {
+        (self->net == CLUSTER_NETNS && !netns_enter_hub()) ||
+        (self->data_bytes != 0 && !tmpfs_enter())) {
         (void)fprintf(stderr, "no cluster of %u nodes\n", args->n_nodes);
         return false;
     }
@@ -337,6 +366,23 @@ cluster_start(cluster_t *self, const cluster_args_t *args)
         }
     }
     return true;
+}
+
+/* A node that has ended by itself, or is to be ended; who looks for the cause of
+ * a failure wants to know which. */
+static void
+print_end(cluster_t *self, unsigned node)
+{
+    cluster_node_t *n = &self->nodes[node];
+    int status = 0;
+
+    if (n->pid > 0 && waitpid(n->pid, &status, WNOHANG) == n->pid) {
+        (void)fprintf(stderr, "%s: ended by itself, %s %d\n", n->name,
+                      WIFSIGNALED(status) ? "signal" : "exit code",
+                      WIFSIGNALED(status) ? WTERMSIG(status)
+                                          : WEXITSTATUS(status));
+        n->pid = 0;
+    }
 }
 
 static void
@@ -364,6 +410,9 @@ cluster_drop(cluster_t *self, bool failed)
     for (unsigned i = 0; i < self->n_nodes; i++) {
         cluster_node_t *n = &self->nodes[i];
 
+        if (failed) {
+            print_end(self, i);
+        }
         if (n->pid > 0) {
             (void)cluster_kill(self, i, SIGKILL);
         }
@@ -373,6 +422,12 @@ cluster_drop(cluster_t *self, bool failed)
         tcp_proxy_destroy(&n->proxy);
         if (n->netns >= 0) {
             (void)close(n->netns);
+        }
+        if (self->data_bytes != 0) {
+            char path[PATH_SIZE];
+
+            path_of(self, i, "data", path);
+            tmpfs_unmount(path);
         }
     }
     if (self->keeper > 0) {
@@ -422,6 +477,40 @@ bool
 cluster_restart(cluster_t *self, unsigned node)
 {
     return self->nodes[node].pid == 0 && start_node(self, node);
+}
+
+bool
+cluster_restart_all(cluster_t *self, unsigned first)
+{
+    bool good = true;
+
+    for (unsigned i = 0; i < self->n_nodes && good; i++) {
+        unsigned node = (first + i) % self->n_nodes;
+
+        good = self->nodes[node].pid != 0 || spawn_node(self, node);
+    }
+    for (unsigned i = 0; i < self->n_nodes && good; i++) {
+        good = await_node(self, i);
+    }
+    return good;
+}
+
+bool
+cluster_fill(cluster_t *self, unsigned node)
+{
+    char path[PATH_SIZE];
+
+    path_of(self, node, "data", path);
+    return self->data_bytes != 0 && tmpfs_fill(path);
+}
+
+bool
+cluster_empty(cluster_t *self, unsigned node)
+{
+    char path[PATH_SIZE];
+
+    path_of(self, node, "data", path);
+    return self->data_bytes != 0 && tmpfs_empty(path);
 }
 
 bool

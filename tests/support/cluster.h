@@ -37,8 +37,11 @@ typedef enum cluster_net {
 typedef struct cluster_args {
     unsigned n_nodes; /* 1 .. CLUSTER_NODES_MAX */
     cluster_net_t net;
-    const char *config; /* of every node; no key of node, listen and security.
-                           NULL: defaults */
+    const char *config;  /* of every node; no key of node, listen and security.
+                            NULL: defaults */
+    uint64_t data_bytes; /* each node's data lies on a tmpfs of that size, in a
+                            mount namespace of the test's own; 0: on the disk
+                            that the directory is on */
 } cluster_args_t;
 
 typedef struct cluster_node {
@@ -56,6 +59,7 @@ typedef struct cluster_node {
 typedef struct cluster {
     cluster_net_t net;
     temp_dir_t dir; /* holds n0/psd.yaml, n0/data, n0/log, … */
+    uint64_t data_bytes;
     unsigned n_nodes;
     cluster_node_t nodes[CLUSTER_NODES_MAX];
     pid_t keeper;
@@ -78,6 +82,12 @@ bool cluster_freeze(cluster_t *self, unsigned node);
 bool cluster_thaw(cluster_t *self, unsigned node);
 /* Starts one that does not run, with its data, and waits until it is ready. */
 bool cluster_restart(cluster_t *self, unsigned node);
+/* Starts all that do not run, at once, in the order of `first`, `first` + 1 …,
+ * and waits until all are ready. */
+bool cluster_restart_all(cluster_t *self, unsigned first);
+/* Takes all room of a node's disk, or gives it back; with data_bytes. */
+bool cluster_fill(cluster_t *self, unsigned node);
+bool cluster_empty(cluster_t *self, unsigned node);
 
 /* Cuts a node off, one way or both, and back: with a proxy the ways of those
  * who connect to it (they hold); in namespaces all that comes to it (in) or
