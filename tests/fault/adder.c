@@ -19,6 +19,8 @@
 #define DELTA_MAX (INT64_C(1) << 40)
 #define TOLD_EVERY 40  /* deadlines */
 #define WAIT_MS 600000 /* longer than any call's own deadline */
+#define JOIN_MS 30000  /* nothing has failed yet, but the machine may be slow \
+                        */
 
 typedef struct push {
     uint64_t seq;
@@ -34,6 +36,7 @@ typedef struct worker {
     int stop;
     psd_client_t *client;
     psd_table_t *table;
+    psd_call_t *call; /* how pushes and pulls are done */
     psd_error_t *err;
     ps_rng_t rng;
     uint64_t seq;
@@ -132,7 +135,7 @@ join(worker_t *self)
     psd_options_t *options = psd_options_new();
     psd_status_t rc = PSD_OK;
 
-    psd_options_set_timeout_ms(options, self->args.timeout_ms);
+    psd_options_set_timeout_ms(options, JOIN_MS);
     rc = psd_options_set_transport(options, "tcp", self->err);
     if (rc == PSD_OK) {
         rc =
@@ -174,7 +177,7 @@ start(worker_t *self, push_t *push)
     psd_select_rows(select, push->rows, ROWS);
     begin_call(self);
     rc = end_call(self, psd_push_start(self->table, select, push->deltas, ROWS,
-                                       NULL, &push->ticket, self->err));
+                                       self->call, &push->ticket, self->err));
     psd_select_destroy(&select);
     return rc;
 }
@@ -238,15 +241,31 @@ push_some(worker_t *self)
 }
 
 static psd_status_t
-pull_some(worker_t *self)
+pull_once(worker_t *self)
 {
     int64_t values[ROWS];
+    psd_select_t *select = psd_select_new();
+    psd_ticket_t ticket = 0;
+    psd_status_t rc = PSD_OK;
+
+    psd_select_rows(select, self->pushes[0].rows, ROWS);
+    begin_call(self);
+    rc = psd_pull_start(self->table, select, values, ROWS, self->call, &ticket,
+                        self->err);
+    if (rc == PSD_OK) {
+        rc = psd_wait(self->client, ticket, WAIT_MS, self->err);
+    }
+    psd_select_destroy(&select);
+    return end_call(self, rc);
+}
+
+static psd_status_t
+pull_some(worker_t *self)
+{
     psd_status_t rc = PSD_DEADLINE;
 
     while (rc == PSD_DEADLINE) {
-        begin_call(self);
-        rc = end_call(self, psd_pull(self->table, self->pushes[0].rows, ROWS,
-                                     values, ROWS, self->err));
+        rc = pull_once(self);
         if (rc == PSD_DEADLINE && !report_deadline(self, self->seq, "pull")) {
             return PSD_IO;
         }
@@ -332,9 +351,12 @@ adder_main(int argc, char **argv, int *ret_exit_code)
     self.stop = 4;
     self.rng = (ps_rng_t){self.args.seed * 1000 + self.rank + 1};
     self.err = psd_error_new();
+    self.call = psd_call_new();
+    psd_call_set_timeout_ms(self.call, self.args.timeout_ms);
     *ret_exit_code = (int)work(&self);
     psd_table_close(&self.table);
     psd_close(&self.client);
+    psd_call_destroy(&self.call);
     psd_error_destroy(&self.err);
     return true;
 }
