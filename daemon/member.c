@@ -3,13 +3,15 @@
 #include "daemon/member.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "daemon/member_inner.h"
 
-#define ANSWER_MS 2000    /* a registry that is asked to join */
+#define ANSWER_MS 1000    /* a registry that is asked to join */
+#define COMING_MS 30000   /* for one that starts at the same time */
 #define PATIENCE_MS 5000  /* for an earlier life of the node to be forgotten */
 #define AGAIN_MS 100      /* between two tries of that */
 #define ALONE_BEAT_MS 250 /* to a registry that does not answer */
@@ -198,6 +200,44 @@ join_one(ps_member_t *self,
     return PSD_OK;
 }
 
+/* The signals that end psd are blocked, and read where it runs. */
+static bool
+shall_end(void)
+{
+    sigset_t set;
+
+    return sigpending(&set) == 0 &&
+           (sigismember(&set, SIGTERM) == 1 || sigismember(&set, SIGINT) == 1);
+}
+
+/* The first that answers. Machines that are switched on together start in any
+ * order: none has to be there yet. */
+static psd_status_t
+join_any(ps_member_t *self,
+         const ps_text_list_t *urls,
+         const ps_socket_args_t *socket,
+         ps_joined_t *joined,
+         psd_error_t *err)
+{
+    uint64_t until_ms = ps_now_ms() + COMING_MS;
+    psd_status_t rc = PSD_CONNECT;
+    bool told = false;
+
+    while (rc == PSD_CONNECT && ps_now_ms() < until_ms && !shall_end()) {
+        for (size_t i = 0; rc == PSD_CONNECT && i < urls->n_items; i++) {
+            psd_error_clear(err);
+            rc = join_one(self, urls->items[i], socket, joined, err);
+        }
+        if (rc == PSD_CONNECT && !told) {
+            told = true;
+            ps_log(PS_LOG_WARN, "registry_silent",
+                   "reason=\"%s\" hint=\"it is asked again for %d s\"",
+                   psd_error_text(err), COMING_MS / 1000);
+        }
+    }
+    return rc;
+}
+
 psd_status_t
 ps_member_join(const ps_config_t *config,
                const ps_socket_args_t *socket,
@@ -207,8 +247,7 @@ ps_member_join(const ps_config_t *config,
                psd_error_t *err)
 {
     PSD_AUTO(ps_member_destroy) ps_member_t *self = ps_alloc(1, sizeof *self);
-    const ps_text_list_t *urls = &config->cluster.join;
-    psd_status_t rc = PSD_CONNECT;
+    psd_status_t rc = PSD_OK;
 
     if (self != NULL) {
         self->err = psd_error_new();
@@ -220,10 +259,7 @@ ps_member_join(const ps_config_t *config,
     self->incarnation = who->incarnation;
     self->secret = who->secret;
     self->heartbeat_ms = config->cluster.heartbeat;
-    for (size_t i = 0; rc == PSD_CONNECT && i < urls->n_items; i++) {
-        psd_error_clear(err);
-        rc = join_one(self, urls->items[i], socket, ret_joined, err);
-    }
+    rc = join_any(self, &config->cluster.join, socket, ret_joined, err);
     if (rc != PSD_OK) {
         return rc;
     }
