@@ -19,8 +19,9 @@
 #define DELTA_MAX (INT64_C(1) << 40)
 #define TOLD_EVERY 40  /* deadlines */
 #define WAIT_MS 600000 /* longer than any call's own deadline */
-#define JOIN_MS 30000  /* nothing has failed yet, but the machine may be slow \
-                        */
+#define JOIN_MS                                                  \
+    30000 /* nothing has failed yet, but the machine may be slow \
+           */
 
 typedef struct push {
     uint64_t seq;

@@ -368,8 +368,8 @@ cluster_start(cluster_t *self, const cluster_args_t *args)
     return true;
 }
 
-/* A node that has ended by itself, or is to be ended; who looks for the cause of
- * a failure wants to know which. */
+/* A node that has ended by itself, or is to be ended; who looks for the cause
+ * of a failure wants to know which. */
 static void
 print_end(cluster_t *self, unsigned node)
 {
