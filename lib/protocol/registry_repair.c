@@ -259,6 +259,28 @@ add_copy(ps_look_t *look, ps_copies_t *copies, const char **ret_name)
     return true;
 }
 
+/* One whole copy is left, and acknowledges nothing before there is a second
+ * one; those on suspect nodes are not waited for, though they may come back. */
+static bool
+is_alone(ps_look_t *look, const ps_spot_t *spot)
+{
+    const ps_copies_t *copies = spot->copies;
+    uint32_t n_whole = 0;
+    uint32_t n_there = 0;
+
+    for (uint32_t i = 0; i < copies->n; i++) {
+        const ps_copy_t *copy = &copies->at[i];
+
+        n_whole += is_sound(look, copy) ? 1 : 0;
+        n_there += ps_copy_stays(look, copy) &&
+                           !ps_copy_is_suspect(look->registry, copy)
+                       ? 1
+                       : 0;
+    }
+    return spot->table->spec.ack == PS_ACK_REPLICA && n_whole < 2 &&
+           n_there < 2;
+}
+
 psd_status_t
 ps_step_add(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
@@ -267,7 +289,8 @@ ps_step_add(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
     char text[128];
 
     if (!ps_spot_is_served(look, spot) ||
-        count_staying(look, &copies).n >= spot->table->spec.replicas) {
+        (count_staying(look, &copies).n >= spot->table->spec.replicas &&
+         !is_alone(look, spot))) {
         return PSD_OK;
     }
     if (keep_leaver(look, &copies)) {

@@ -313,6 +313,33 @@ Test(registry_copies, that_do_not_catch_up_are_given_up)
     assert_commits("partition 0 of table w is in sync on node n2");
 }
 
+/* Pushes at replica stood still for repair_after. */
+Test(registry_copies, the_last_whole_one_gets_another_at_once)
+{
+    ps_table_spec_t spec = fixture_spec("w");
+    const ps_table_t *table = NULL;
+
+    spec.n_partitions = 1;
+    spec.replicas = 2;
+    spec.ack = PS_ACK_REPLICA;
+    do_planned(ps_registry_plan_table(registry, &spec, 3, &command, err));
+    table = ps_registry_table(registry, "w");
+    cr_assert(ps_registry_node_ends(registry, "n1", 2, now_ms));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "is silent");
+    assert_commits("partition 0 of table w gets a copy on node n2");
+    assert_rests();
+    start_node("n1", 4, 2);
+    beat(4, 0);
+    beat(1, 0);
+    assert_rests();
+    cr_assert_eq(table->copies[0].n, 3, "whoever is whole first");
+    cr_assert(say(PS_REPORT_CAUGHT_UP, 1, 3));
+    assert_commits("partition 0 of table w is in sync on node n2");
+    assert_commits("partition 0 of table w has no copy on node n1 any more");
+    assert_rests();
+}
+
 /* A copy that lags is better than none. */
 Test(registry_copies, that_do_not_catch_up_stay_where_there_is_no_other_node)
 {
