@@ -26,10 +26,10 @@
  *          The wanted one is promoted if it has as much as any.
  * Copies:  a suspect node's, and those that the primary reports, are out of
  *          sync. One that has caught up is in sync. Where copies that stay are
- *          fewer than wanted, a new one catches up (where one whole copy is left
- *          and acks wait for a second, those on suspect nodes do not count);
- *          where as many as wanted are in sync, those that leave (on a draining node, on one that is silent
- *          for repair_after, or replaced to even the nodes out) go.
+ *          fewer than wanted, a new one catches up (where one whole copy is
+ * left and acks wait for a second, those on suspect nodes do not count); where
+ * as many as wanted are in sync, those that leave (on a draining node, on one
+ * that is silent for repair_after, or replaced to even the nodes out) go.
  *
  * What nodes must keep to:
  *          A fenced copy takes no record of an older epoch, for good. A primary

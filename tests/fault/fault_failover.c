@@ -72,13 +72,13 @@ now_ms(void)
 /* ---- the table ---- */
 
 static bool
-open_client(test_t *test, psd_client_t **ret_client)
+open_client(test_t *test)
 {
     psd_options_t *options = psd_options_new();
 
     psd_options_set_timeout_ms(options, CALL_MS);
     CHECK_OK(psd_options_set_transport(options, "tcp", test->err), test->err);
-    CHECK_OK(psd_connect(test->cluster.nodes[0].control, options, ret_client,
+    CHECK_OK(psd_connect(test->cluster.nodes[0].control, options, &test->client,
                          test->err),
              test->err);
     psd_options_destroy(&options);
@@ -291,18 +291,17 @@ play_all(test_t *test)
     uint64_t end_ms = plan->seconds == 0
                           ? UINT64_MAX
                           : now_ms() + (uint64_t)plan->seconds * 1000;
-    psd_client_t *pusher = NULL;
 
     CHECK(cluster_start(&test->cluster, &args));
-    CHECK(open_client(test, &test->client) && make_table(test));
-    CHECK(open_client(test, &pusher));
-    CHECK(pauses_start(&test->pauses, &pusher, plan->partitions));
+    CHECK(open_client(test) && make_table(test));
+    CHECK(pauses_start(&test->pauses, test->cluster.nodes[0].control,
+                       plan->partitions, plan->memory));
     CHECK(pauses_wait(&test->pauses, HANG_MS));
     while (test->n_rounds < plan->rounds && now_ms() < end_ms) {
         CHECK(play(test));
     }
     CHECK(pauses_stop(&test->pauses, PAUSES_SETTLE));
-    return pauses_check(&test->pauses, test->client, plan->memory);
+    return pauses_check(&test->pauses, test->client);
 }
 
 static bool

@@ -6,7 +6,8 @@
  *          partition of a table of i64; the k-th push of a partition adds k to
  *          its first row, so that the row tells how many were applied, and a
  *          push lost is no push doubled. For each partition the longest time
- *          between two acknowledged pushes is noted.
+ *          between two acknowledged pushes is noted. A client that is told that
+ *          what was acknowledged at memory is lost gives way to a new one.
  * Shape    partitions by range, PAUSES_ROWS rows each; n_partitions up to
  *          PAUSES_MAX
  * Units    ms
@@ -28,7 +29,7 @@
 typedef struct pauses_part {
     psd_ticket_t ticket; /* under way; 0: none. The client's own */
     uint64_t n_begun;    /* pushes */
-    uint64_t n_acked;    /* the first n_acked of them */
+    uint64_t n_ended;    /* the first ones, acknowledged or given up */
     uint64_t n_marked;   /* begun when pauses_mark was called */
     uint64_t acked_ms;   /* when the last one was acknowledged */
     uint64_t longest_ms; /* between two acknowledged ones, since the mark */
@@ -46,16 +47,22 @@ typedef struct pauses {
     pthread_cond_t news;
     pauses_part_t parts[PAUSES_MAX];
     unsigned n_partitions;
-    psd_client_t *client; /* the thread's, as long as that runs */
+    const char *endpoint; /* borrowed */
+    bool may_lose;
+    psd_client_t *client; /* the thread's */
     psd_table_t *table;
+    unsigned n_lost; /* clients that were told of a loss */
     bool runs;
     pauses_end_t end;
     bool failed; /* a push failed; why is on stderr */
 } pauses_t;
 
-/* Takes the client, which the thread closes. false: why is on stderr. */
-bool
-pauses_start(pauses_t *self, psd_client_t **client_p, unsigned n_partitions);
+/* The table is there. may_lose: a client may be told of a loss. false: why is
+ * on stderr. */
+bool pauses_start(pauses_t *self,
+                  const char *endpoint,
+                  unsigned n_partitions,
+                  bool may_lose);
 /* What happens from now on is noted anew. */
 void pauses_mark(pauses_t *self);
 /* Waits until every partition has acknowledged a push begun behind the mark.
@@ -66,6 +73,6 @@ uint64_t pauses_of(pauses_t *self, unsigned partition);
 /* Ends the thread. false: a push failed, or it had ended before. */
 bool pauses_stop(pauses_t *self, pauses_end_t end);
 /* Reads the rows: each must be the sum of its pushes, all acknowledged; where
- * `may_lack`, that or less. Behind pauses_stop. */
-bool pauses_check(const pauses_t *self, psd_client_t *client, bool may_lack);
+ * some may be lost, that or less. Behind pauses_stop. */
+bool pauses_check(const pauses_t *self, psd_client_t *client);
 #endif
