@@ -131,11 +131,20 @@ ensure(lr_job_t *self,
 {
     psd_spec_t *spec = NULL;
     char rows[TEXT_SIZE];
+    char replicas[TEXT_SIZE];
     psd_status_t rc = make_spec(pairs, &spec, err);
 
     (void)snprintf(rows, sizeof(rows), "%" PRIu64, n_rows);
+    (void)snprintf(replicas, sizeof(replicas), "%" PRIu32,
+                   self->options->replicas);
     if (rc == PSD_OK) {
         rc = psd_spec_set(spec, "rows", rows, err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_spec_set(spec, "replicas", replicas, err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_spec_set(spec, "ack", self->options->ack, err);
     }
     if (rc == PSD_OK && n_rows <= ONE_PARTITION_ROWS) {
         rc = psd_spec_set(spec, "partitions", "1", err);

@@ -10,6 +10,8 @@
 #include "libsvm.h"
 #include "number.h"
 
+#define REPLICAS_MAX 5 /* that a table may have */
+
 /* One option: where it goes and what it may be. Numbers outside of low .. high
  * are refused; whole ones are u32. */
 typedef enum kind {
@@ -20,6 +22,7 @@ typedef enum kind {
     KIND_U64,
     KIND_REAL,
     KIND_UPDATER,
+    KIND_ACK,
     KIND_OBJECTIVE,
     KIND_SECONDS
 } kind_t;
@@ -54,6 +57,8 @@ static const option_t OPTIONS[] = {
     {"meet-every", KIND_U32, AT(meet_every), 0, 1000000},
     {"ahead", KIND_U32, AT(ahead), 0, LR_AHEAD_MAX},
     {"max-delay", KIND_I32, AT(max_delay), -1, 1000000},
+    {"replicas", KIND_U32, AT(replicas), 1, REPLICAS_MAX},
+    {"ack", KIND_ACK, AT(ack), 0, 0},
     {"seed", KIND_U64, AT(seed), 0, 0},
     {"report", KIND_REAL, AT(report_s), 0, 86400},
     {"timeout", KIND_SECONDS, AT(timeout_ms), 1, 86400},
@@ -170,6 +175,19 @@ set_updater(lr_options_t *self, const char *text, psd_error_t *err)
 }
 
 static psd_status_t
+set_ack(lr_options_t *self, const char *text, psd_error_t *err)
+{
+    if (strcmp(text, "memory") != 0 && strcmp(text, "replica") != 0 &&
+        strcmp(text, "disk") != 0) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--ack \"%s\" is not one of memory, replica, disk",
+                             text);
+    }
+    self->ack = text;
+    return PSD_OK;
+}
+
+static psd_status_t
 set_objective(lr_options_t *self,
               const option_t *option,
               const char *text,
@@ -205,6 +223,8 @@ set(lr_options_t *self,
         return set_real(self, option, text, err);
     case KIND_UPDATER:
         return set_updater(self, text, err);
+    case KIND_ACK:
+        return set_ack(self, text, err);
     case KIND_OBJECTIVE:
         return set_objective(self, option, text, err);
     case KIND_TEXT:
@@ -363,6 +383,7 @@ lr_options_read(lr_options_t *self, int argc, char **argv, psd_error_t *err)
         .meet_every = 1,
         .ahead = LR_AHEAD_AUTO,
         .max_delay = PSD_DELAY_ENV,
+        .replicas = 1,
         .report_s = 1,
         .timeout_ms = 30000,
     };
@@ -371,6 +392,9 @@ lr_options_read(lr_options_t *self, int argc, char **argv, psd_error_t *err)
         if (rc != PSD_OK || self->help) {
             return rc;
         }
+    }
+    if (self->ack == NULL) {
+        self->ack = self->replicas > 1 ? "replica" : "memory";
     }
     rc = check_paths(self, err);
     return rc == PSD_OK ? settle_updater(self, err) : rc;

@@ -42,6 +42,8 @@ typedef struct lr_options {
     uint32_t meet_every;  /* epochs between barriers; 0: only at the end */
     uint32_t ahead;       /* pulls in advance; LR_AHEAD_AUTO: by max_delay */
     int32_t max_delay;    /* PSD_DELAY_ENV: as the environment says */
+    uint32_t replicas;    /* copies of each partition, 1 .. 5 */
+    const char *ack;      /* of pushes: "memory", "replica", "disk" */
     uint64_t seed;
     double report_s;     /* seconds between lines; 0: one for each epoch */
     uint32_t timeout_ms; /* of every call */

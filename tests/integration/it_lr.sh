@@ -59,6 +59,10 @@ refused 2 '--updater "adam" is not one of sgd' --train f --updater adam
 refused 2 '--objective "l1:1" is not l2:C' --train f --objective l1:1
 refused 2 '--objective wants --updater' \
     --train f --objective l2:1 --updater ftrl
+refused 2 '--replicas "6" is not a whole number from 1 to 5' \
+    --train f --replicas 6
+refused 2 '--ack "all" is not one of memory, replica, disk' \
+    --train f --ack all
 refused 2 '--beta has no meaning' --train f --updater sgd --beta 1
 refused 2 '--scores wants --test' --train f --scores s
 refused 2 '--predict wants --test' --predict m
