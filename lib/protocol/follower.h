@@ -35,6 +35,8 @@ typedef struct ps_follower {
     uint64_t heard_ms;       /* its last answer */
     uint64_t moved_ms;       /* it had all, or more than before */
     uint64_t told_ms;        /* the registry was told of it; 0: never */
+    bool is_outrun;          /* it catches up, and records come faster than it
+                                takes them: pushes wait for it */
 } ps_follower_t;
 
 typedef struct ps_follower_limits {
@@ -94,6 +96,15 @@ void ps_follower_heard(ps_follower_t *self,
 bool ps_follower_lags(const ps_follower_t *self,
                       const ps_follower_limits_t *limits,
                       uint64_t now_ms);
+/* A copy that catches up moves: it has taken something, records or rows, not
+ * longer ago than slow_after_ms. */
+static inline bool
+ps_follower_moves(const ps_follower_t *self,
+                  const ps_follower_limits_t *limits,
+                  uint64_t now_ms)
+{
+    return now_ms < self->moved_ms + limits->slow_after_ms;
+}
 /* When ps_follower_next says something new if nothing is heard. */
 uint64_t ps_follower_deadline(const ps_follower_t *self,
                               const ps_follower_limits_t *limits);

@@ -146,6 +146,9 @@ void ps_replicas_send(ps_shard_t *shard,
                       ps_partition_t *partition,
                       const ps_record_t *record,
                       ps_payload_t *bytes);
+/* Lets go of records that no copy needs any more: every in-sync one has them,
+ * and one that catches up, while there is room for it or pushes wait for it. */
+void ps_replicas_cut(ps_shard_t *shard, ps_partition_t *partition);
 ps_follower_limits_t ps_replicas_limits(const ps_shard_t *shard);
 /* Sends what is to be sent now, and asks for the next tick. */
 void ps_replicas_pump(ps_shard_t *shard, ps_partition_t *partition);

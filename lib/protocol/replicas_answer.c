@@ -33,11 +33,32 @@ ps_replicas_makes_records(const ps_partition_t *partition)
     return self == NULL || (self->serving && partition->epoch >= self->fence);
 }
 
+/* The copy that catches up for which pushes wait: records come faster than it
+ * takes them, and some are not on their way to it. While they wait its rows go,
+ * too. NULL: there is none. */
+static const ps_follower_t *
+outrun_one(const ps_shard_t *shard, const ps_replicas_t *self)
+{
+    const ps_follower_limits_t limits = ps_replicas_limits(shard);
+
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        const ps_follower_t *follower = &self->followers[i];
+
+        if (follower->is_outrun && !ps_follower_counts(follower) &&
+            follower->sent_lsn < ps_tail_last(&self->tail) &&
+            ps_follower_moves(follower, &limits, shard->now_ms)) {
+            return follower;
+        }
+    }
+    return NULL;
+}
+
 bool
 ps_replicas_has_room(const ps_shard_t *shard, const ps_replicas_t *self)
 {
     return self->tail.bytes < shard->args.tail_bytes &&
-           self->pending.bytes < shard->args.tail_bytes;
+           self->pending.bytes < shard->args.tail_bytes &&
+           outrun_one(shard, self) == NULL;
 }
 
 static bool
@@ -146,6 +167,7 @@ ps_replicas_reason(const ps_shard_t *shard,
                    size_t size)
 {
     const ps_replicas_t *self = partition->replicas;
+    const ps_follower_t *outrun = outrun_one(shard, self);
 
     (void)snprintf(ret_text, size, "%s", "");
     if (!self->primary || partition->epoch < self->fence) {
@@ -162,6 +184,12 @@ ps_replicas_reason(const ps_shard_t *shard,
                        "waiting for copies that lag: answers behind them take "
                        "%" PRIu64 " bytes; allowed: %" PRIu64,
                        self->pending.bytes, shard->args.tail_bytes);
+    } else if (outrun != NULL) {
+        (void)snprintf(ret_text, size,
+                       "waiting for the copy on node %" PRIu64 " shard %" PRIu32
+                       ", which catches up and takes records "
+                       "slower than they come",
+                       outrun->incarnation, outrun->shard);
     } else if (!ps_replicas_has_room(shard, self)) {
         (void)snprintf(ret_text, size,
                        "waiting for copies that lag by %" PRIu64

@@ -29,21 +29,57 @@ ps_replicas_prepare(ps_replicas_t *self,
     return bytes;
 }
 
-/* Records that no copy needs any more: every in-sync one has them, and one that
- * catches up, while there is room for it. */
+/* Whether pushes wait for a copy that catches up: half of the tail waits for
+ * it, so that its rows, which come behind the records, would hardly get through
+ * and in the end begin anew. It would slow them as much when it is in sync. */
 static void
-cut_tail(const ps_shard_t *shard, ps_partition_t *partition)
+set_outrun(const ps_shard_t *shard,
+           ps_replicas_t *self,
+           ps_follower_t *follower)
+{
+    const ps_follower_limits_t limits = ps_replicas_limits(shard);
+
+    if (ps_follower_counts(follower) ||
+        !ps_follower_moves(follower, &limits, shard->now_ms)) {
+        follower->is_outrun = false;
+    } else if (ps_rows_are_given(self, follower) &&
+               self->tail.end - follower->acked_end >=
+                   shard->args.tail_bytes / 2) {
+        follower->is_outrun = true;
+    }
+}
+
+/* What a copy that catches up lacks is kept for it: pushes wait for it, or
+ * there is room. */
+static bool
+is_kept_for(const ps_shard_t *shard,
+            ps_replicas_t *self,
+            const ps_follower_t *follower)
+{
+    uint64_t bytes = ps_rows_state_is_given(self, follower)
+                         ? self->tail.end - follower->acked_end
+                         : self->tail.bytes; /* some may be of no use to it */
+
+    return (!follower->needs_rows || ps_rows_state_is_given(self, follower)) &&
+           (follower->is_outrun || bytes < shard->args.tail_bytes);
+}
+
+void
+ps_replicas_cut(ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
     uint64_t lsn = ps_replicas_in_sync_lsn(partition);
 
     self->in_sync_lsn = lsn;
     for (uint32_t i = 0; i < self->n_followers; i++) {
-        const ps_follower_t *follower = &self->followers[i];
+        ps_follower_t *follower = &self->followers[i];
 
-        if (follower->acked_lsn < lsn &&
-            (!follower->needs_rows || ps_rows_state_is_given(self, follower)) &&
-            ps_replicas_has_room(shard, self)) {
+        set_outrun(shard, self, follower);
+        if (follower->is_outrun) { /* no longer than it moves */
+            ps_shard_wake(shard, partition,
+                          follower->moved_ms + shard->args.slow_after_ms);
+        }
+        if (follower->acked_lsn < lsn && is_kept_for(shard, self, follower)) {
             lsn = follower->acked_lsn;
         }
     }
@@ -59,7 +95,7 @@ ps_replicas_send(ps_shard_t *shard,
     ps_replicas_t *self = partition->replicas;
 
     ps_tail_add(&self->tail, record->epoch, bytes->spans[0], bytes);
-    cut_tail(shard, partition);
+    ps_replicas_cut(shard, partition);
     ps_replicas_pump(shard, partition);
 }
 
@@ -327,12 +363,13 @@ ps_replicas_heard(ps_shard_t *shard,
             report(shard, partition, follower, PS_REPORT_CAUGHT_UP);
         }
     }
-    cut_tail(shard, partition);
+    ps_replicas_cut(shard, partition);
     ps_replicas_release(shard, partition);
-    if (partition->n_held > 0) {
+    ps_replicas_pump(shard, partition);
+    if (partition->n_held > 0) { /* behind what is sent: pushes may wait for it
+                                  */
         ps_partition_advance(shard, partition);
     }
-    ps_replicas_pump(shard, partition);
     ps_replicas_end_stop(shard, partition);
 }
 
@@ -372,6 +409,9 @@ ps_replicas_heard_taken(ps_shard_t *shard,
         return;
     }
     ps_rows_heard(shard, partition, follower, taken);
-    cut_tail(shard, partition);
+    ps_replicas_cut(shard, partition);
     ps_replicas_pump(shard, partition);
+    if (partition->n_held > 0) {
+        ps_partition_advance(shard, partition);
+    }
 }

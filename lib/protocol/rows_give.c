@@ -406,6 +406,7 @@ state_was_taken(ps_shard_t *shard,
 {
     self->state_taken = true;
     self->state_taken_ms = shard->now_ms;
+    follower->moved_ms = shard->now_ms;
     ps_payload_destroy(&self->item);
     self->sent_offset = 0;
     follower->needs_rows = follower->acked_lsn + 1 < tail->first;
@@ -415,12 +416,16 @@ state_was_taken(ps_shard_t *shard,
 
 /* It has the rows before that place. */
 static void
-has_rows(ps_giving_t *self, uint64_t place)
+has_rows(const ps_shard_t *shard,
+         ps_follower_t *follower,
+         ps_giving_t *self,
+         uint64_t place)
 {
     if (place <= self->acked.next || place > self->most) {
         return;
     }
     self->acked.next = place;
+    follower->moved_ms = shard->now_ms;
     if (self->sent.next < place) {
         self->sent.next = place;
         ps_payload_destroy(&self->item);
@@ -436,10 +441,16 @@ is_senseless(const ps_giving_t *self, const ps_msg_taken_t *taken)
 }
 
 static void
-has_offset(ps_giving_t *self, const ps_msg_taken_t *taken)
+has_offset(const ps_shard_t *shard,
+           ps_follower_t *follower,
+           ps_giving_t *self,
+           const ps_msg_taken_t *taken)
 {
     if (self->state_taken) {
         return;
+    }
+    if (taken->offset > self->acked_offset) {
+        follower->moved_ms = shard->now_ms;
     }
     if (taken->offset > self->acked_offset ||
         taken->status != PS_TAKEN_OK) { /* it may have had to let go of some */
@@ -459,13 +470,13 @@ take_in(ps_shard_t *shard,
         const ps_msg_taken_t *taken)
 {
     if (taken->wants == PS_TAKEN_STATE) {
-        has_offset(self, taken);
+        has_offset(shard, follower, self, taken);
         return true;
     }
     if (!self->state_taken) {
         state_was_taken(shard, &partition->replicas->tail, follower, self);
     }
-    has_rows(self, taken->place);
+    has_rows(shard, follower, self, taken->place);
     return taken->wants != PS_TAKEN_NOTHING;
 }
 

@@ -55,10 +55,12 @@ typedef struct world {
     uint32_t loss;   /* of 100 */
     uint32_t repeat; /* of 100 */
     uint32_t delay_ms;
-    uint64_t n_rows;    /* ROWS that were sent */
-    uint64_t n_begun;   /* copies made anew of a state */
-    uint64_t n_whole;   /* … that became whole */
-    uint64_t most_step; /* bytes of ROWS that one step sent */
+    uint64_t bytes_per_ms;         /* that a node takes; 0: any */
+    uint64_t free_us[WORLD_NODES]; /* what it takes has come by then */
+    uint64_t n_rows;               /* ROWS that were sent */
+    uint64_t n_begun;              /* copies made anew of a state */
+    uint64_t n_whole;              /* … that became whole */
+    uint64_t most_step;            /* bytes of ROWS that one step sent */
 } world_t;
 
 static inline ps_partition_t *
@@ -111,6 +113,15 @@ world_put(world_t *self,
     parcel_on_way_t *parcel = NULL;
     uint64_t at_ms = world_arrival(self, to, conn);
 
+    if (self->bytes_per_ms > 0) {
+        uint64_t bytes = size + ps_payload_size(effect->payload);
+        uint64_t *free_us = &self->free_us[to];
+
+        *free_us =
+            *free_us > self->now_ms * 1000 ? *free_us : self->now_ms * 1000;
+        *free_us += bytes * 1000 / self->bytes_per_ms;
+        at_ms = at_ms > *free_us / 1000 ? at_ms : *free_us / 1000;
+    }
     cr_assert(ps_grow(&self->parcels, &self->capacity, self->n_parcels + 1,
                       sizeof *self->parcels));
     parcel = &self->parcels[self->n_parcels++];
@@ -516,6 +527,14 @@ world_diverge(world_t *self, uint32_t number)
         partition != NULL) {
         partition->replicas->diverged = true;
     }
+}
+
+static inline bool
+world_is_in_sync(const world_t *self)
+{
+    const ps_copies_t *map = &self->copies[self->story.number];
+
+    return map->n == self->n_nodes && ps_copies_n_whole(map) == map->n;
 }
 
 /* All copies are in sync, and nothing is under way but leases. */

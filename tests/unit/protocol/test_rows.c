@@ -140,6 +140,40 @@ run(uint64_t seed, bool disturbed)
     expect_same(&world, seed);
 }
 
+/* As fast as the primary takes records, more than the link carries, while
+ * copies catch up. */
+static void
+run_outrun(uint64_t seed)
+{
+    PSD_AUTO(world_close) world_t world;
+    ps_shard_args_t args = default_args;
+
+    args.flight_bytes = 8000;
+    args.tail_bytes = 40000;
+    world_open(&world, seed, &args);
+    world.calm = true;
+    world.bytes_per_ms = 1000;
+    for (int n = 0; n < 60; n++) {
+        (void)world_record(&world);
+    }
+    for (uint32_t i = 1; i < world.n_nodes; i++) {
+        world_join(&world, i);
+    }
+    while (!world_is_in_sync(&world) && world.now_ms < END_MS) {
+        for (int n = 0; n < 8; n++) {
+            (void)world_record(&world);
+        }
+        while (world_next(&world, world.now_ms + 1)) {
+        }
+    }
+    cr_assert(world_is_in_sync(&world), "seed %llu: never in sync",
+              (unsigned long long)seed);
+    cr_assert_eq(world.n_begun, world.n_nodes - 1,
+                 "seed %llu: a copy began anew", (unsigned long long)seed);
+    settle(&world);
+    expect_same(&world, seed);
+}
+
 static void
 run_all(bool disturbed)
 {
@@ -158,4 +192,13 @@ Test(rows, copies_that_begin_with_nothing_end_as_their_primary)
 Test(rows, whatever_breaks_copies_end_as_their_primary)
 {
     run_all(true);
+}
+
+/* Records had the way for themselves, until those that a copy lacked were gone
+ * and it had to begin anew: again and again. */
+Test(rows, copies_get_whole_though_records_come_faster_than_the_link_carries)
+{
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        run_outrun(seed);
+    }
 }

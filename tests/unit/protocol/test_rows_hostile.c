@@ -110,3 +110,47 @@ Test(rows_hostile, rows_that_were_not_sent_cannot_be_there)
     kit_answer(&kit, 3, 6, PS_APPENDED_PARTIAL, 1);
     cr_expect_not(kit_reported(&kit, PS_REPORT_CAUGHT_UP));
 }
+
+/* Pushes wait for a copy that records outrun, but only as long as it moves. */
+Test(rows_hostile, a_copy_that_stands_still_holds_no_pushes)
+{
+    ps_shard_args_t args = kit_args();
+    uint64_t seq = 0;
+
+    kit_close(&kit);
+    args.tail_bytes = 3000;
+    kit_open_with(&kit, &args);
+    kit_hello(&kit);
+    kit_map(&kit, "6: 1P 3C");
+    kit_tick(&kit, 100);
+    kit_welcome(&kit, 3);
+    kit_tick(&kit, 1);
+    kit_answer(&kit, 3, 6, PS_APPENDED_PARTIAL, 0);
+    take(&(ps_msg_taken_t){.request = 1,
+                           .transfer =
+                               kit_said(&kit, PS_KIND_ROWS)->rows.transfer,
+                           .wants = PS_TAKEN_ROWS,
+                           .status = PS_TAKEN_OK});
+    do {
+        cr_assert_lt(seq, 100, "no push waits for the copy");
+        kit_push(&kit, 6, ++seq, PS_ACK_MEMORY);
+    } while (kit_recorded(&kit, PS_RECORD_PUSH));
+    kit_tick(&kit, 600);
+    cr_expect_str_eq(kit_said(&kit, PS_KIND_PARKED)->parked.text,
+                     "waiting for the copy on node 73 shard 0, which catches "
+                     "up and takes records slower than they come");
+    kit_answer(&kit, 3, 6, PS_APPENDED_PARTIAL, seq - 1);
+    cr_assert(kit_recorded(&kit, PS_RECORD_PUSH), "the copy has moved");
+    do {
+        cr_assert_lt(seq, 200, "no push waits for the copy");
+        kit_push(&kit, 6, ++seq, PS_ACK_MEMORY);
+    } while (kit_recorded(&kit, PS_RECORD_PUSH));
+    kit_tick(&kit, 1999);
+    cr_assert_not(kit_recorded(&kit, PS_RECORD_PUSH));
+    kit_tick(&kit, 1);
+    cr_assert(kit_recorded(&kit, PS_RECORD_PUSH), "it has stood still");
+    for (uint64_t n = 100; n > 0; n--) {
+        kit_push(&kit, 6, ++seq, PS_ACK_MEMORY);
+        cr_assert(kit_recorded(&kit, PS_RECORD_PUSH));
+    }
+}
