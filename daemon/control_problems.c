@@ -72,9 +72,32 @@ print_silent(const ps_control_t *self,
 typedef struct counts {
     uint32_t n_fenced;
     uint32_t n_few;         /* with fewer whole copies than wanted */
-    uint32_t n_catching_up; /* of those: a copy is on its way */
+    uint32_t n_catching_up; /* of those: a copy is on its way, … */
+    uint32_t n_away;        /* … or it would be, were its node not silent */
     const ps_node_t *waits; /* whom the first fenced one may wait for */
 } counts_t;
+
+/* Of a partition with too few whole copies. */
+static void
+count_coming(const ps_control_t *self,
+             const ps_copies_t *copies,
+             counts_t *counts)
+{
+    bool comes = false;
+    bool away = false;
+
+    for (uint32_t i = 0; i < copies->n; i++) {
+        const ps_node_t *node = ps_registry_node_by_incarnation(
+            self->is.registry, copies->at[i].incarnation);
+
+        if (!ps_copy_is_whole(&copies->at[i])) {
+            comes = comes || (node != NULL && node->up);
+            away = away || node == NULL || !node->up;
+        }
+    }
+    counts->n_catching_up += comes ? 1 : 0;
+    counts->n_away += away && !comes ? 1 : 0;
+}
 
 static void
 count_one(const ps_control_t *self,
@@ -95,7 +118,7 @@ count_one(const ps_control_t *self,
     }
     if (ps_copies_n_whole(copies) < table->spec.replicas) {
         counts->n_few++;
-        counts->n_catching_up += copies->n > ps_copies_n_whole(copies) ? 1 : 0;
+        count_coming(self, copies, counts);
     }
 }
 
@@ -108,6 +131,36 @@ count_table(const ps_control_t *self, const ps_table_t *table)
         count_one(self, table, &table->copies[i], &counts);
     }
     return counts;
+}
+
+/* 'table "w": 6 partitions have fewer …; at 2 of them …' */
+static bool
+add_few(const ps_table_t *table, const counts_t *counts, ps_doc_t *array)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    uint32_t n_none = counts->n_few - counts->n_catching_up - counts->n_away;
+    bool done =
+        ps_buffer_print(&text,
+                        "table \"%s\": %" PRIu32
+                        " partitions have fewer whole copies than the %" PRIu32
+                        " that are wanted",
+                        table->spec.name, counts->n_few, table->spec.replicas);
+
+    if (done && counts->n_catching_up > 0) {
+        done = ps_buffer_print(&text, "; at %" PRIu32 " one catches up",
+                               counts->n_catching_up);
+    }
+    if (done && counts->n_away > 0) {
+        done = ps_buffer_print(&text,
+                               "; at %" PRIu32 " one is on a silent node, and "
+                               "is made elsewhere when that stays away",
+                               counts->n_away);
+    }
+    if (done && n_none > 0) {
+        done = ps_buffer_print(
+            &text, "; for %" PRIu32 " there is no other node yet", n_none);
+    }
+    return done && ps_doc_append_text(array, (const char *)text.data);
 }
 
 static bool
@@ -129,15 +182,7 @@ add_table(const ps_control_t *self, const ps_table_t *table, ps_doc_t *array)
         done = ps_doc_append_text(array, text);
     }
     if (done && counts.n_few > 0) {
-        (void)snprintf(text, sizeof text,
-                       "table \"%s\": %" PRIu32
-                       " partitions have fewer whole copies than the %" PRIu32
-                       " that are wanted; at %" PRIu32
-                       " of them one catches up, for the others there is no "
-                       "node yet",
-                       table->spec.name, counts.n_few, table->spec.replicas,
-                       counts.n_catching_up);
-        done = ps_doc_append_text(array, text);
+        done = add_few(table, &counts, array);
     }
     if (done && table->rows_lost) {
         (void)snprintf(text, sizeof text,
