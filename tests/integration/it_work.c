@@ -325,6 +325,62 @@ ask_until(psd_client_t *client,
     return false;
 }
 
+/* What no library of ours would ask. */
+static bool
+bad_questions_are_refused(psd_client_t *client, psd_error_t *err)
+{
+    static const struct {
+        const char *rest; /* behind op and job */
+        const char *part; /* of the refusal */
+    } cases[] = {
+        {"work_open\"", "queue is missing"},
+        {"work_open\",\"queue\":\"a b\"", "queue name is \"a b\""},
+        {"work_open\",\"queue\":\"q\",\"slices\":0", "slices is 0"},
+        {"work_open\",\"queue\":\"q\",\"slices\":1048577,\"epochs\":1",
+         "slices is 1048577"},
+        {"work_open\",\"queue\":\"q\",\"slices\":1,\"epochs\":-1", "epochs"},
+        {"work_next\",\"queue\":\"in\",\"worker\":4096", "worker is 4096"},
+        {"work_next\",\"queue\":\"in\",\"worker\":0,\"joins\":0", "joins is 0"},
+        {"work_next\",\"queue\":\"in\",\"worker\":0,\"joins\":1,"
+         "\"number\":0",
+         "number is 0"},
+        {"work_next\",\"queue\":\"in\",\"worker\":0,\"joins\":9,"
+         "\"number\":1",
+         "worker 0 of job two was declared lost"},
+        {"work_next\",\"queue\":\"none\",\"worker\":0,\"joins\":1,"
+         "\"number\":1",
+         "job two has no queue \"none\""},
+        {"work_next\",\"queue\":\"in\",\"worker\":7,\"joins\":1,"
+         "\"number\":1",
+         "job two has no worker 7"},
+        {"work_done\",\"queue\":\"in\",\"worker\":0,\"joins\":1,"
+         "\"epoch\":0",
+         "epoch is 0"},
+        {"work_done\",\"queue\":\"in\",\"worker\":0,\"joins\":1,"
+         "\"epoch\":1,\"slice\":1048576",
+         "slice is 1048576"},
+        {"work_done\",\"queue\":\"in\",\"worker\":0,\"joins\":1,"
+         "\"epoch\":2,\"slice\":0",
+         "queue in has no slice 0 in epoch 2"},
+    };
+
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char question[300];
+        char *reply = NULL;
+
+        (void)snprintf(question, sizeof question,
+                       "{\"job\":\"two\",\"op\":\"%s}", cases[i].rest);
+        CHECK(psd_request(client, question, 5000, &reply, err) != PSD_OK);
+        psd_free(reply);
+        if (strstr(psd_error_text(err), cases[i].part) == NULL) {
+            (void)fprintf(stderr, "%s: %s\n", question, psd_error_text(err));
+            return false;
+        }
+        psd_error_clear(err);
+    }
+    return true;
+}
+
 /* Worker 0: takes both, is named as the one that has them, and leaves. */
 static bool
 hold_both(const char *endpoint, int other)
@@ -343,6 +399,7 @@ hold_both(const char *endpoint, int other)
         CHECK_OK(psd_work_next(work, 5000, &epoch, &slice, err), err);
         CHECK(epoch == 1 && slice == i);
     }
+    CHECK(bad_questions_are_refused(client, err));
     CHECK(write(other, "g", 1) == 1);
     CHECK(read(other, &byte, 1) == 1);
     CHECK(ask_until(client, "{\"op\":\"why\",\"job\":\"two\"}",
