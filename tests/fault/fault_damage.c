@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files of a node that has ended are damaged while a job of integer adds runs
+ *
+ * A round: a node is killed, and one of its files, of each kind in turn, gets a
+ * flipped bit or is cut at a random place. Either psd does not start, and names
+ * the file; then the file is put back. Or it knows better, from what else it
+ * has. At the end the ledger: whatever was acknowledged at level disk is there,
+ * once.
+ *
+ * fault_damage KEY=VALUE…: those of fault_nodes; faults and net count for
+ * nothing.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "adders.h"
+#include "base/rng.h"
+#include "plan.h"
+#include "support/check.h"
+#include "support/cluster.h"
+
+#define JOB "damage"
+#define NODE 1      /* the registry's file has a test of its own */
+#define RECOVERED 2 /* pushes of each worker */
+#define FULL 300    /* … until there are snapshots */
+#define ACKS_EVERY 4
+#define TRIES 40 /* to find a file of a kind */
+#define LOG_SIZE (1 << 20)
+
+static const char config[] = "shards: 2\n"
+                             "disk:\n"
+                             "  segment_bytes: 64KiB\n"
+                             "  snapshot_after_bytes: 64KiB\n"
+                             "workers:\n"
+                             "  heartbeat_ms: 100\n"
+                             "  lost_after_ms: 120000\n";
+
+/* What a file's name begins with, and where it lies. */
+static const char *const kinds[] = {"log-0", "snap-", "table-", "log-flushed",
+                                    "member.json"};
+#define N_KINDS (sizeof kinds / sizeof kinds[0])
+
+typedef struct victim {
+    char path[PATH_MAX];
+    char name[NAME_MAX + 1];
+    uint8_t *bytes;
+    size_t size;
+} victim_t;
+
+typedef struct test {
+    plan_t plan;
+    cluster_t cluster;
+    adders_t adders;
+    ps_rng_t rng;
+    unsigned n_refused[N_KINDS];
+    unsigned n_started[N_KINDS];
+} test_t;
+
+static void
+data_path(const test_t *test, const char *name, char ret[PATH_MAX])
+{
+    (void)snprintf(ret, PATH_MAX, "%.3000s/n%u/%s", test->cluster.dir.path,
+                   NODE, name);
+}
+
+/* A file of that kind, in one of the shards' directories. */
+static bool
+find_file(test_t *test, const char *kind, victim_t *victim)
+{
+    char dir[PATH_MAX];
+    char name[32] = "data";
+    struct dirent *entry = NULL;
+    DIR *list = NULL;
+    uint64_t n = 0;
+
+    if (strcmp(kind, "member.json") != 0) {
+        (void)snprintf(name, sizeof name, "data/log-%u",
+                       (unsigned)ps_rng_below(&test->rng, 2));
+    }
+    data_path(test, name, dir);
+    list = opendir(dir);
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        if (strncmp(entry->d_name, kind, strlen(kind)) == 0 &&
+            strstr(entry->d_name, ".tmp") == NULL &&
+            ps_rng_below(&test->rng, ++n) == 0) {
+            (void)snprintf(victim->name, sizeof victim->name, "%s",
+                           entry->d_name);
+            (void)snprintf(victim->path, sizeof victim->path, "%.3500s/%s", dir,
+                           entry->d_name);
+        }
+    }
+    if (list != NULL) {
+        (void)closedir(list);
+    }
+    return n > 0;
+}
+
+static bool
+read_bytes(victim_t *victim)
+{
+    struct stat info;
+    FILE *file = fopen(victim->path, "re");
+
+    CHECK(file != NULL && fstat(fileno(file), &info) == 0);
+    victim->size = (size_t)info.st_size;
+    victim->bytes = malloc(victim->size + 1);
+    CHECK(victim->bytes != NULL &&
+          fread(victim->bytes, 1, victim->size, file) == victim->size);
+    (void)fclose(file);
+    return true;
+}
+
+static bool
+write_bytes(const victim_t *victim, size_t size)
+{
+    FILE *file = fopen(victim->path, "we");
+
+    CHECK(file != NULL && fwrite(victim->bytes, 1, size, file) == size);
+    CHECK(fclose(file) == 0);
+    return true;
+}
+
+/* Flips a bit, or cuts. */
+static bool
+damage(test_t *test, victim_t *victim, size_t *ret_at)
+{
+    uint8_t bit = (uint8_t)(1U << ps_rng_below(&test->rng, 8));
+    bool good = false;
+
+    *ret_at = (size_t)ps_rng_below(&test->rng, victim->size);
+    if (ps_rng_below(&test->rng, 3) == 0) {
+        return write_bytes(victim, *ret_at);
+    }
+    victim->bytes[*ret_at] ^= bit;
+    good = write_bytes(victim, victim->size);
+    victim->bytes[*ret_at] ^= bit;
+    return good;
+}
+
+/* Whether what psd has logged since then names the file and a byte. */
+static bool
+says(const test_t *test, long since, const char *name)
+{
+    static char text[LOG_SIZE];
+    char path[PATH_MAX];
+    const char *line = NULL;
+    FILE *file = NULL;
+    size_t n = 0;
+
+    data_path(test, "log", path);
+    file = fopen(path, "re");
+    CHECK(file != NULL && fseek(file, since, SEEK_SET) == 0);
+    n = fread(text, 1, sizeof text - 1, file);
+    text[n] = '\0';
+    (void)fclose(file);
+    line = strstr(text, "psd: E");
+    if (line == NULL || strstr(line, name) == NULL ||
+        strstr(line, "byte") == NULL) {
+        (void)fprintf(stderr, "wanted %s and a byte in: %s\n", name, text);
+        return false;
+    }
+    return true;
+}
+
+static long
+log_size(const test_t *test)
+{
+    struct stat info;
+    char path[PATH_MAX];
+
+    data_path(test, "log", path);
+    return stat(path, &info) == 0 ? (long)info.st_size : 0;
+}
+
+static bool
+play(test_t *test, unsigned kind)
+{
+    victim_t victim = {.size = 0};
+    long since = log_size(test);
+    size_t at = 0;
+    bool good = true;
+
+    CHECK(cluster_kill(&test->cluster, NODE, SIGKILL));
+    for (int i = 0; i < TRIES && !find_file(test, kinds[kind], &victim); i++) {
+    }
+    if (victim.path[0] != '\0') {
+        CHECK(read_bytes(&victim) && damage(test, &victim, &at));
+    }
+    if (cluster_restart(&test->cluster, NODE)) {
+        test->n_started[kind] += victim.path[0] != '\0' ? 1 : 0;
+    } else {
+        test->n_refused[kind]++;
+        good = says(test, since, victim.name) &&
+               write_bytes(&victim, victim.size) &&
+               cluster_restart(&test->cluster, NODE);
+    }
+    if (!good) {
+        (void)fprintf(stderr, "%s at %zu of %zu\n", victim.path, at,
+                      victim.size);
+    }
+    free(victim.bytes);
+    return good;
+}
+
+static bool
+run(test_t *test)
+{
+    const plan_t *plan = &test->plan;
+    const cluster_args_t args = {
+        .n_nodes = plan->nodes, .net = CLUSTER_DIRECT, .config = config};
+    adders_args_t job = {.job = JOB,
+                         .n_workers = 4,
+                         .max_delay = 2,
+                         .seed = plan->seed,
+                         .n_rows = 600,
+                         .replicas = plan->replicas,
+                         .ack = plan->ack,
+                         .timeout_ms = 300};
+
+    test->rng = (ps_rng_t){plan->seed};
+    CHECK(cluster_start(&test->cluster, &args));
+    job.endpoint = test->cluster.nodes[0].control;
+    CHECK(adders_start(&test->adders, &job));
+    adders_mark(&test->adders);
+    CHECK(adders_wait_acks(&test->adders, FULL));
+    for (unsigned i = 0; i < plan->rounds; i++) {
+        if (i % ACKS_EVERY == 0) {
+            adders_mark(&test->adders);
+            CHECK(adders_wait_acks(&test->adders, RECOVERED));
+        }
+        CHECK(play(test, i % N_KINDS));
+    }
+    CHECK(adders_finish(&test->adders, ADDER_DONE));
+    return adders_check(&test->adders, plan->ack);
+}
+
+int
+main(int argc, char **argv)
+{
+    static test_t test = {.plan = {.nodes = 2,
+                                   .replicas = 1,
+                                   .ack = LEDGER_DISK,
+                                   .rounds = 20,
+                                   .seed = 1}};
+    int exit_code = 0;
+    bool good = false;
+
+    if (adder_main(argc, argv, &exit_code)) {
+        return exit_code;
+    }
+    for (int i = 1; i < argc; i++) {
+        if (!plan_read(&test.plan, argv[i])) {
+            (void)fprintf(stderr, "not understood: %s\n", argv[i]);
+            return 2;
+        }
+    }
+    good = run(&test);
+    for (size_t i = 0; i < N_KINDS; i++) {
+        (void)fprintf(stderr, "%s…: refused %u times, started %u times\n",
+                      kinds[i], test.n_refused[i], test.n_started[i]);
+    }
+    adders_drop(&test.adders);
+    cluster_drop(&test.cluster, !good);
+    return good ? 0 : 1;
+}
