@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "daemon/place.h"
@@ -17,6 +18,9 @@
 #define MEMBERSHIP "member.json"
 #define REGISTRY "registry.db"
 #define MEMBERSHIP_BYTES_MAX 4096
+/* How the file ends: XXH3-64 of all bytes before. */
+#define MEMBERSHIP_END ",\"checksum\":\"%016" PRIx64 "\"}"
+#define MEMBERSHIP_END_SIZE 31
 
 /* What is kept of a membership. */
 typedef struct membership {
@@ -81,6 +85,30 @@ copy_name(const ps_doc_t *doc, const char *key, char *ret, psd_error_t *err)
     return rc;
 }
 
+static void
+print_end(const void *text, size_t size, char ret[MEMBERSHIP_END_SIZE + 1])
+{
+    (void)snprintf(ret, MEMBERSHIP_END_SIZE + 1, MEMBERSHIP_END,
+                   ps_hash_bytes(text, size, 0));
+}
+
+/* Whether it ends as it must. */
+static psd_status_t
+check_end(const char *text, size_t n, psd_error_t *err)
+{
+    size_t before = n < MEMBERSHIP_END_SIZE ? 0 : n - MEMBERSHIP_END_SIZE;
+    char end[MEMBERSHIP_END_SIZE + 1];
+
+    print_end(text, before, end);
+    if (before == 0 || memcmp(text + before, end, MEMBERSHIP_END_SIZE) != 0) {
+        return psd_error_set(err, PSD_DAMAGED,
+                             "bytes 0 to %zu do not have the checksum that "
+                             "stands at byte %zu",
+                             before, before);
+    }
+    return PSD_OK;
+}
+
 static psd_status_t
 read_membership(const char *dir, membership_t *ret, psd_error_t *err)
 {
@@ -94,8 +122,11 @@ read_membership(const char *dir, membership_t *ret, psd_error_t *err)
     if (rc != PSD_OK || !is_there) {
         return rc;
     }
-    rc = ps_doc_parse((ps_bytes_t){.data = (const uint8_t *)text, .size = n},
-                      &doc, err);
+    rc = check_end(text, n, err);
+    if (rc == PSD_OK) {
+        rc = ps_doc_parse(
+            (ps_bytes_t){.data = (const uint8_t *)text, .size = n}, &doc, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_doc_get_id(doc, "cluster", &ret->cluster, err);
     }
@@ -126,11 +157,17 @@ write_membership(const ps_server_t *self,
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    char end[MEMBERSHIP_END_SIZE + 1];
 
     if (doc == NULL || !ps_doc_set_id(doc, "cluster", &self->cluster) ||
         !ps_doc_set_text(doc, "cluster_name", name) ||
         !ps_doc_set_text(doc, "node", self->node) ||
         !ps_doc_set_id(doc, "secret", secret) || !ps_doc_print(doc, &text)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %s", MEMBERSHIP);
+    }
+    text.size--; /* its last brace */
+    print_end(text.data, text.size, end);
+    if (!ps_buffer_print(&text, "%s", end)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", MEMBERSHIP);
     }
     return ps_place_write(self->dir, MEMBERSHIP,
