@@ -144,6 +144,7 @@ begin_anew(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
     ps_follower_init(self, old.incarnation, old.shard, tail, now_ms);
     self->in_sync = old.in_sync;
     self->offered = old.offered;
+    self->flushes = old.flushes;
     self->moved_ms = old.moved_ms;
     self->told_ms = old.told_ms;
     self->rewound_ms = now_ms;
@@ -155,7 +156,12 @@ has(ps_follower_t *self,
     const ps_msg_appended_t *appended,
     uint64_t now_ms)
 {
-    uint64_t lsn = min_u64(appended->lsn, ps_tail_last(tail));
+    uint64_t last = ps_tail_last(tail);
+    uint64_t lsn = min_u64(appended->lsn, last);
+    uint64_t flushed = min_u64(appended->flushed_lsn, last);
+    bool has_more =
+        self->flushes ? flushed > self->flushed_lsn : lsn > self->acked_lsn;
+    bool has_all = lsn == last && (!self->flushes || flushed == last);
 
     if (self->n_flight > 0) {
         self->n_flight--;
@@ -163,7 +169,7 @@ has(ps_follower_t *self,
     if (appended->sent_ms > self->proved_ms) {
         self->proved_ms = appended->sent_ms;
     }
-    if (lsn > self->acked_lsn || lsn == ps_tail_last(tail)) {
+    if (has_more || has_all) {
         self->moved_ms = now_ms;
     }
     if (lsn > self->acked_lsn) {
@@ -175,9 +181,9 @@ has(ps_follower_t *self,
         self->sent_end = self->acked_end;
         self->n_flight = 0;
     }
-    lsn = min_u64(appended->flushed_lsn, self->acked_lsn);
-    if (lsn > self->flushed_lsn) {
-        self->flushed_lsn = lsn;
+    flushed = min_u64(flushed, self->acked_lsn);
+    if (flushed > self->flushed_lsn) {
+        self->flushed_lsn = flushed;
     }
 }
 

@@ -87,6 +87,7 @@ typedef struct ps_piece {
     uint32_t partition;
     uint64_t first_lsn; /* the state's */
     uint64_t lsn;       /* that this one was read at */
+    uint64_t life;      /* of the copy */
     bool is_first;
     bool is_last;
 } ps_piece_t;

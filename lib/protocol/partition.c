@@ -84,6 +84,10 @@ ps_partition_begin_anew(ps_shard_t *shard, ps_partition_t *self)
     ps_partition_clear(self);
     self->lsn = 0;
     self->lsn_epoch = 0;
+    self->snapshot_lsn = 0;
+    self->needs_base = false;
+    self->base_given = false;
+    self->life = ++shard->n_lives;
     self->version = 1;
     self->lowest_session = 0;
     ps_shard_count_rows(shard, self, false);

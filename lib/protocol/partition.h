@@ -52,6 +52,11 @@ typedef struct ps_partition {
                                 whole; 0: none */
     uint64_t snapshot_round; /* in which it was looked at last */
     bool has_log;            /* its records go to the disk */
+    bool needs_base;         /* it began anew: nothing of it counts as flushed
+                                before a snapshot of that life does */
+    bool base_given;         /* that snapshot was handed out whole */
+    uint64_t life;           /* of the copy in this process: what the disk tells
+                                of another one is old */
     uint64_t lost_sessions;  /* sessions up to this one had rows here that
                                 are gone */
     uint64_t version;        /* of the rows; from 1, grows as they change */

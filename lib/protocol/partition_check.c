@@ -429,6 +429,9 @@ ps_partition_takes_record(ps_shard_t *shard,
     if (record->kind == PS_RECORD_JOB) {
         return takes_job(record, payload);
     }
+    if (record->kind == PS_RECORD_ANEW) {
+        return false; /* a log's business */
+    }
     return record->kind != PS_RECORD_MARK ||
            (place != NULL &&
             ps_gate_check(place->gate, record->worker, record->joins,

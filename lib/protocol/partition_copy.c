@@ -222,7 +222,8 @@ put_state(ps_buffer_t *to, const ps_partition_t *self)
     bool fits =
         ps_buffer_u32(to, PS_STATE_FORMAT) && ps_buffer_u32(to, self->table) &&
         ps_buffer_u32(to, self->number) && ps_buffer_u64(to, self->epoch) &&
-        ps_buffer_u64(to, self->lsn) && ps_buffer_u64(to, self->version) &&
+        ps_buffer_u64(to, self->lsn) && ps_buffer_u64(to, self->lsn_epoch) &&
+        ps_buffer_u64(to, self->version) &&
         ps_buffer_u64(to, self->lowest_session) &&
         put_windows(to, &self->windows) &&
         ps_buffer_u32(to, (uint32_t)self->n_jobs);

@@ -317,6 +317,7 @@ read_jobs(ps_cursor_t *cursor, ps_partition_t *self, psd_error_t *err)
 typedef struct front {
     uint64_t epoch;
     uint64_t lsn;
+    uint64_t lsn_epoch;
     uint64_t version;
     uint64_t lowest_session;
 } front_t;
@@ -333,6 +334,7 @@ read_front(ps_cursor_t *cursor,
 
     ret->epoch = ps_cursor_u64(cursor);
     ret->lsn = ps_cursor_u64(cursor);
+    ret->lsn_epoch = ps_cursor_u64(cursor);
     ret->version = ps_cursor_u64(cursor);
     ret->lowest_session = ps_cursor_u64(cursor);
     if (cursor->failed) {
@@ -394,6 +396,7 @@ ps_partition_take_state(ps_shard_t *shard,
     }
     self->epoch = front.epoch;
     self->lsn = front.lsn;
+    self->lsn_epoch = front.lsn_epoch;
     self->version = front.version;
     self->lowest_session = front.lowest_session;
     for (size_t i = 0; i < self->n_jobs; i++) {

@@ -332,6 +332,7 @@ replay(ps_shard_t *shard,
             self->epoch = record->epoch;
         }
         return true;
+    case PS_RECORD_ANEW: /* never one of a partition's records */
     default:
         return false;
     }

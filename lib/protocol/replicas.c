@@ -45,10 +45,11 @@ ps_replicas_destroy(ps_replicas_t **self_p)
 /* The other copies, of which those that were followed before are known. */
 static void
 set_followers(ps_shard_t *shard,
-              ps_replicas_t *self,
+              const ps_partition_t *partition,
               const ps_copies_t *copies,
               uint32_t own)
 {
+    ps_replicas_t *self = partition->replicas;
     ps_follower_t old[PS_COPIES_MAX - 1];
     uint32_t n_old = self->n_followers;
 
@@ -77,6 +78,7 @@ set_followers(ps_shard_t *shard,
             }
         }
         follower->in_sync = ps_copy_is_heir(copy);
+        follower->flushes = partition->has_log;
         self->n_in_sync += follower->in_sync ? 1 : 0;
         self->n_followers++;
         ps_rows_resend(self, follower);
@@ -182,11 +184,14 @@ ps_replicas_settle(ps_shard_t *shard,
     }
     if (!goes_on) {
         self->primary = true;
-        self->serving = fresh;
+        /* A log may have more of the rows that are lost: an epoch record tells
+         * what comes now from that. */
+        self->serving =
+            fresh && (!partition->has_log || partition->lost_sessions == 0);
         self->stopping = false;
         self->n_followers = 0;
     }
-    set_followers(shard, self, copies, own);
+    set_followers(shard, partition, copies, own);
     try_to_serve(shard, partition);
     ps_replicas_release(shard, partition);
     ps_partition_advance(shard, partition);

@@ -44,6 +44,8 @@ typedef struct ps_replicas {
     uint64_t granted_until_ms;
     uint64_t granted_epoch;
     ps_shard_name_t granted_to;
+    ps_msg_append_t last; /* taken in that grant … */
+    uint64_t last_conn;   /* … from there */
     ps_tail_t tail;
     ps_pending_t pending;
     ps_follower_t followers[PS_COPIES_MAX - 1]; /* of the primary */
@@ -173,6 +175,10 @@ void ps_replicas_append(ps_shard_t *shard,
                         uint64_t conn,
                         const ps_msg_append_t *append,
                         ps_payload_t *payload);
+
+/* More is on the disk than its primary knows: an answer to its last APPEND says
+ * so. */
+void ps_replicas_say_flushed(ps_shard_t *shard, ps_partition_t *partition);
 
 /* ---- state and rows: rows_give.c at the primary, rows_take.c at a new copy */
 

@@ -318,9 +318,27 @@ is_near(const ps_shard_t *shard,
            ps_follower_lends(follower, shard->now_ms);
 }
 
+/* It has flushed what may have been acknowledged a little before, if the table
+ * has a log: its disk works, and is not far behind. */
+static bool
+flushes_in_time(const ps_partition_t *partition, ps_follower_t *follower)
+{
+    if (!follower->flushes || follower->offered) {
+        return true;
+    }
+    if (follower->mark_lsn == 0) {
+        follower->mark_lsn = partition->replicas->promised_lsn;
+    }
+    if (follower->flushed_lsn < follower->mark_lsn) {
+        return false;
+    }
+    follower->mark_lsn = 0;
+    return true;
+}
+
 /* It may be in sync: it has said that it has all that was acknowledged without
  * it, above memory or as a mark, which is no less than this primary's own EPOCH
- * record; the rest is on its way. */
+ * record, and on its disk if the table has a log; the rest is on its way. */
 static bool
 has_caught_up(const ps_partition_t *partition,
               const ps_follower_t *follower,
@@ -328,7 +346,8 @@ has_caught_up(const ps_partition_t *partition,
 {
     uint64_t promised = partition->replicas->promised_lsn;
 
-    return appended->lsn >= promised && follower->acked_lsn >= promised;
+    return appended->lsn >= promised && follower->acked_lsn >= promised &&
+           (!follower->flushes || follower->flushed_lsn >= promised);
 }
 
 void
@@ -357,7 +376,8 @@ ps_replicas_heard(ps_shard_t *shard,
         heard_epoch(shard, partition, follower);
     } else if (follower->needs_rows && ps_follower_counts(follower)) {
         report(shard, partition, follower, ps_replicas_trouble(follower));
-    } else if (is_near(shard, partition, follower, appended)) {
+    } else if (is_near(shard, partition, follower, appended) &&
+               flushes_in_time(partition, follower)) {
         follower->offered = true;
         if (has_caught_up(partition, follower, appended)) {
             report(shard, partition, follower, PS_REPORT_CAUGHT_UP);

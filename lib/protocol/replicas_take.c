@@ -7,12 +7,14 @@
 
 static void
 answer(ps_shard_t *shard,
+       const ps_partition_t *partition,
        uint64_t conn,
        const ps_msg_append_t *append,
        ps_appended_status_t status,
        uint64_t lsn,
        uint64_t detail)
 {
+    uint64_t flushed = partition->replicas->flushed_lsn;
     ps_effect_t *effect = ps_outbox_add(shard->outbox, PS_EFFECT_SEND);
 
     if (effect == NULL) {
@@ -26,6 +28,7 @@ answer(ps_shard_t *shard,
                             .partition = append->partition,
                             .epoch = append->epoch,
                             .lsn = lsn,
+                            .flushed_lsn = flushed < lsn ? flushed : lsn,
                             .sent_ms = append->sent_ms,
                             .status = (uint16_t)status,
                             .detail = detail};
@@ -42,6 +45,7 @@ ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition)
         ps_taking_break(&self->taking);
         self->in_sync_lsn = 0;
         self->promised_lsn = 0;
+        self->flushed_lsn = 0;
         self->diverged = false;
     }
 }
@@ -86,7 +90,8 @@ take_next(ps_shard_t *shard,
     ps_replicas_t *self = partition->replicas;
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
 
-    if (!ps_tail_reserve(&self->tail) || !payload_of(body, holder, &payload) ||
+    if (!ps_shard_log_has_room(shard, partition) ||
+        !ps_tail_reserve(&self->tail) || !payload_of(body, holder, &payload) ||
         !ps_outbox_reserve(shard->outbox, 1)) {
         return PS_APPENDED_NOMEM;
     }
@@ -133,6 +138,18 @@ take_one(ps_shard_t *shard,
                : PS_APPENDED_OK;
 }
 
+/* A log may have records of an earlier copy that was here: what comes now is
+ * told from them by the state that it begins with. */
+static bool
+begins_by_state(const ps_partition_t *partition)
+{
+    const ps_replicas_t *self = partition->replicas;
+
+    return partition->has_log && self->catching_up && partition->lsn == 0 &&
+           self->taking.stage != PS_TAKING_ROWS &&
+           self->taking.stage != PS_TAKING_WHOLE;
+}
+
 /* Takes what it can of the records. */
 static ps_appended_status_t
 take_all(ps_shard_t *shard,
@@ -145,6 +162,9 @@ take_all(ps_shard_t *shard,
     ps_appended_status_t status = PS_APPENDED_OK;
     uint64_t known = 0;
 
+    if (begins_by_state(partition)) {
+        return PS_APPENDED_PARTIAL;
+    }
     if (append->first_lsn - 1 > partition->lsn) {
         return PS_APPENDED_GAP;
     }
@@ -200,7 +220,7 @@ ps_replicas_append(ps_shard_t *shard,
         return;
     }
     if (append->epoch < least) {
-        answer(shard, conn, append, PS_APPENDED_EPOCH, 0, least);
+        answer(shard, partition, conn, append, PS_APPENDED_EPOCH, 0, least);
         return;
     }
     if (append->epoch > partition->epoch || self->primary ||
@@ -216,7 +236,7 @@ ps_replicas_append(ps_shard_t *shard,
         status = self->diverged ? status : PS_APPENDED_GAP;
     }
     if (status == PS_APPENDED_DIVERGED) {
-        answer(shard, conn, append, status, 0, 0);
+        answer(shard, partition, conn, append, status, 0, 0);
         return;
     }
     if (until_ms > self->granted_until_ms) {
@@ -232,5 +252,25 @@ ps_replicas_append(ps_shard_t *shard,
     } else {
         lsn = partition->lsn;
     }
-    answer(shard, conn, append, status, lsn, 0);
+    self->last = *append;
+    self->last_conn = conn;
+    answer(shard, partition, conn, append, status, lsn, 0);
+}
+
+void
+ps_replicas_say_flushed(ps_shard_t *shard, ps_partition_t *partition)
+{
+    const ps_replicas_t *self = partition->replicas;
+    const ps_shard_name_t *from =
+        ps_shard_links_from(&shard->links, self->last_conn);
+
+    if (self->primary || self->diverged || from == NULL ||
+        !ps_shard_name_equal(*from, self->granted_to) ||
+        self->last.epoch != partition->epoch ||
+        self->last.epoch < self->fence) {
+        return; /* the next APPEND is answered with it */
+    }
+    answer(shard, partition, self->last_conn, &self->last,
+           ps_rows_are_whole(partition) ? PS_APPENDED_OK : PS_APPENDED_PARTIAL,
+           partition->lsn, 0);
 }

@@ -104,11 +104,16 @@ take_state(ps_shard_t *shard,
         return PS_TAKEN_NOMEM;
     }
     partition->epoch = epoch; /* the map's */
-    if (rc != PSD_OK || partition->lsn != rows->lsn) {
+    if (rc != PSD_OK || partition->lsn != rows->lsn ||
+        partition->lsn_epoch != rows->lsn_epoch) {
         self->diverged = true;
         return PS_TAKEN_ANEW;
     }
-    partition->lsn_epoch = rows->lsn_epoch;
+    if (!ps_shard_log_anew(shard, partition)) {
+        self->diverged = true; /* it is given again */
+        self->taking.stage = PS_TAKING_STATE;
+        return PS_TAKEN_NOMEM;
+    }
     ps_tail_init(&self->tail, rows->lsn, rows->lsn_epoch);
     self->taking.stage = PS_TAKING_ROWS;
     ps_note(shard, &(ps_note_t){.kind = PS_NOTE_COPY_BEGUN,
@@ -175,6 +180,7 @@ take_piece(ps_shard_t *shard,
     }
     if (rows->last != 0) {
         self->taking.stage = PS_TAKING_WHOLE;
+        ps_shard_want_base(shard, partition);
         ps_note(shard, &(ps_note_t){.kind = PS_NOTE_COPY_WHOLE,
                                     .table = partition->table,
                                     .partition = partition->number,

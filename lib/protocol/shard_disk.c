@@ -17,13 +17,16 @@ set_flushed(ps_shard_t *self, const ps_position_t *position)
 
     /* It may have been dropped meanwhile, and begun anew. */
     if (partition == NULL || partition->replicas == NULL ||
-        position->lsn > partition->lsn ||
+        position->life != partition->life || position->lsn > partition->lsn ||
         position->lsn <= partition->replicas->flushed_lsn) {
         return;
     }
     partition->replicas->flushed_lsn = position->lsn;
+    partition->needs_base = false;
     if (partition->replicas->primary) {
         ps_replicas_release(self, partition);
+    } else {
+        ps_replicas_say_flushed(self, partition);
     }
 }
 
@@ -51,6 +54,7 @@ visit_forget_snapshot(ps_shard_t *self,
     (void)arg;
     (void)err;
     partition->snapshot_lsn = 0;
+    partition->base_given = false;
     return PSD_OK;
 }
 
@@ -71,11 +75,41 @@ ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event)
     }
     if (event->snapshot_failed) {
         rc = ps_shard_visit(self, visit_forget_snapshot, NULL, NULL);
+        self->snapshots.wants_bases = true;
     }
-    if (self->disk_trouble[0] == '\0') {
-        ps_shard_pump_snapshots(self, event->log_bytes);
-    }
+    self->snapshots.log_bytes = event->log_bytes;
+    ps_shard_pump_snapshots(self);
     (void)rc; /* no visit fails */
+}
+
+bool
+ps_shard_log_anew(ps_shard_t *self, ps_partition_t *partition)
+{
+    const ps_record_t record = {.kind = PS_RECORD_ANEW,
+                                .table = partition->table,
+                                .partition = partition->number,
+                                .lsn = partition->lsn,
+                                .epoch = partition->lsn_epoch,
+                                .seq = partition->life};
+
+    if (!partition->has_log) {
+        return true;
+    }
+    if (!ps_outbox_reserve(self->outbox, 1)) {
+        return false;
+    }
+    partition->needs_base = partition->lsn > 0; /* else records say it all */
+    ps_note_record(self, partition, &record, NULL);
+    return true;
+}
+
+void
+ps_shard_want_base(ps_shard_t *self, const ps_partition_t *partition)
+{
+    if (partition->needs_base) {
+        self->snapshots.wants_bases = true;
+        ps_shard_pump_snapshots(self);
+    }
 }
 
 void

@@ -226,7 +226,7 @@ ps_shard_recover_record(ps_shard_t *self,
     if (partition == NULL) {
         rc = make(self, record->table, record->partition, &partition, err);
     }
-    if (rc != PSD_OK || record->lsn <= partition->lsn) {
+    if (rc != PSD_OK || ps_shard_recover_has(self, record)) {
         return rc;
     }
     if (record->lsn != partition->lsn + 1) {
@@ -241,6 +241,34 @@ ps_shard_recover_record(ps_shard_t *self,
     rc = replay(self, partition, record, body, err);
     end(self, &scratch);
     return rc;
+}
+
+bool
+ps_shard_recover_has(const ps_shard_t *self, const ps_record_t *record)
+{
+    const ps_partition_t *known = find(self, record->table, record->partition);
+
+    return known != NULL &&
+           (record->lsn <= known->lsn || record->epoch < known->lsn_epoch);
+}
+
+bool
+ps_shard_recover_anew(ps_shard_t *self, const ps_record_t *record)
+{
+    ps_shard_table_t *table = ps_map_get(&self->tables, record->table);
+    ps_partition_t *known = find(self, record->table, record->partition);
+
+    if (known == NULL) {
+        return false;
+    }
+    if (record->lsn > 0 &&
+        (known->lsn_epoch > record->epoch ||
+         (known->lsn_epoch == record->epoch && known->lsn >= record->lsn))) {
+        return true;
+    }
+    ps_shard_count_rows(self, known, true);
+    ps_partition_destroy(&table->partitions[record->partition]);
+    return false;
 }
 
 bool

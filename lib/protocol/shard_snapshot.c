@@ -16,11 +16,20 @@
 #define PIECES_PER_STEP 2
 #define QUEUE_PART 4 /* of the queue's room that pieces may take */
 
+/* The first one of a life of its copy, which has come as rows. */
 static bool
-wants_snapshot(const ps_partition_t *partition)
+wants_base(const ps_partition_t *partition)
 {
-    return partition->has_log && partition->lsn > partition->snapshot_lsn &&
+    return partition->needs_base && !partition->base_given &&
            !ps_store_is_partial(partition->store);
+}
+
+static bool
+wants_snapshot(const ps_partition_t *partition, bool bases_only)
+{
+    return wants_base(partition) || (!bases_only && partition->has_log &&
+                                     partition->lsn > partition->snapshot_lsn &&
+                                     !ps_store_is_partial(partition->store));
 }
 
 static psd_status_t
@@ -38,11 +47,11 @@ visit_size(ps_shard_t *self,
 }
 
 static bool
-is_due(ps_shard_t *self, uint64_t log_bytes)
+is_due(ps_shard_t *self)
 {
     const ps_snapshots_t *is = &self->snapshots;
     uint64_t grown =
-        log_bytes > is->after_bytes ? log_bytes - is->after_bytes : 0;
+        is->log_bytes > is->after_bytes ? is->log_bytes - is->after_bytes : 0;
     uint64_t rows = 0;
     uint64_t *sum = &rows;
     psd_status_t rc = PSD_OK;
@@ -69,9 +78,9 @@ visit_search(ps_shard_t *self,
 {
     search_t *search = *(search_t *const *)arg;
 
-    (void)self;
     (void)err;
-    if (search->found == NULL && wants_snapshot(partition) &&
+    if (search->found == NULL &&
+        wants_snapshot(partition, self->snapshots.bases_only) &&
         partition->snapshot_round < search->round) {
         search->found = partition;
     }
@@ -100,6 +109,7 @@ walked(ps_shard_t *self)
         table == NULL ? NULL : table->partitions[is->partition];
 
     return partition == NULL || partition->snapshot_round != is->round ||
+                   partition->life != is->life ||
                    partition->lsn < is->last_lsn ||
                    ps_store_is_partial(partition->store)
                ? NULL
@@ -128,6 +138,7 @@ give(ps_shard_t *self,
                                  .partition = partition->number,
                                  .first_lsn = is->first_lsn,
                                  .lsn = partition->lsn,
+                                 .life = partition->life,
                                  .is_first = is_first,
                                  .is_last = is_last};
     self->unflushed_bytes += ps_payload_size(payload);
@@ -142,6 +153,7 @@ begin_walk(ps_shard_t *self, ps_partition_t *partition)
 
     is->table = partition->table;
     is->partition = partition->number;
+    is->life = partition->life;
     is->first_lsn = partition->lsn;
     is->cursor = (ps_store_cursor_t){0};
     is->is_walking =
@@ -169,14 +181,30 @@ go_on(ps_shard_t *self, ps_partition_t *partition)
     is->cursor = cursor;
     if (done) {
         partition->snapshot_lsn = is->first_lsn;
+        partition->base_given = partition->needs_base;
         is->is_walking = false;
     }
     return true;
 }
 
+/* A round begins, if it is time for one. */
+static void
+begin_round(ps_shard_t *self)
+{
+    ps_snapshots_t *is = &self->snapshots;
+    bool due = is_due(self);
+
+    if (due || is->wants_bases) {
+        is->bases_only = !due;
+        is->wants_bases = false;
+        is->in_round = true;
+        is->round++;
+    }
+}
+
 /* One piece. false: nothing is to be done now. */
 static bool
-step(ps_shard_t *self, uint64_t log_bytes)
+step(ps_shard_t *self)
 {
     ps_snapshots_t *is = &self->snapshots;
     ps_partition_t *partition = is->is_walking ? walked(self) : NULL;
@@ -188,29 +216,31 @@ step(ps_shard_t *self, uint64_t log_bytes)
     partition = next_partition(self);
     if (partition == NULL) {
         is->in_round = false;
-        is->after_bytes = log_bytes;
+        is->after_bytes = is->bases_only ? is->after_bytes : is->log_bytes;
         return false;
     }
     return begin_walk(self, partition);
 }
 
 void
-ps_shard_pump_snapshots(ps_shard_t *self, uint64_t log_bytes)
+ps_shard_pump_snapshots(ps_shard_t *self)
 {
     ps_snapshots_t *is = &self->snapshots;
 
-    if (is->after_bytes > log_bytes) {
-        is->after_bytes = log_bytes; /* it was cut */
+    if (self->disk_trouble[0] != '\0') {
+        return;
     }
-    if (!is->in_round && is_due(self, log_bytes)) {
-        is->in_round = true;
-        is->round++;
+    if (is->after_bytes > is->log_bytes) {
+        is->after_bytes = is->log_bytes; /* it was cut */
+    }
+    if (!is->in_round) {
+        begin_round(self);
     }
     for (int i = 0;
          is->in_round && i < PIECES_PER_STEP &&
          self->unflushed_bytes < self->args.log_queue_bytes / QUEUE_PART;
          i++) {
-        if (!step(self, log_bytes)) {
+        if (!step(self)) {
             break;
         }
     }

@@ -22,10 +22,14 @@ typedef struct ps_snapshots {
     bool is_walking; /* … and this one's pieces go out: */
     uint32_t table;
     uint32_t partition;
+    uint64_t life;
     uint64_t first_lsn; /* its state was that of this lsn */
     uint64_t last_lsn;  /* of the last piece */
     ps_store_cursor_t cursor;
     uint64_t after_bytes; /* of the log, when the last round ended */
+    uint64_t log_bytes;   /* of the log, as far as known */
+    bool wants_bases; /* a partition may need one that is its life's first */
+    bool bases_only;  /* the round is for those */
 } ps_snapshots_t;
 
 typedef struct ps_shard_table {
@@ -48,7 +52,8 @@ struct ps_shard {
     uint64_t unflushed_bytes; /* of records for the disk */
     ps_snapshots_t snapshots;
     char disk_trouble[PS_TEXT_MAX / 2]; /* "": there is none */
-    bool has_kept; /* partitions were recovered from the disk */
+    bool has_kept;    /* partitions were recovered from the disk */
+    uint64_t n_lives; /* of copies here that began anew */
     uint64_t n_held;
     uint64_t n_paired; /* of them, those that wait for two partitions */
     uint64_t refused;
@@ -110,7 +115,7 @@ ps_shard_has_log(const ps_shard_t *self, const ps_table_spec_t *spec)
 void ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event);
 /* shard_snapshot.c: pieces of snapshots go to the disk, when it is time for
  * them and there is room. */
-void ps_shard_pump_snapshots(ps_shard_t *self, uint64_t log_bytes);
+void ps_shard_pump_snapshots(ps_shard_t *self);
 /* The disk is not too far behind for one more push of the partition. */
 static inline bool
 ps_shard_log_has_room(const ps_shard_t *self, const ps_partition_t *partition)
@@ -118,6 +123,12 @@ ps_shard_log_has_room(const ps_shard_t *self, const ps_partition_t *partition)
     return !partition->has_log ||
            self->unflushed_bytes < self->args.log_queue_bytes;
 }
+/* A copy that has begun anew, and has its primary's state: its log says so.
+ * false: no memory. */
+PSD_MUST_CHECK bool ps_shard_log_anew(ps_shard_t *self,
+                                      ps_partition_t *partition);
+/* All rows of such a copy have come: its snapshot begins when it can. */
+void ps_shard_want_base(ps_shard_t *self, const ps_partition_t *partition);
 /* Why it has no room. */
 void ps_shard_log_reason(const ps_shard_t *self, char *ret_text, size_t size);
 

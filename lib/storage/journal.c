@@ -153,12 +153,18 @@ ps_journal_append(ps_journal_t *self,
         return no_memory(err);
     }
     rc = ps_shard_log_append(self->log, record, payload, err);
-    if (rc == PSD_OK) {
-        part->appended_lsn = record->lsn;
-        self->n_dirty += part->is_dirty ? 0 : 1;
-        part->is_dirty = true;
+    if (rc != PSD_OK) {
+        return rc;
     }
-    return rc;
+    if (record->kind == PS_RECORD_ANEW) {
+        part->life = record->seq;
+        part->needs_base = record->lsn > 0;
+        part->is_stale = true;
+    }
+    part->appended_lsn = record->lsn;
+    self->n_dirty += part->is_dirty ? 0 : 1;
+    part->is_dirty = true;
+    return PSD_OK;
 }
 
 psd_status_t
@@ -179,11 +185,11 @@ ps_journal_flush(ps_journal_t *self,
     while (self->n_dirty > 0 && ps_map_next(&self->parts, &at, &key, &value)) {
         ps_journal_part_t *part = value;
 
-        if (part->is_dirty) {
+        if (part->is_dirty && !part->needs_base) {
             part->is_dirty = false;
             self->n_dirty--;
-            self->positions[n++] = (ps_position_t){part->table, part->partition,
-                                                   part->appended_lsn};
+            self->positions[n++] = (ps_position_t){
+                part->table, part->partition, part->appended_lsn, part->life};
         }
     }
     *ret_positions = self->positions;
@@ -297,6 +303,29 @@ begin(ps_journal_t *self, const ps_piece_t *piece, psd_error_t *err)
                              err);
 }
 
+/* A snapshot of an earlier life of the copy goes before there is a newer one,
+ * behind whose lsn it may be. From the ANEW record on, it is of no use. */
+static psd_status_t
+remove_stale(ps_journal_t *self, ps_journal_part_t *part, psd_error_t *err)
+{
+    const ps_snapshot_dir_t dir = ps_journal_snapshots(self);
+    const ps_snapshot_id_t id = {part->table, part->partition,
+                                 part->snapshot_lsn};
+    psd_status_t rc = PSD_OK;
+
+    if (part->is_stale && part->has_snapshot) {
+        rc = ps_snapshot_remove(&dir, &id, err);
+        if (rc == PSD_OK) {
+            rc = self->disk->flush_dir(self->disk, self->dir, err);
+        }
+    }
+    if (rc == PSD_OK && part->is_stale) {
+        part->is_stale = false;
+        part->has_snapshot = false;
+    }
+    return rc;
+}
+
 /* The pieces are all there: it counts, when the log has what they were read
  * behind. The positions stay dirty: the next flush tells of them. */
 static psd_status_t
@@ -312,6 +341,9 @@ commit(ps_journal_t *self, const ps_piece_t *piece, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_shard_log_flush(self->log, err);
     }
+    if (rc == PSD_OK) {
+        rc = remove_stale(self, part, err);
+    }
     if (rc != PSD_OK) {
         ps_snapshot_abort(&self->writer);
         return rc;
@@ -324,6 +356,7 @@ commit(ps_journal_t *self, const ps_piece_t *piece, psd_error_t *err)
     old.lsn = part->snapshot_lsn;
     part->has_snapshot = true;
     part->snapshot_lsn = piece->first_lsn;
+    part->needs_base = false;
     if (has_old) {
         rc = ps_snapshot_remove(&dir, &old, err);
     }
@@ -336,8 +369,13 @@ ps_journal_piece(ps_journal_t *self,
                  ps_bytes_t bytes,
                  psd_error_t *err)
 {
+    const ps_journal_part_t *part =
+        ps_journal_find(self, piece->table, piece->partition);
     psd_status_t rc = piece->is_first ? begin(self, piece, err) : PSD_OK;
 
+    if (part != NULL && part->life != piece->life) {
+        ps_snapshot_abort(&self->writer); /* it began anew meanwhile */
+    }
     if (rc == PSD_OK && self->writer == NULL) {
         return PSD_OK; /* it was given up */
     }

@@ -13,9 +13,14 @@ typedef struct ps_journal_part {
     uint32_t table;
     uint32_t partition;
     bool has_snapshot;
-    uint64_t snapshot_lsn;        /* in its name */
-    uint64_t appended_lsn;        /* of its last record */
-    bool is_dirty;                /* appended and not told as flushed */
+    uint64_t snapshot_lsn; /* in its name */
+    uint64_t appended_lsn; /* of its last record */
+    bool is_dirty;         /* appended and not told as flushed */
+    uint64_t life;         /* of the copy, as positions name it */
+    bool needs_base;       /* it began anew with a state: nothing of it is
+                              told before a snapshot of that life counts */
+    bool is_stale;         /* the snapshot is of an earlier life */
+    bool is_passed_over;   /* at a start: its records lead to nothing */
     ps_snapshot_reader_t *reader; /* owned; at a start, until the end is seen */
     ps_snapshot_piece_t piece;    /* the next one; of reader */
 } ps_journal_part_t;

@@ -208,6 +208,19 @@ for_snapshots(reading_t *self,
 
 /* ---- records ---- */
 
+/* The copy threw away what it had. If what was read is of an earlier life, the
+ * map does not call the copy whole: there was no snapshot of this life. */
+static void
+begin_anew(reading_t *self, ps_journal_part_t *part, const ps_record_t *record)
+{
+    if (!ps_shard_recover_anew(self->shard, record)) {
+        ps_snapshot_close(&part->reader);
+        part->is_passed_over = record->lsn > 0;
+        part->needs_base = record->lsn > 0;
+        part->is_stale = true;
+    }
+}
+
 static psd_status_t
 each_record(void *context,
             const ps_record_t *record,
@@ -216,7 +229,6 @@ each_record(void *context,
 {
     reading_t *self = context;
     ps_journal_part_t *part = NULL;
-    uint64_t lsn = 0;
     psd_status_t rc = PSD_OK;
 
     count(self, PS_RECORD_HEAD + body->values.size);
@@ -227,10 +239,14 @@ each_record(void *context,
     if (part == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a journal");
     }
-    lsn = ps_shard_recover_lsn(self->shard, record->table, record->partition);
-    if (record->lsn > lsn) {
-        rc = take_pieces(self, part, record->lsn, err);
+    if (record->kind == PS_RECORD_ANEW) {
+        begin_anew(self, part, record);
+        return PSD_OK;
     }
+    if (part->is_passed_over || ps_shard_recover_has(self->shard, record)) {
+        return PSD_OK;
+    }
+    rc = take_pieces(self, part, record->lsn, err);
     if (rc == PSD_OK) {
         rc = ps_shard_recover_record(self->shard, record, body, err);
     }

@@ -27,6 +27,8 @@ ps_record_kind_name(ps_record_kind_t kind)
         return "FORGET";
     case PS_RECORD_EPOCH:
         return "EPOCH";
+    case PS_RECORD_ANEW:
+        return "ANEW";
     }
     return "?";
 }

@@ -35,14 +35,18 @@ typedef enum ps_record_kind {
                               without values: it is forgotten */
     PS_RECORD_FORGET = 5,  /* `session` is forgotten; unknown ones below seq are
                               refused from now on */
-    PS_RECORD_EPOCH = 6    /* a new primary serves under `epoch` */
+    PS_RECORD_EPOCH = 6,   /* a new primary serves under `epoch` */
+    PS_RECORD_ANEW = 7     /* in logs only: this copy has thrown away what it
+                              had, and got the state behind record lsn, which
+                              was made under `epoch`; seq: a number of that life
+                              of the copy */
 } ps_record_kind_t;
 
 typedef struct ps_record {
     ps_record_kind_t kind;
     uint32_t table;
     uint32_t partition;
-    uint64_t lsn;   /* 1, 2, 3, … in each partition */
+    uint64_t lsn;   /* 1, 2, 3, … in each partition; of ANEW 0 too */
     uint64_t epoch; /* under which the primary made it */
     uint64_t session;
     uint64_t seq;

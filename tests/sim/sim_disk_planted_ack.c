@@ -28,7 +28,7 @@ __wrap_ps_shard_step(ps_shard_t *self,
         if (effect->kind == PS_EFFECT_RECORD) {
             positions[flushed.n_flushed++] =
                 (ps_position_t){effect->record.table, effect->record.partition,
-                                effect->record.lsn};
+                                effect->record.lsn, 0};
         }
     }
     flushed.flushed = positions;

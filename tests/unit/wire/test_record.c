@@ -250,8 +250,8 @@ assert_refused(
 
 Test(record, fields_are_checked)
 {
-    assert_refused(2, AT_KIND, 0, 1, "byte 16: kind is 0; allowed: 1..6");
-    assert_refused(2, AT_KIND, 7, 1, "byte 16: kind is 7; allowed: 1..6");
+    assert_refused(2, AT_KIND, 0, 1, "byte 16: kind is 0; allowed: 1..7");
+    assert_refused(2, AT_KIND, 8, 1, "byte 16: kind is 8; allowed: 1..7");
     assert_refused(1, AT_STATUS, 0, 2,
                    "byte 18: status is 0; allowed: the numbers of the status "
                    "list but 0");
@@ -362,5 +362,6 @@ Test(record, kinds_have_names)
 {
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_PUSH), "PUSH");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_EPOCH), "EPOCH");
+    cr_assert_str_eq(ps_record_kind_name(PS_RECORD_ANEW), "ANEW");
     cr_assert_str_eq(ps_record_kind_name((ps_record_kind_t)9), "?");
 }
