@@ -113,12 +113,6 @@ check_offered(const ps_registry_t *self,
         return psd_error_set(err, PSD_UNSUPPORTED, "ack is %s; supported: %s",
                              ps_ack_name(spec->ack), levels_offered(self));
     }
-    if (spec->ack == PS_ACK_DISK && spec->replicas > 1) {
-        return psd_error_set(err, PSD_UNSUPPORTED,
-                             "ack is disk and replicas is %u; supported with "
-                             "ack disk: 1",
-                             spec->replicas);
-    }
     return PSD_OK;
 }
 
