@@ -121,6 +121,12 @@ ps_store_take_in(ps_store_t *self, ps_bytes_t piece, psd_error_t *err)
     return rc;
 }
 
+uint64_t
+ps_store_piece_growth(const ps_store_t *self, size_t bytes)
+{
+    return self->is_array ? 0 : bytes;
+}
+
 bool
 ps_store_piece_is_last(ps_bytes_t piece)
 {

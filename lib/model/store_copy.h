@@ -65,6 +65,9 @@ PSD_MUST_CHECK psd_status_t ps_store_hand_out(const ps_store_t *self,
 PSD_MUST_CHECK psd_status_t ps_store_take_in(ps_store_t *self,
                                              ps_bytes_t piece,
                                              psd_error_t *err);
+/* What a piece of so many bytes adds to the store, about: rows in an array have
+ * taken all they can. */
+uint64_t ps_store_piece_growth(const ps_store_t *self, size_t bytes);
 /* No rows are left behind those of the piece, as its head says. */
 bool ps_store_piece_is_last(ps_bytes_t piece);
 /* Partial: pushes and changes pass over rows that were not taken in. Whole: as

@@ -11,6 +11,7 @@
 #define PIECE_HEAD 32 /* bytes of a piece in front of its rows */
 #define STEP_BYTES ((uint64_t)512 << 10) /* given by a shard in one step */
 #define RETRY_MS 20                      /* after memory was short */
+#define SHORT_DOUBLINGS 6                /* of it, while it goes on */
 #define ANEW_MS 1000 /* between two transfers of which one led to nothing */
 #define RESEND_MS 500
 #define RESEND_DOUBLINGS 4 /* of it, while nothing is heard */
@@ -502,6 +503,9 @@ go_on(ps_shard_t *shard,
         self->resend_ms = shard->now_ms + RESEND_MS;
     }
     self->n_resent = 0;
+    if (taken->status == PS_TAKEN_OK) {
+        self->n_short = 0;
+    }
     if (taken->status == PS_TAKEN_ANEW || is_senseless(self, taken)) {
         self->pause_until_ms = shard->now_ms + ANEW_MS;
         forget(self);
@@ -524,7 +528,9 @@ go_on(ps_shard_t *shard,
                             shard->now_ms);
     }
     if (taken->status == PS_TAKEN_NOMEM) {
-        self->pause_until_ms = shard->now_ms + RETRY_MS;
+        self->pause_until_ms =
+            shard->now_ms + ((uint64_t)RETRY_MS << self->n_short);
+        self->n_short += self->n_short < SHORT_DOUBLINGS ? 1 : 0;
     }
 }
 

@@ -74,6 +74,46 @@ answer(ps_shard_t *shard,
                          .detail = detail};
 }
 
+/* ---- memory ---- */
+
+/* So many bytes more fit into what node and table may take. */
+static bool
+fits(const ps_shard_t *shard, const ps_partition_t *partition, uint64_t more)
+{
+    const ps_table_use_t *use = partition->use;
+    uint64_t node = ps_shard_bytes(shard) + shard->other_bytes;
+    uint64_t table = use->row_bytes + use->logged_bytes;
+
+    return (shard->args.memory_bytes == 0 ||
+            (node <= shard->args.memory_bytes &&
+             more <= shard->args.memory_bytes - node)) &&
+           (use->limit_bytes == 0 ||
+            (table <= use->limit_bytes && more <= use->limit_bytes - table));
+}
+
+/* Keeps a part until the others have come. false: there is no room for it, and
+ * those before are let go. */
+static bool
+keep_part(ps_shard_t *shard, ps_partition_t *partition, ps_bytes_t part)
+{
+    ps_buffer_t *item = &partition->replicas->taking.item;
+    bool is_kept = fits(shard, partition, part.size) &&
+                   ps_buffer_append(item, part.data, part.size);
+
+    if (!is_kept) {
+        ps_buffer_done(item);
+    }
+    ps_shard_count_rows(shard, partition, false);
+    return is_kept;
+}
+
+static void
+let_go(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_buffer_done(&partition->replicas->taking.item);
+    ps_shard_count_rows(shard, partition, false);
+}
+
 /* ---- the state ---- */
 
 /* Throws away what is here. false: no memory; it is then of no use. */
@@ -145,8 +185,7 @@ take_state_part(ps_shard_t *shard,
     if (part.size == rows->size) {
         return take_state(shard, partition, rows, part);
     }
-    if (!ps_buffer_append(&taking->item, part.data, part.size)) {
-        ps_buffer_done(&taking->item);
+    if (!keep_part(shard, partition, part)) {
         return PS_TAKEN_NOMEM;
     }
     if (taking->item.size < rows->size) {
@@ -154,7 +193,7 @@ take_state_part(ps_shard_t *shard,
     }
     status = take_state(shard, partition, rows,
                         (ps_bytes_t){taking->item.data, taking->item.size});
-    ps_buffer_done(&taking->item);
+    let_go(shard, partition);
     return status;
 }
 
@@ -167,8 +206,11 @@ take_piece(ps_shard_t *shard,
            ps_bytes_t piece)
 {
     ps_replicas_t *self = partition->replicas;
-    psd_status_t rc =
-        ps_partition_take_rows(shard, partition, piece, rows->last != 0, NULL);
+    uint64_t more = ps_store_piece_growth(partition->store, piece.size);
+    psd_status_t rc = fits(shard, partition, more)
+                          ? ps_partition_take_rows(shard, partition, piece,
+                                                   rows->last != 0, NULL)
+                          : PSD_NOMEM;
 
     if (rc == PSD_NOMEM) {
         return PS_TAKEN_NOMEM; /* rows that were taken stay */
@@ -212,8 +254,7 @@ take_piece_part(ps_shard_t *shard,
                rows->place != taking->place || rows->lsn != taking->lsn) {
         return PS_TAKEN_GAP;
     }
-    if (!ps_buffer_append(&taking->item, part.data, part.size)) {
-        ps_buffer_done(&taking->item);
+    if (!keep_part(shard, partition, part)) {
         return PS_TAKEN_NOMEM;
     }
     if (taking->item.size < rows->size) {
@@ -221,7 +262,7 @@ take_piece_part(ps_shard_t *shard,
     }
     status = take_piece(shard, partition, rows,
                         (ps_bytes_t){taking->item.data, taking->item.size});
-    ps_buffer_done(&taking->item);
+    let_go(shard, partition);
     return status;
 }
 

@@ -382,6 +382,10 @@ ps_shard_count_rows(ps_shard_t *self, ps_partition_t *partition, bool gone)
 {
     uint64_t now = gone ? 0 : ps_store_footprint(partition->store);
 
+    if (!gone && partition->replicas != NULL) { /* that are on their way here */
+        now += partition->replicas->taking.item.capacity;
+    }
+
     self->row_bytes = self->row_bytes - partition->row_bytes + now;
     partition->use->row_bytes =
         partition->use->row_bytes - partition->row_bytes + now;

@@ -52,6 +52,7 @@ typedef struct ps_giving {
     uint64_t rewound;  /* answers up to this one send nothing again */
     uint64_t resend_ms;
     uint32_t n_resent; /* without an answer in between */
+    uint32_t n_short;  /* answers in a row that memory was short */
     uint64_t pause_until_ms;
     uint64_t slot_us; /* when its next part may go, by the limit of bandwidth;
                          0: it has not asked */

@@ -5,6 +5,7 @@
 
 #include <stdlib.h>
 
+#include "model/store_growth.h"
 #include "support/fail_alloc.h"
 
 #define SEEDS 200 /* or as ROWS_SEEDS says; from ROWS_FROM on */
@@ -200,5 +201,48 @@ Test(rows, copies_get_whole_though_records_come_faster_than_the_link_carries)
 {
     for (uint64_t seed = 0; seed < 40; seed++) {
         run_outrun(seed);
+    }
+}
+
+/* What comes is bounded by the node's memory: a copy that has no room for more
+ * waits, keeps what it has, and goes on from there. */
+static bool
+run_short(uint64_t seed)
+{
+    PSD_AUTO(world_close) world_t world;
+    ps_shard_args_t args = default_args;
+    uint64_t limit = 0;
+
+    args.flight_bytes = 8000;
+    world_open(&world, seed, &args);
+    world.calm = true;
+    for (int n = 0; n < 60; n++) {
+        (void)world_record(&world);
+    }
+    limit = ps_store_footprint(world.story.primary.partition->store) * 3 / 4;
+    if (world.story.spec.keys != PS_KEYS_HASH || limit < 100000) {
+        return false; /* too small, or an array, whose memory is taken */
+    }
+    world.nodes[1].shard->args.memory_bytes = limit;
+    world_join(&world, 1);
+    while (world_next(&world, 30000)) {
+    }
+    cr_assert_eq(world.n_whole, 0, "seed %llu", (unsigned long long)seed);
+    world.nodes[1].shard->args.memory_bytes = 0;
+    while (world.n_whole == 0 && world_next(&world, END_MS)) {
+    }
+    cr_assert_eq(world.n_whole, 1, "seed %llu", (unsigned long long)seed);
+    cr_assert_eq(world.n_begun, 1, "seed %llu: it began anew",
+                 (unsigned long long)seed);
+    return true;
+}
+
+Test(rows, a_copy_without_room_waits_and_keeps_what_it_has)
+{
+    uint32_t n = 0;
+
+    for (uint64_t seed = 0; n < 3; seed++) {
+        cr_assert_lt(seed, 1000);
+        n += run_short(seed) ? 1 : 0;
     }
 }
