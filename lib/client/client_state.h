@@ -232,7 +232,7 @@ void ps_perform_start(psd_client_t *self);
 void ps_links_open(psd_client_t *self, uint64_t link);
 /* What arrived on a link, for the session. False: nothing. */
 bool ps_links_receive(psd_client_t *self, uint64_t link);
-/* Every link has had its WELCOME. */
+/* Every link that is used has had its WELCOME. */
 bool ps_links_are_welcome(const psd_client_t *self);
 /* Drops every connection with all that waits in it, and opens it anew. */
 void ps_links_reset(psd_client_t *self);

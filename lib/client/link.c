@@ -292,7 +292,8 @@ bool
 ps_links_are_welcome(const psd_client_t *self)
 {
     for (size_t i = 0; i < self->n_links; i++) {
-        if (!self->links[i].welcomed) {
+        if (!self->links[i].welcomed &&
+            ps_session_link_is_used(self->session, i)) {
             return false;
         }
     }

@@ -132,6 +132,8 @@ const ps_route_t *ps_session_link(const ps_session_t *self, uint64_t link);
 void ps_session_allow_bulk(ps_session_t *self, uint64_t link);
 /* The link is one of these. */
 bool ps_session_link_is_bulk(const ps_session_t *self, uint64_t link);
+/* Operations are under way by the link, or wait for its WELCOME. */
+bool ps_session_link_is_used(const ps_session_t *self, uint64_t link);
 /* The link over which a partition is reached now; false: none is open. */
 PSD_MUST_CHECK bool ps_session_link_of(const ps_session_t *self,
                                        uint32_t table,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a session tells about itself; nothing here changes it. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -111,4 +112,11 @@ ps_session_broken(const ps_session_t *self, const char **ret_text)
         *ret_text = self->broken_text;
     }
     return self->broken;
+}
+
+bool
+ps_session_link_is_used(const ps_session_t *self, uint64_t link)
+{
+    assert(link < self->n_links);
+    return !TAILQ_EMPTY(&self->links[link]->active);
 }

@@ -129,6 +129,19 @@ Test(session_link, silent_shard_is_in_doubt_until_it_says_anything)
     cr_assert_eq(ps_session_doubt(f->session, tables, &n), UINT64_MAX);
 }
 
+/* A worker waited at each clock for the WELCOME of a node that was gone. */
+Test(session_link, one_without_operations_is_not_used)
+{
+    FIXTURE(f);
+
+    get_ready(f);
+    cr_assert_not(ps_session_link_is_used(f->session, 0));
+    (void)push(f, 0);
+    cr_assert(ps_session_link_is_used(f->session, 0));
+    ack(f, 0, 2, 0, 2);
+    cr_assert_not(ps_session_link_is_used(f->session, 0));
+}
+
 Test(session_link, held_pull_asks_for_a_sign_of_life_that_costs_nothing)
 {
     FIXTURE(f);
