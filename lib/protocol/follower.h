@@ -16,12 +16,12 @@
 typedef struct ps_follower {
     uint64_t incarnation; /* of its node */
     uint32_t shard;
-    bool in_sync; /* by the map */
-    bool offered; /* the registry is told when it has caught up: it may be in
-                     sync there before the map here says so */
-    bool flushes; /* the table has a log: it is to have all on its disk */
-    bool needs_rows;         /* its records are gone, or not the primary's, or
-                                it has not taken the state that it is given */
+    bool in_sync;    /* by the map */
+    bool offered;    /* the registry is told when it has caught up: it may be in
+                        sync there before the map here says so */
+    bool flushes;    /* the table has a log: it is to have all on its disk */
+    bool needs_rows; /* its records are gone, or not the primary's, or
+                        it has not taken the state that it is given */
     uint64_t mark_lsn;       /* it is offered when it has flushed this */
     uint64_t acked_lsn;      /* it has all up to here */
     uint64_t flushed_lsn;    /* and on disk up to here; <= acked_lsn */

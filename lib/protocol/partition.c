@@ -379,20 +379,46 @@ probe(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
     }
 }
 
+/* A pull is asked again, and pushes that it is behind have not come. They may
+ * be on their way; or they have ended, and are lost: then it would wait for
+ * good, so its client is told. */
+static void
+say_what_lacks(ps_shard_t *shard,
+               ps_partition_t *self,
+               const ps_request_t *request)
+{
+    const ps_window_t *window =
+        request->after == 0 ? NULL : ps_partition_window(shard, self, request);
+
+    if (window != NULL && window->arrived <= request->after) {
+        refuse_gap(shard, request, window->arrived);
+    }
+}
+
+/* There is one answer with values, so that nothing is written to its room
+ * behind that. A repetition need not name the room. */
+static void
+pull_again(ps_shard_t *shard,
+           ps_partition_t *self,
+           const ps_request_t *request,
+           ps_held_t *held)
+{
+    if (request->room.size > 0 || held->is.conn != request->conn) {
+        held->is.room = request->room;
+    }
+    held->is.conn = request->conn;
+    say_what_lacks(shard, self, request);
+    ps_partition_advance(shard, self);
+}
+
 static void
 pull(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
-    /* Asked again while it waits: there is one answer, so that nothing is
-     * written to its room behind that. A repetition need not name the room. */
     for (ps_held_t *held = ps_held_of(&self->held, request->session);
          held != NULL; held = held->next_own) {
         if (held->is.kind == PS_KIND_PULL &&
             held->is.request == request->request) {
-            if (request->room.size > 0 || held->is.conn != request->conn) {
-                held->is.room = request->room;
-            }
-            held->is.conn = request->conn;
-            ps_partition_advance(shard, self);
+            pull_again(shard, self, request, held);
             return;
         }
     }

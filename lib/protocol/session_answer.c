@@ -204,9 +204,7 @@ on_gap(ps_session_t *self, const arrival_t *arrival, const ps_op_t *refused)
 
     TAILQ_FOREACH(op, &refused->part->ops, in_list)
     {
-        bool is_pull = op->ask.kind == PS_KIND_PULL;
-
-        if (!op->sent || op->seq < expected || (is_pull && op != refused)) {
+        if (!op->sent || op->seq < expected || op->ask.kind == PS_KIND_PULL) {
             continue;
         }
         if (arrival->now_ms - op->sent_ms >= gap_ms) {
@@ -250,7 +248,7 @@ on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
         }
         if (is_lost(arrival, op->part)) {
             break_by_loss(self, arrival);
-        } else {
+        } else if (op->ask.kind != PS_KIND_PULL) { /* it is asked again */
             on_gap(self, arrival, op);
         }
         return;

@@ -57,9 +57,6 @@
 
 #define CLUSTER_START_MS 1000
 #define CLUSTER_CALM_MS 4500 /* nothing goes wrong behind it */
-#define CLUSTER_MEMORY_MS                                                     \
-    8000                     /* from then on, clients at level memory are not \
-waited for */
 #define CLUSTER_END_MS 40000 /* all has ended before */
 
 /* ---- what a seed means ---- */

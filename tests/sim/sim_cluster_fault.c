@@ -2,8 +2,6 @@
 /* What goes wrong, when it is time. */
 #include "sim_cluster.h"
 
-#define AGAIN_MS 50 /* until the registry can be told */
-
 static bool
 is_on(const cluster_t *self, const cluster_fault_t *fault)
 {
@@ -43,8 +41,7 @@ static void
 drain(cluster_t *self, cluster_fault_t *fault, bool *done, bool drains)
 {
     if (self->registry.machine == NULL) {
-        (void)cluster_at(self, self->now_ms + AGAIN_MS, CLUSTER_FAULTS, 0);
-        return;
+        return; /* its start comes here again */
     }
     cluster_registry_drain(self, fault->who, drains);
     *done = true;

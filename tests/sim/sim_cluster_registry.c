@@ -424,6 +424,7 @@ cluster_registry_restart(cluster_t *self)
                                        self->now_ms, NULL) == PSD_OK,
                      "a stored command that fits");
     }
+    (void)cluster_at(self, self->now_ms, CLUSTER_FAULTS, 0); /* drains wait */
     decide(self);
 }
 

@@ -278,14 +278,8 @@ is_whole(const cluster_t *self)
 static bool
 all_finished(const cluster_t *self, uint32_t n)
 {
-    bool late = self->now_ms > CLUSTER_CALM_MS + CLUSTER_MEMORY_MS;
-
     for (uint32_t i = 0; i < n; i++) {
-        const cluster_client_t *client = &self->clients[i];
-
-        /* A pull behind pushes that are gone, which memory allows, waits. */
-        if (!client->finished &&
-            !(late && client->memory && self->n_fences > 0)) {
+        if (!self->clients[i].finished) {
             return false;
         }
     }

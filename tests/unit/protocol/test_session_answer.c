@@ -108,6 +108,34 @@ Test(session_answer, gap_before_what_a_former_primary_acknowledged_is_a_loss)
     ps_outbox_clear(&f->outbox);
 }
 
+/* It waited for good: nothing that it is behind is ever sent again. */
+Test(session_answer, gap_before_a_pull_is_a_loss_too)
+{
+    FIXTURE(f);
+    ps_message_t gap = {
+        .kind = PS_KIND_REFUSED,
+        .refused = {ADDRESS(3, 0, EPOCH, 0), .status = PSD_GAP, .detail = 2}};
+
+    get_ready(f);
+    (void)push(f, 0);
+    (void)pull(f, 0, 0);
+    ps_outbox_clear(&f->outbox);
+    f->now_ms += GAP_MS;
+    receive(f, 0, &gap, NULL); /* the push is on its way */
+    EXPECT(f, "");
+    ack(f, 0, 2, 0, 2);
+    ps_outbox_clear(&f->outbox);
+    receive(f, 0, &gap, NULL); /* it was overtaken */
+    EXPECT(f, "");
+    cr_assert_eq(ps_session_broken(f->session, NULL), PSD_OK);
+    gap.refused.epoch = EPOCH + 1;
+    receive(f, 0, &gap, NULL);
+    assert_broken(f, PSD_ROWS_LOST,
+                  "partition 0 of table 1 has lost pushes that were "
+                  "acknowledged at memory: its new primary expects seq 2");
+    ps_outbox_clear(&f->outbox);
+}
+
 Test(session_answer, gaps_close_together_send_again_once)
 {
     FIXTURE(f);

@@ -92,6 +92,17 @@ Test(shard_held, ends_a_pull_that_waits_too_long)
     cr_expect_eq(ps_shard_deadline(bench.shard), UINT64_MAX);
 }
 
+static size_t
+n_sent(void)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        n += bench.outbox.effects[i].kind == PS_EFFECT_SEND;
+    }
+    return n;
+}
+
 Test(shard_held, serves_a_pull_behind_the_push_that_it_names)
 {
     ps_message_t message = {.kind = PS_KIND_PULL,
@@ -102,14 +113,31 @@ Test(shard_held, serves_a_pull_behind_the_push_that_it_names)
                                      .type = PS_TYPE_F32,
                                      .n_rows = 1,
                                      .n_cols = 1}};
-    size_t n_sent = 0;
 
     cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
     cr_assert_eq(push(&bench, 1, 0, 2.0F), PSD_OK);
-    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
-        n_sent += bench.outbox.effects[i].kind == PS_EFFECT_SEND;
-    }
-    cr_expect_eq(n_sent, 2, "the acknowledgement and the values");
+    cr_expect_eq(n_sent(), 2, "the acknowledgement and the values");
+}
+
+/* Its client may think that the push has ended: it said nothing, for good. */
+Test(shard_held, says_what_a_repeated_pull_waits_behind)
+{
+    ps_message_t message = {.kind = PS_KIND_PULL,
+                            .pull = {.request = 9,
+                                     .table = 1,
+                                     .epoch = 4,
+                                     .after = 1,
+                                     .rows = PS_ROWS_RANGE,
+                                     .type = PS_TYPE_F32,
+                                     .n_rows = 1,
+                                     .n_cols = 1}};
+
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    cr_assert_null(answer(&bench), "the push may be on its way");
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    expect_refused(&bench, PSD_GAP, "gap, expected 1");
+    cr_assert_eq(push(&bench, 1, 0, 2.0F), PSD_OK);
+    cr_expect_eq(n_sent(), 2, "it waits, and is served");
 }
 
 static psd_status_t
@@ -361,7 +389,10 @@ pull_behind(uint64_t conn, ps_room_t room)
                                             .payload = payload,
                                             .room = room}),
                  PSD_OK);
-    cr_expect_null(answer(&bench), "it waits");
+    if (answer(&bench) != NULL) {
+        cr_expect_eq(said(&bench)->kind, PS_KIND_REFUSED, "asked again");
+        cr_expect_eq(said(&bench)->refused.status, PSD_GAP, "it waits");
+    }
 }
 
 /* Push 1 comes: where the values of the pull behind it lie. */
