@@ -71,6 +71,8 @@ static const ps_column_t COPIES[] = {
     {"LEAVING", "leaving", PS_UNIT_NONE, false},
     {"LSN", "lsn", PS_UNIT_NONE, false},
     {"LAG_RECORDS", "lag_records", PS_UNIT_NONE, false},
+    {"LAG_BYTES", "lag_bytes", PS_UNIT_BYTES, false},
+    {"LAG", "lag_s", PS_UNIT_SECONDS, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
 static const ps_column_t PLANNED[] = {

@@ -118,6 +118,42 @@ add_whole(const ps_control_t *self,
     return done;
 }
 
+/* What the primary knows of another copy; NULL: nothing. */
+static const ps_lag_info_t *
+find_lag(const ps_answers_t *answers,
+         const ps_copy_t *copy,
+         uint32_t table,
+         uint32_t partition)
+{
+    for (uint32_t i = 0; i < answers->n_calls; i++) {
+        const ps_shard_call_t *call = answers->calls[i];
+
+        for (size_t k = 0; k < call->n_lags; k++) {
+            const ps_lag_info_t *info = &call->lags[k];
+
+            if (info->table == table && info->partition == partition &&
+                info->incarnation == copy->incarnation &&
+                info->shard == copy->shard) {
+                return info;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Bytes of the records that the primary does not know it to have, and for how
+ * long it has had neither all nor more than before. */
+static bool
+add_lag(const ps_lag_info_t *lag, ps_doc_t *item)
+{
+    uint64_t now_ms = ps_now_ms();
+    uint64_t still_ms =
+        lag->behind && lag->moved_ms < now_ms ? now_ms - lag->moved_ms : 0;
+
+    return ps_doc_set_u64(item, "lag_bytes", lag->bytes) &&
+           ps_doc_set_f64(item, "lag_s", (double)still_ms / 1000.0);
+}
+
 /* Each copy: where, its state, and how many records the first one has more. */
 static bool
 add_copies(const ps_control_t *self,
@@ -135,6 +171,8 @@ add_copies(const ps_control_t *self,
         const ps_copy_t *copy = &copies->at[i];
         const ps_partition_info_t *info =
             find_info(answers, copy, table->id, partition);
+        const ps_lag_info_t *lag =
+            find_lag(answers, copy, table->id, partition);
         ps_doc_t *item = ps_doc_append_object(array);
         char place[PS_NAME_MAX + 16];
 
@@ -150,6 +188,7 @@ add_copies(const ps_control_t *self,
                        item, "lag_records",
                        first->lsn > info->lsn ? first->lsn - info->lsn : 0);
         }
+        done = done && (lag == NULL || add_lag(lag, item));
     }
     return done;
 }

@@ -10,6 +10,7 @@
 
 #define N_INFO 4
 #define N_PARTITION 14
+#define N_LAG 7
 #define N_WAITING 8
 #define N_CLOCK 4
 #define NUMBERS_MAX (1 << 20) /* as a document may hold */
@@ -60,6 +61,28 @@ add_partitions(const ps_shard_call_t *call, ps_doc_t *doc)
 }
 
 static bool
+add_lags(const ps_shard_call_t *call, uint64_t now_ms, ps_doc_t *doc)
+{
+    ps_doc_t *array = ps_doc_add_array(doc, "lags");
+    bool done = array != NULL;
+
+    for (size_t i = 0; done && i < call->n_lags; i++) {
+        const ps_lag_info_t *info = &call->lags[i];
+        const uint64_t numbers[N_LAG] = {
+            info->table,
+            info->partition,
+            info->incarnation,
+            info->shard,
+            info->behind ? 1 : 0,
+            info->bytes,
+            info->moved_ms < now_ms ? now_ms - info->moved_ms : 0};
+
+        done = append_all(array, numbers, N_LAG);
+    }
+    return done;
+}
+
+static bool
 add_waiting(const ps_shard_call_t *call, uint64_t now_ms, ps_doc_t *doc)
 {
     ps_doc_t *array = ps_doc_add_array(doc, "waiting");
@@ -105,7 +128,8 @@ ps_answers_to_doc(const ps_answers_t *answers, uint64_t now_ms, ps_doc_t *array)
 
         done = doc != NULL && ps_doc_set_u64(doc, "shard", i) &&
                add_info(&call->info, doc) && add_partitions(call, doc) &&
-               add_waiting(call, now_ms, doc) && add_clocks(call, doc);
+               add_lags(call, now_ms, doc) && add_waiting(call, now_ms, doc) &&
+               add_clocks(call, doc);
     }
     return done;
 }
@@ -218,6 +242,34 @@ read_partitions(const ps_doc_t *doc, ps_shard_call_t *call, psd_error_t *err)
 }
 
 static psd_status_t
+read_lags(const ps_doc_t *doc,
+          uint64_t now_ms,
+          ps_shard_call_t *call,
+          psd_error_t *err)
+{
+    const ps_doc_t *array = NULL;
+    psd_status_t rc = open_list(doc, "lags", N_LAG, sizeof *call->lags, &array,
+                                &call->lags, &call->n_lags, err);
+
+    for (size_t i = 0; rc == PSD_OK && i < call->n_lags; i++) {
+        uint64_t at[N_LAG];
+
+        rc = read_numbers(array, i, N_LAG, at, err);
+        if (rc == PSD_OK) {
+            call->lags[i] = (ps_lag_info_t){
+                .table = (uint32_t)at[0],
+                .partition = (uint32_t)at[1],
+                .incarnation = at[2],
+                .shard = (uint32_t)at[3],
+                .behind = at[4] != 0,
+                .bytes = at[5],
+                .moved_ms = at[6] < now_ms ? now_ms - at[6] : 0};
+        }
+    }
+    return rc;
+}
+
+static psd_status_t
 read_waiting(const ps_doc_t *doc,
              uint64_t now_ms,
              ps_shard_call_t *call,
@@ -284,6 +336,9 @@ read_call(const ps_doc_t *doc,
     }
     if (rc == PSD_OK) {
         rc = read_partitions(doc, call, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_lags(doc, now_ms, call, err);
     }
     if (rc == PSD_OK) {
         rc = read_waiting(doc, now_ms, call, err);

@@ -302,6 +302,10 @@ do_inspect(actor_t *self, ps_shard_call_t *call)
     ps_shard_info(self->core, &call->info);
     call->status = ps_shard_partitions(self->core, &call->partitions,
                                        &call->n_partitions, self->err);
+    if (call->status == PSD_OK) {
+        call->status =
+            ps_shard_lags(self->core, &call->lags, &call->n_lags, self->err);
+    }
 }
 
 static void

@@ -117,6 +117,7 @@ ps_shard_call_destroy(ps_shard_call_t **self_p)
     ps_job_done(&self->job);
     ps_free(self->routes);
     ps_free(self->partitions);
+    ps_free(self->lags);
     ps_free(self->waiting);
     ps_free(self->clocks);
     ps_free(self);

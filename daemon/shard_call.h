@@ -19,7 +19,7 @@
     X(DROP)    /* table */                                           \
     X(JOB)     /* job: as it is now */                               \
     X(FENCE)   /* table, partition, epoch; a report says the rest */ \
-    X(INSPECT) /* answers info and partitions */                     \
+    X(INSPECT) /* answers info, partitions and lags */               \
     X(WAITING) /* job_id; answers waiting and clocks */              \
     X(CLOCKS)  /* job_id; answers clocks */
 
@@ -53,6 +53,8 @@ typedef struct ps_shard_call {
     ps_shard_info_t info;
     ps_partition_info_t *partitions; /* owned, so the others */
     size_t n_partitions;
+    ps_lag_info_t *lags;
+    size_t n_lags;
     ps_waiting_info_t *waiting;
     size_t n_waiting;
     ps_clock_info_t *clocks;

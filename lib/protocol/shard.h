@@ -158,6 +158,16 @@ typedef struct ps_partition_info {
     uint64_t pushes, pulls, rows_pushed, rows_pulled; /* since start */
 } ps_partition_info_t;
 
+typedef struct ps_lag_info { /* a copy, as its primary on this shard sees it */
+    uint32_t table;
+    uint32_t partition;
+    uint64_t incarnation; /* of the copy's node */
+    uint32_t shard;       /* … and its shard there */
+    bool behind;          /* it is not known to have all records */
+    uint64_t bytes;       /* of those that it is not known to have */
+    uint64_t moved_ms;    /* it had all then, or more than before */
+} ps_lag_info_t;
+
 typedef struct ps_waiting_info { /* a held request */
     uint32_t job;
     uint32_t worker;
@@ -191,6 +201,10 @@ PSD_MUST_CHECK psd_status_t ps_shard_partitions(const ps_shard_t *self,
                                                 ps_partition_info_t **ret_infos,
                                                 size_t *ret_n,
                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_lags(const ps_shard_t *self,
+                                          ps_lag_info_t **ret_infos,
+                                          size_t *ret_n,
+                                          psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_shard_waiting(const ps_shard_t *self,
                                              uint32_t job,
                                              ps_waiting_info_t **ret_infos,

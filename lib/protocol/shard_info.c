@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an operator is shown of a shard. */
 #include "base/alloc.h"
+#include "protocol/replicas.h"
 #include "protocol/shard_state.h"
 
 void
@@ -80,6 +81,56 @@ ps_shard_partitions(const ps_shard_t *self,
             return psd_error_set(err, PSD_NOMEM, "no memory to look");
         }
         infos[n++] = info_of(partition);
+    }
+    *ret_infos = infos;
+    *ret_n = n;
+    return PSD_OK;
+}
+
+static ps_lag_info_t
+lag_of(const ps_partition_t *partition, const ps_follower_t *follower)
+{
+    const ps_tail_t *tail = &partition->replicas->tail;
+
+    return (ps_lag_info_t){.table = partition->table,
+                           .partition = partition->number,
+                           .incarnation = follower->incarnation,
+                           .shard = follower->shard,
+                           .behind = follower->needs_rows ||
+                                     follower->acked_lsn < ps_tail_last(tail),
+                           .bytes = follower->acked_end < tail->end
+                                        ? tail->end - follower->acked_end
+                                        : 0,
+                           .moved_ms = follower->moved_ms};
+}
+
+psd_status_t
+ps_shard_lags(const ps_shard_t *self,
+              ps_lag_info_t **ret_infos,
+              size_t *ret_n,
+              psd_error_t *err)
+{
+    ps_lag_info_t *infos = NULL;
+    size_t capacity = 0;
+    size_t n = 0;
+    size_t at = 0;
+    uint32_t i = 0;
+    const ps_shard_table_t *table = NULL;
+    const ps_partition_t *partition = NULL;
+
+    while ((partition = next_partition(self, &at, &table, &i)) != NULL) {
+        const ps_replicas_t *replicas = partition->replicas;
+        uint32_t n_others =
+            replicas == NULL || !replicas->primary ? 0 : replicas->n_followers;
+
+        if (n_others > 0 &&
+            !ps_grow(&infos, &capacity, n + n_others, sizeof *infos)) {
+            ps_free(infos);
+            return psd_error_set(err, PSD_NOMEM, "no memory to look");
+        }
+        for (uint32_t k = 0; k < n_others; k++) {
+            infos[n++] = lag_of(partition, &replicas->followers[k]);
+        }
     }
     *ret_infos = infos;
     *ret_n = n;

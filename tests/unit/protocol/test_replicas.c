@@ -536,3 +536,28 @@ Test(replicas, request_that_reads_a_table_without_its_lease_waits)
     kit_tick(&kit, 50);
     cr_assert_eq(kit_count(&kit, PS_KIND_VALUES), 1);
 }
+
+/* A primary says what each other copy is not known to have. */
+Test(replicas, lag_of_a_copy_is_what_it_has_not_confirmed)
+{
+    ps_lag_info_t *lags = NULL;
+    size_t n = 0;
+
+    kit_serve(&kit);
+    cr_assert_eq(ps_shard_lags(kit.shard, &lags, &n, NULL), PSD_OK);
+    cr_assert_eq(n, 1);
+    cr_assert_not(lags[0].behind);
+    cr_assert_eq(lags[0].bytes, 0);
+    ps_free(lags);
+    kit_push(&kit, 5, 1, PS_ACK_DEFAULT);
+    cr_assert_eq(ps_shard_lags(kit.shard, &lags, &n, NULL), PSD_OK);
+    cr_assert_eq(n, 1);
+    cr_assert(lags[0].behind);
+    cr_assert_gt(lags[0].bytes, 0);
+    ps_free(lags);
+    kit_answer(&kit, 2, 5, PS_APPENDED_OK, 1);
+    cr_assert_eq(ps_shard_lags(kit.shard, &lags, &n, NULL), PSD_OK);
+    cr_assert_not(lags[0].behind);
+    cr_assert_eq(lags[0].bytes, 0);
+    ps_free(lags);
+}
