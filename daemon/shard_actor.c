@@ -299,13 +299,7 @@ do_fence(actor_t *self, ps_shard_call_t *call)
 static void
 do_inspect(actor_t *self, ps_shard_call_t *call)
 {
-    ps_shard_info(self->core, &call->info);
-    call->status = ps_shard_partitions(self->core, &call->partitions,
-                                       &call->n_partitions, self->err);
-    if (call->status == PSD_OK) {
-        call->status =
-            ps_shard_lags(self->core, &call->lags, &call->n_lags, self->err);
-    }
+    call->status = ps_shard_call_inspect(call, self->core, self->err);
 }
 
 static void

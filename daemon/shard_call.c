@@ -105,6 +105,20 @@ ps_shard_call_job(const ps_job_t *job,
     return PSD_OK;
 }
 
+psd_status_t
+ps_shard_call_inspect(ps_shard_call_t *self,
+                      const ps_shard_t *shard,
+                      psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    ps_shard_info(shard, &self->info);
+    rc =
+        ps_shard_partitions(shard, &self->partitions, &self->n_partitions, err);
+    return rc == PSD_OK ? ps_shard_lags(shard, &self->lags, &self->n_lags, err)
+                        : rc;
+}
+
 void
 ps_shard_call_destroy(ps_shard_call_t **self_p)
 {

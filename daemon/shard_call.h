@@ -76,6 +76,10 @@ PSD_MUST_CHECK psd_status_t ps_shard_call_table(const ps_table_t *table,
 PSD_MUST_CHECK psd_status_t ps_shard_call_job(const ps_job_t *job,
                                               ps_shard_call_t **ret_call,
                                               psd_error_t *err);
+/* Fills in what an INSPECT answers. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_shard_call_inspect(ps_shard_call_t *self,
+                                                  const ps_shard_t *shard,
+                                                  psd_error_t *err);
 void ps_shard_call_destroy(ps_shard_call_t **self_p);
 /* "TABLE" …; "?" */
 const char *ps_call_name(ps_call_kind_t kind);
