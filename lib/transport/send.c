@@ -328,7 +328,8 @@ ps_socket_send(ps_socket_t *self,
                            err);
     }
     if (message->kind == PS_KIND_PULL ||   /* keys through a filter */
-        message->kind == PS_KIND_APPEND) { /* one span; read in one piece */
+        message->kind == PS_KIND_APPEND || /* one span; read in one piece */
+        message->kind == PS_KIND_ROWS) {
         return send_framed(self, conn, message, payload, payload->spans[0],
                            err);
     }
