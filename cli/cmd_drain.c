@@ -155,8 +155,11 @@ psd_status_t
 ps_cmd_cluster_rebalance(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    psd_status_t rc =
-        ps_cli_request(cli, "cluster_rebalance", NULL, NULL, &reply, err);
+    PSD_AUTO(ps_json_unref)
+    json_t *request =
+        json_pack("{s:s,s:b}", "op", "cluster_rebalance", "dry_run",
+                  ps_args_on(&cli->args, "dry-run") ? 1 : 0);
+    psd_status_t rc = ps_cli_ask(cli, request, &reply, err);
 
     if (rc == PSD_OK) {
         show_moves(cli, reply);

@@ -74,8 +74,8 @@ static const ps_opt_t REMOVE_OPTIONS[] = {
              "are lost"},
     {.name = NULL}};
 static const ps_example_t REBALANCE_EXAMPLES[] = {
-    {"pscli cluster rebalance", "what would even the nodes out"},
-    {"pscli cluster rebalance -o json", "the same for a script"},
+    {"pscli cluster rebalance", "even the nodes out; says what moves"},
+    {"pscli cluster rebalance --dry-run", "what would move, bytes and time"},
     {NULL, NULL}};
 
 static const ps_example_t JOB_LIST_EXAMPLES[] = {
@@ -126,9 +126,12 @@ const ps_cmd_t ps_cmds_cluster[] = {
     {.noun = "cluster",
      .verb = "rebalance",
      .arguments = "",
-     .summary = "the moves of copies that would even the nodes out",
-     .details = "Shows moves, bytes and time, and moves nothing.",
+     .summary = "move copies until the nodes are even",
+     .details = "Shows the moves, their bytes and time. The nodes do so by "
+                "themselves, a few at a time, where copies.even_out is true; "
+                "pushes and pulls go on meanwhile.",
      .examples = REBALANCE_EXAMPLES,
+     .flags = PS_CMD_DRY_RUN,
      .run = ps_cmd_cluster_rebalance},
     {.noun = "cluster",
      .verb = "backup",

@@ -200,12 +200,23 @@ ps_control_cluster_rebalance(ps_control_t *self,
                              psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) ps_move_t *moves = NULL;
+    bool dry_run = false;
     size_t n = 0;
-    psd_status_t rc = PSD_OK;
+    psd_status_t rc = read_switch(request, "dry_run", &dry_run, err);
 
-    learn_bytes(self, request->answers);
-    rc = ps_registry_plan_rebalance(self->is.registry, &moves, &n, err);
-    return rc != PSD_OK || add_moves(self, moves, n, request->reply)
-               ? rc
+    if (rc == PSD_OK) {
+        learn_bytes(self, request->answers);
+        rc = ps_registry_plan_rebalance(self->is.registry, &moves, &n, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (!dry_run) {
+        ps_registry_even_out(self->is.registry);
+    }
+    return ps_doc_set_u64(request->reply, "moving",
+                          ps_registry_n_moving(self->is.registry)) &&
+                   add_moves(self, moves, n, request->reply)
+               ? PSD_OK
                : ps_control_no_memory(err);
 }

@@ -36,7 +36,8 @@ open_registry(ps_server_t *self, psd_error_t *err)
         .jobs_max = (uint32_t)config->limits.jobs,
         .nodes_max = NODES_MAX,
         .copies_max = PS_REPLICAS_MAX,
-        .uneven_max = UINT32_MAX, /* copies stay until rows can travel */
+        .moves_max = (uint32_t)config->copies.moves_max,
+        .even_when_asked = !config->copies.even_out,
         .suspect_after_ms = config->cluster.suspect_after,
         .disk = true,
     };
@@ -258,6 +259,15 @@ open_port(ps_server_t *self, psd_error_t *err)
     return rc;
 }
 
+/* A shard's share of what the node may send; 0: no limit. */
+static uint64_t
+share_of_rate(const ps_config_t *config)
+{
+    uint64_t each = config->copies.bytes_per_s / config->shards;
+
+    return config->copies.bytes_per_s > 0 && each == 0 ? 1 : each;
+}
+
 static psd_status_t
 start_shards(ps_server_t *self, psd_error_t *err)
 {
@@ -284,6 +294,7 @@ start_shards(ps_server_t *self, psd_error_t *err)
                 .slow_after_ms = (uint32_t)config->copies.slow_after_ms,
                 .tail_bytes = config->copies.tail_bytes,
                 .flight_bytes = config->copies.flight_bytes,
+                .copy_bytes_per_s = share_of_rate(config),
                 .log_queue_bytes = config->disk.queue_bytes,
                 .snapshot_after_bytes = config->disk.snapshot_after_bytes,
             },

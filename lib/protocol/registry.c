@@ -128,6 +128,7 @@ ps_registry_new(const ps_registry_args_t *args,
     self->args = with_defaults(args);
     self->next_session = 1;
     self->restless = true;
+    self->evening = !args->even_when_asked;
     *ret_registry = self;
     return PSD_OK;
 }

@@ -155,6 +155,8 @@ typedef struct ps_registry_args {
                                  primaries, to even the nodes out */
     uint32_t uneven_max;      /* 1: copies that a node may have above its share
                                  before one moves away */
+    bool even_when_asked;     /* that only from ps_registry_even_out on, until
+                                 they are even */
 } ps_registry_args_t;
 
 /* Errors: PSD_INVALID an argument is 0; PSD_NOMEM. */

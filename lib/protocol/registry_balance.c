@@ -78,6 +78,34 @@ ps_even_primary(ps_look_t *look, const ps_spot_t *spot, ps_even_t *ret)
     return false;
 }
 
+uint32_t
+ps_registry_n_moving(const ps_registry_t *self)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < self->n_tables; i++) {
+        const ps_table_t *table = &self->tables[i];
+
+        for (uint32_t k = 0; k < table->spec.n_partitions; k++) {
+            const ps_copies_t *copies = &table->copies[k];
+            bool moves = copies->fenced && table->watches[k].prefer != 0;
+
+            for (uint32_t j = 0; j < copies->n; j++) {
+                moves = moves || copies->at[j].leaving;
+            }
+            n += moves ? 1 : 0;
+        }
+    }
+    return n;
+}
+
+void
+ps_registry_even_out(ps_registry_t *self)
+{
+    self->evening = true;
+    self->restless = true;
+}
+
 /* The new copy comes first; the old one goes when it is in sync. */
 static psd_status_t
 move_copy(ps_look_t *look,
@@ -132,7 +160,8 @@ ps_step_even_copies(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
     const ps_registry_args_t *args = &look->registry->args;
     ps_even_t even;
 
-    if (look->n_moving >= args->moves_max || !ps_even_copy(look, spot, &even) ||
+    if (!look->registry->evening || look->n_moving >= args->moves_max ||
+        !ps_even_copy(look, spot, &even) ||
         look->catching_up[even.to] >= args->catching_up_max) {
         return PSD_OK;
     }
@@ -145,8 +174,8 @@ ps_step_even_primaries(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
     ps_even_t even;
 
-    if (look->n_moving > 0 || !ps_look_may_hand(look) ||
-        !ps_even_primary(look, spot, &even)) {
+    if (!look->registry->evening || look->n_moving > 0 ||
+        !ps_look_may_hand(look) || !ps_even_primary(look, spot, &even)) {
         return PSD_OK;
     }
     return move_primary(look, spot, &even, err);

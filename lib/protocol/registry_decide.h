@@ -150,6 +150,11 @@ ps_registry_plan_rebalance(const ps_registry_t *self,
                            ps_move_t **ret_moves,
                            size_t *ret_n,
                            psd_error_t *err);
+/* Partitions of which a copy or the primary is on its way. */
+uint32_t ps_registry_n_moving(const ps_registry_t *self);
+/* Evens the nodes out as the plan of that says, if it does not do so by itself.
+ * Not stored: a registry that is loaded again is asked again. */
+void ps_registry_even_out(ps_registry_t *self);
 /* How long they take when no more than that is copied in a second. */
 uint64_t
 ps_moves_ms(const ps_move_t *moves, size_t n, uint64_t bytes_per_second);

@@ -350,8 +350,10 @@ prepare_node(cluster_t *self, unsigned node, const char *config)
 bool
 cluster_start(cluster_t *self, const cluster_args_t *args)
 {
-    *self = (cluster_t){
-        .net = args->net, .data_bytes = args->data_bytes, .keeper_fd = -1};
+    *self = (cluster_t){.net = args->net,
+                        .config = args->config,
+                        .data_bytes = args->data_bytes,
+                        .keeper_fd = -1};
     if (args->n_nodes == 0 || args->n_nodes > CLUSTER_NODES_MAX ||
         !temp_dir_make(&self->dir) || !start_keeper(self) ||
         (self->net == CLUSTER_NETNS && !netns_enter_hub()) ||
@@ -360,12 +362,23 @@ cluster_start(cluster_t *self, const cluster_args_t *args)
         return false;
     }
     for (unsigned i = 0; i < args->n_nodes; i++) {
-        self->n_nodes = i + 1;
-        if (!prepare_node(self, i, args->config) || !start_node(self, i)) {
+        if (!cluster_add(self)) {
             return false;
         }
     }
     return true;
+}
+
+bool
+cluster_add(cluster_t *self)
+{
+    unsigned node = self->n_nodes;
+
+    if (node == CLUSTER_NODES_MAX) {
+        return false;
+    }
+    self->n_nodes++;
+    return prepare_node(self, node, self->config) && start_node(self, node);
 }
 
 /* A node that has ended by itself, or is to be ended; who looks for the cause

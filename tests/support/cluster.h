@@ -58,7 +58,8 @@ typedef struct cluster_node {
 
 typedef struct cluster {
     cluster_net_t net;
-    temp_dir_t dir; /* holds n0/psd.yaml, n0/data, n0/log, … */
+    const char *config; /* borrowed; of every node */
+    temp_dir_t dir;     /* holds n0/psd.yaml, n0/data, n0/log, … */
     uint64_t data_bytes;
     unsigned n_nodes;
     cluster_node_t nodes[CLUSTER_NODES_MAX];
@@ -80,6 +81,8 @@ bool cluster_kill(cluster_t *self, unsigned node, int signal_number);
 /* Stops all its threads; true when they have stopped. */
 bool cluster_freeze(cluster_t *self, unsigned node);
 bool cluster_thaw(cluster_t *self, unsigned node);
+/* One node more, which joins, with the configuration of the others. */
+bool cluster_add(cluster_t *self);
 /* Starts one that does not run, with its data, and waits until it is ready. */
 bool cluster_restart(cluster_t *self, unsigned node);
 /* Starts all that do not run, at once, in the order of `first`, `first` + 1 …,
