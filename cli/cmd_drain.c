@@ -96,6 +96,10 @@ wait_drained(ps_cli_t *cli,
         rc = ask_drain(cli, name, reply_p, err);
     }
     ps_progress_done(&progress);
+    if (rc == PSD_OK) {
+        ps_say(&cli->out, "node \"%s\" is empty: it may be stopped and removed",
+               name);
+    }
     return rc;
 }
 
