@@ -62,7 +62,8 @@ typedef struct ps_note {
 typedef enum ps_report_kind {
     PS_REPORT_POSITION = 1, /* answer to FENCE: this copy's last lsn */
     PS_REPORT_FENCED = 2,   /* a copy takes no records of this primary */
-    PS_REPORT_SLOW = 3,     /* a copy in sync has been silent for long */
+    PS_REPORT_SLOW = 3,     /* a copy in sync has been silent for long, or has
+                               flushed nothing; so may the primary itself */
     PS_REPORT_DIVERGED = 4, /* a copy must begin anew, with rows */
     PS_REPORT_CAUGHT_UP = 5 /* a copy has all that there is */
 } ps_report_kind_t;

@@ -142,9 +142,11 @@ count_moves(ps_look_t *look)
 }
 
 static ps_step_t *const steps[] = {
-    ps_step_fence,  ps_step_ask,   ps_step_promote,     ps_step_shrink,
-    ps_step_let_go, ps_step_admit, ps_step_remove,      ps_step_replace,
-    ps_step_hand,   ps_step_add,   ps_step_even_copies, ps_step_even_primaries,
+    ps_step_fence,          ps_step_ask,     ps_step_promote,
+    ps_step_shrink,         ps_step_relieve, ps_step_let_go,
+    ps_step_admit,          ps_step_remove,  ps_step_replace,
+    ps_step_hand,           ps_step_add,     ps_step_even_copies,
+    ps_step_even_primaries,
 };
 
 static psd_status_t

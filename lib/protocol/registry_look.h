@@ -76,6 +76,7 @@ ps_step_t ps_step_fence;       /* registry_fence.c: primaries that are lost */
 ps_step_t ps_step_ask;         /*   who has how much */
 ps_step_t ps_step_promote;     /* registry_promote.c: the one with most */
 ps_step_t ps_step_shrink;      /* registry_sync.c: out of sync */
+ps_step_t ps_step_relieve;     /*   primaries whose disk takes nothing */
 ps_step_t ps_step_let_go;      /*   what was kept is not needed */
 ps_step_t ps_step_admit;       /*   in sync */
 ps_step_t ps_step_remove;      /* registry_repair.c: what leaves goes */

@@ -317,6 +317,32 @@ report_slow(ps_shard_t *shard, ps_partition_t *partition)
     }
 }
 
+/* Its own disk has taken nothing for as long: where another copy is in sync,
+ * that one is to serve. */
+static void
+report_own_disk(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (!partition->has_log || !self->serving || self->n_in_sync == 0 ||
+        self->flushed_lsn >= partition->lsn) {
+        self->flush_moved_ms = shard->now_ms;
+        return;
+    }
+    if (shard->now_ms < self->flush_moved_ms + shard->args.slow_after_ms) {
+        return;
+    }
+    self->flush_moved_ms = shard->now_ms; /* and is told again */
+    ps_shard_report(shard,
+                    &(ps_report_t){.kind = PS_REPORT_SLOW,
+                                   .table = partition->table,
+                                   .partition = partition->number,
+                                   .epoch = partition->epoch,
+                                   .incarnation = shard->args.incarnation,
+                                   .shard = shard->args.shard,
+                                   .lsn = self->flushed_lsn});
+}
+
 void
 ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition)
 {
@@ -337,6 +363,7 @@ ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition)
         ps_shard_wake(shard, partition, self->stop_ms);
     } else if (partition->epoch >= self->fence) {
         report_slow(shard, partition);
+        report_own_disk(shard, partition);
     }
     ps_replicas_pump(shard, partition);
     ps_replicas_end_stop(shard, partition);

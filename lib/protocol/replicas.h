@@ -26,16 +26,17 @@
 #include "protocol/transfer.h"
 
 typedef struct ps_replicas {
-    bool settled;          /* the map has said once who is what */
-    bool primary;          /* by the map */
-    bool serving;          /* as primary, behind its own EPOCH record */
-    bool stopping;         /* fenced while it served: its last records go */
-    bool catching_up;      /* by the map: it takes state and rows */
-    bool diverged;         /* it has what its primary has not */
-    uint64_t fence;        /* no APPEND of an epoch below is taken */
-    ps_shard_name_t from;  /* the primary by the map */
-    uint64_t in_sync_lsn;  /* every in-sync copy has it, as far as known */
-    uint64_t flushed_lsn;  /* this one has it on its disk */
+    bool settled;            /* the map has said once who is what */
+    bool primary;            /* by the map */
+    bool serving;            /* as primary, behind its own EPOCH record */
+    bool stopping;           /* fenced while it served: its last records go */
+    bool catching_up;        /* by the map: it takes state and rows */
+    bool diverged;           /* it has what its primary has not */
+    uint64_t fence;          /* no APPEND of an epoch below is taken */
+    ps_shard_name_t from;    /* the primary by the map */
+    uint64_t in_sync_lsn;    /* every in-sync copy has it, as far as known */
+    uint64_t flushed_lsn;    /* this one has it on its disk */
+    uint64_t flush_moved_ms; /* that grew, or was all there is */
     uint64_t promised_lsn; /* what may have been acknowledged above memory, and
                               marks at any level, lie no further */
     uint64_t stop_ms;      /* stopping ends by then … */

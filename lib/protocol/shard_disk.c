@@ -22,6 +22,7 @@ set_flushed(ps_shard_t *self, const ps_position_t *position)
         return;
     }
     partition->replicas->flushed_lsn = position->lsn;
+    partition->replicas->flush_moved_ms = self->now_ms;
     partition->needs_base = false;
     if (partition->replicas->primary) {
         ps_replicas_release(self, partition);

@@ -292,6 +292,35 @@ rest_for(uint64_t ms)
     }
 }
 
+/* A primary says it of itself when its disk takes nothing: the other copy
+ * serves, and it catches up. */
+Test(registry_copies, a_primary_without_a_disk_leaves)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    uint64_t second = table->copies[0].at[1].incarnation;
+
+    cr_assert_not(say(PS_REPORT_CAUGHT_UP, 1, 1), "it is the primary");
+    cr_assert(say(PS_REPORT_SLOW, 1, 1));
+    assert_commits("partition 0 of table w leaves node n0, whose disk takes "
+                   "nothing");
+    cr_assert(table->copies[0].fenced);
+    cr_assert_eq(table->copies[0].at[0].incarnation, second);
+    cr_assert_eq(table->copies[0].at[1].state, PS_COPY_CATCHING_UP);
+}
+
+Test(registry_copies, a_primary_without_a_disk_that_is_alone_stays)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    uint64_t second = table->copies[0].at[1].incarnation;
+
+    cr_assert(say(PS_REPORT_SLOW, 1, second));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    cr_assert(say(PS_REPORT_SLOW, 1, 1));
+    assert_rests();
+    cr_assert_not(table->copies[0].fenced);
+}
+
 Test(registry_copies, that_do_not_catch_up_are_given_up)
 {
     const ps_table_t *table = make_copied("w", 1, 2);
