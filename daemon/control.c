@@ -304,24 +304,6 @@ answer_again(ps_control_t *self, const ps_control_request_t *request)
     return true;
 }
 
-psd_status_t
-ps_control_ask(ps_control_request_t *request, ps_call_kind_t kind, uint32_t job)
-{
-    request->asks = true;
-    request->ask_kind = kind;
-    request->ask_job = job;
-    return PSD_OK;
-}
-
-psd_status_t
-ps_control_check_answered(const ps_control_request_t *request, psd_error_t *err)
-{
-    return request->missing[0] == '\0'
-               ? PSD_OK
-               : psd_error_set(err, PSD_BUSY, "%s; ask again",
-                               request->missing);
-}
-
 static psd_status_t
 run_op(ps_control_t *self, ps_task_t *task, psd_error_t *err)
 {
@@ -384,8 +366,10 @@ keep(ps_control_t *self, ps_task_t *task, psd_error_t *err)
         return ps_control_no_memory(err);
     }
     request->asks = false;
-    rc = ps_fleet_ask(self->fleet, request->ask_kind, request->ask_job, task,
-                      err);
+    if (request->again_ms == 0) {
+        rc = ps_fleet_ask(self->fleet, request->ask_kind, request->ask_job,
+                          task, err);
+    }
     if (rc == PSD_OK) {
         self->tasks[self->n_tasks++] = task;
     }
@@ -447,10 +431,29 @@ forget_task(ps_control_t *self, const ps_task_t *task)
     }
 }
 
+/* Questions that were to be asked again later. */
+static void
+ask_due(ps_control_t *self)
+{
+    uint64_t now_ms = self->n_tasks == 0 ? 0 : ps_now_ms();
+
+    for (size_t i = self->n_tasks; i > 0; i--) {
+        ps_task_t *task = self->tasks[i - 1];
+
+        if (task->request.again_ms != 0 && task->request.again_ms <= now_ms) {
+            self->tasks[i - 1] = self->tasks[--self->n_tasks];
+            task->request.again_ms = 0;
+            task->request.asks = true;
+            settle(self, task, PSD_OK);
+        }
+    }
+}
+
 /* Goes on with the requests whose questions were answered. */
 static void
 go_on(ps_control_t *self)
 {
+    ask_due(self);
     while (!self->broken) {
         PSD_AUTO(ps_question_destroy)
         ps_question_t *question = ps_fleet_next_done(self->fleet);

@@ -5,6 +5,8 @@
 
 #include "daemon/control_inner.h"
 
+#define AGAIN_MS 50 /* between two tries of what a silent node holds up */
+
 psd_status_t
 ps_control_find_table(const ps_control_t *self,
                       const ps_doc_t *doc,
@@ -66,4 +68,33 @@ ps_control_find_job(const ps_control_t *self,
     }
     *ret_job = job;
     return PSD_OK;
+}
+
+/* ---- what is asked of the nodes ---- */
+
+psd_status_t
+ps_control_ask(ps_control_request_t *request, ps_call_kind_t kind, uint32_t job)
+{
+    request->asks = true;
+    request->ask_kind = kind;
+    request->ask_job = job;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_control_ask_again(ps_control_request_t *request)
+{
+    request->step--;
+    request->again_ms = ps_now_ms() + AGAIN_MS;
+    request->asks = true;
+    return PSD_OK;
+}
+
+psd_status_t
+ps_control_check_answered(const ps_control_request_t *request, psd_error_t *err)
+{
+    return request->missing[0] == '\0'
+               ? PSD_OK
+               : psd_error_set(err, PSD_BUSY, "%s; ask again",
+                               request->missing);
 }

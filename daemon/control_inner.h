@@ -55,6 +55,8 @@ typedef struct ps_request_doc {
     bool asks;           /* it goes on when the nodes have answered */
     ps_call_kind_t ask_kind;
     uint32_t ask_job;
+    uint64_t again_ms;           /* they are asked then; 0: at once */
+    uint64_t until_ms;           /* what is missing is asked for again */
     unsigned step;               /* how often they have answered */
     const ps_answers_t *answers; /* the last ones; step > 0 */
     const char *missing;         /* "", or who has not answered; step > 0 */
@@ -163,6 +165,8 @@ void ps_control_tell_changes(ps_control_t *self, const ps_command_t *command);
 psd_status_t ps_control_ask(ps_control_request_t *request,
                             ps_call_kind_t kind,
                             uint32_t job);
+/* The same question once more, a little later. Returns PSD_OK. */
+psd_status_t ps_control_ask_again(ps_control_request_t *request);
 /* PSD_OK when all nodes have answered. Errors: PSD_BUSY naming one. */
 PSD_MUST_CHECK psd_status_t ps_control_check_answered(
     const ps_control_request_t *request, psd_error_t *err);

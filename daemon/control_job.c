@@ -212,9 +212,14 @@ begin_join(ps_control_t *self,
            psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    psd_status_t rc = ps_registry_plan_join(self->is.registry, join,
-                                            ps_unix_ms(), &command, err);
+    uint64_t timeout_ms = 0;
+    psd_status_t rc = ps_doc_get_u64_or(request->doc, "timeout_ms", 0,
+                                        UINT32_MAX, 0, &timeout_ms, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_registry_plan_join(self->is.registry, join, ps_unix_ms(),
+                                   &command, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
     }
@@ -222,12 +227,14 @@ begin_join(ps_control_t *self,
         return rc;
     }
     request->job = command.job.id;
+    request->until_ms = ps_now_ms() + timeout_ms;
     ps_control_job_changed(self, request->job);
     return ps_control_ask(request, PS_CALL_CLOCKS, request->job);
 }
 
 /* Second step: all shards know it, and no clock can close there any more; from
- * their clocks its start follows. */
+ * their clocks its start follows. A node that has just fallen silent and is
+ * still counted on is waited for: it comes back, or others take its part. */
 static psd_status_t
 agree_join(ps_control_t *self,
            const ps_join_t *join,
@@ -236,7 +243,12 @@ agree_join(ps_control_t *self,
 {
     const ps_job_t *known = NULL;
     const ps_worker_t *worker = NULL;
-    psd_status_t rc = ps_control_check_answered(request, err);
+    psd_status_t rc = PSD_OK;
+
+    if (request->missing[0] != '\0' && ps_now_ms() < request->until_ms) {
+        return ps_control_ask_again(request);
+    }
+    rc = ps_control_check_answered(request, err);
 
     if (rc == PSD_OK && !join->attach) {
         rc = start_worker(self, request->job, join->worker, request->answers,

@@ -202,6 +202,13 @@ PSD_MUST_CHECK psd_status_t ps_control_ask(psd_client_t *self,
                                            uint32_t grace_ms,
                                            ps_doc_t **ret_reply,
                                            psd_error_t *err);
+/* The same, and again within the client's time when the answer is BUSY: a node
+ * has failed that the registry still counted on, and others will do its work.
+ */
+PSD_MUST_CHECK psd_status_t ps_control_insist(psd_client_t *self,
+                                              ps_doc_t *question,
+                                              ps_doc_t **ret_reply,
+                                              psd_error_t *err);
 /* Asks and waits for nothing. ret_id names the answer. */
 PSD_MUST_CHECK psd_status_t ps_control_send(psd_client_t *self,
                                             ps_doc_t *question,

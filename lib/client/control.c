@@ -10,6 +10,7 @@
 
 #define ASK_AGAIN_MS 1000 /* doubles with each try */
 #define ASK_AGAIN_MAX_MS 8000
+#define BUSY_MS 100   /* between two tries of what could not be done */
 #define TEXT_MAX 4096 /* of a refusal's message */
 #define OP_MAX 64     /* of the name of a question */
 
@@ -179,6 +180,39 @@ ps_control_ask(psd_client_t *self,
         reply = NULL;
     }
     return rc;
+}
+
+/* Sleeps, with an eye on what comes. */
+static void
+pause_until(psd_client_t *self, uint64_t until_ms)
+{
+    while (ps_now_ms() < until_ms && self->broken == PSD_OK) {
+        ps_pump(self, until_ms);
+    }
+}
+
+psd_status_t
+ps_control_insist(psd_client_t *self,
+                  ps_doc_t *question,
+                  ps_doc_t **ret_reply,
+                  psd_error_t *err)
+{
+    uint64_t deadline_ms = ps_now_ms() + self->options.timeout_ms;
+    psd_status_t rc = PSD_BUSY;
+
+    for (;;) {
+        uint64_t now_ms = ps_now_ms();
+        uint32_t left_ms =
+            now_ms < deadline_ms ? (uint32_t)(deadline_ms - now_ms) : 0;
+
+        rc = ps_control_ask(self, question, left_ms, 0, ret_reply, err);
+        if (rc != PSD_BUSY || ps_now_ms() + BUSY_MS >= deadline_ms) {
+            return rc;
+        }
+        ps_doc_destroy(ret_reply);
+        psd_error_clear(err);
+        pause_until(self, ps_now_ms() + BUSY_MS);
+    }
 }
 
 static void

@@ -175,8 +175,7 @@ ask(psd_client_t *client,
     if (spec != NULL && (doc == NULL || !ps_table_spec_to_doc(spec, doc))) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
-    rc = ps_control_ask(client, question, client->options.timeout_ms, 0, &reply,
-                        err);
+    rc = ps_control_insist(client, question, &reply, err);
     if (rc == PSD_OK) {
         rc = take_table(client, reply, ret_spec, ret_table, err);
     }

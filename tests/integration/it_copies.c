@@ -86,6 +86,52 @@ more_copies_than_nodes_are_refused(psd_client_t *client, psd_error_t *err)
     return true;
 }
 
+/* The registry still counts on a node that has just fallen silent: who joins
+ * then, or makes a table, waits until others have taken its part. */
+static bool
+a_worker_joins_while_a_node_fails(cluster_t *cluster, psd_error_t *err)
+{
+    psd_options_t *options = psd_options_new();
+    psd_client_t *workers[2] = {NULL, NULL};
+    psd_table_t *table = NULL;
+
+    psd_options_set_timeout_ms(options, CALL_MS);
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(
+            psd_connect(cluster->nodes[0].control, options, &workers[i], err),
+            err);
+    }
+    CHECK_OK(psd_join(workers[0], "late", 0, 2, 1, err), err);
+    CHECK_OK(psd_table_open(workers[0], "w", &table, err), err);
+    CHECK(cluster_freeze(cluster, 1));
+    CHECK_OK(psd_join(workers[1], "late", 1, 2, 1, err), err);
+    CHECK(cluster_thaw(cluster, 1));
+    psd_table_close(&table);
+    CHECK_OK(psd_leave(workers[1], CALL_MS, err), err);
+    CHECK_OK(psd_leave(workers[0], CALL_MS, err), err);
+    psd_close(&workers[1]);
+    psd_close(&workers[0]);
+    psd_options_destroy(&options);
+    return true;
+}
+
+static bool
+a_table_is_made_while_a_node_fails(cluster_t *cluster,
+                                   psd_client_t *client,
+                                   psd_error_t *err)
+{
+    psd_spec_t *spec = psd_spec_new();
+    psd_table_t *table = NULL;
+
+    CHECK_OK(psd_spec_set(spec, "rows", "600", err), err);
+    CHECK(cluster_freeze(cluster, 2));
+    CHECK_OK(psd_table_create(client, "z", spec, &table, err), err);
+    CHECK(cluster_thaw(cluster, 2));
+    psd_table_close(&table);
+    psd_spec_destroy(&spec);
+    return true;
+}
+
 /* All that was acknowledged is in both copies that are left; the third one, on
  * the node that is gone, does not answer. */
 static bool
@@ -181,6 +227,8 @@ main(void)
     good = good && more_copies_than_nodes_are_refused(client, err);
     good = good && pushes_go_on_without_a_primary(&cluster, client, err);
     good = good && a_node_that_lost_no_rows_serves_all(&cluster, client, err);
+    good = good && a_worker_joins_while_a_node_fails(&cluster, err);
+    good = good && a_table_is_made_while_a_node_fails(&cluster, client, err);
     psd_close(&client);
     psd_options_destroy(&options);
     cluster_drop(&cluster, !good);
