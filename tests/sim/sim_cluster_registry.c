@@ -475,8 +475,6 @@ cluster_registry_spares(const cluster_t *self, uint32_t node)
     for (uint32_t i = 0; table != NULL && i < self->plan.n_partitions; i++) {
         const ps_copies_t *copies = &table->copies[i];
         uint64_t own = self->nodes[node].incarnation;
-        bool behind = copies->at[0].incarnation == own &&
-                      self->nodes[node].max_epoch < copies->epoch;
         uint32_t n = 0;
 
         for (uint32_t k = 0; k < copies->n; k++) {
@@ -485,7 +483,7 @@ cluster_registry_spares(const cluster_t *self, uint32_t node)
                      ? 1
                      : 0;
         }
-        if (n == 0 || behind) { /* who is out of sync may have more */
+        if (n == 0) {
             return false;
         }
     }
