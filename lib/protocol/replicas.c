@@ -42,12 +42,25 @@ ps_replicas_destroy(ps_replicas_t **self_p)
     *self_p = NULL;
 }
 
+/* In a new epoch it learns of that at once, is reported anew, and counts only
+ * if the map says so. The same map once more says nothing: the registry may
+ * have made in sync what it was offered, and its word be on its way. */
+static void
+begin_epoch(ps_follower_t *self, uint64_t now_ms)
+{
+    self->sent_ms = 0;
+    self->moved_ms = now_ms;
+    self->told_ms = 0;
+    self->offered = false;
+}
+
 /* The other copies, of which those that were followed before are known. */
 static void
 set_followers(ps_shard_t *shard,
               const ps_partition_t *partition,
               const ps_copies_t *copies,
-              uint32_t own)
+              uint32_t own,
+              bool is_new_epoch)
 {
     ps_replicas_t *self = partition->replicas;
     ps_follower_t old[PS_COPIES_MAX - 1];
@@ -71,10 +84,9 @@ set_followers(ps_shard_t *shard,
             if (old[k].incarnation == copy->incarnation &&
                 old[k].shard == copy->shard) {
                 *follower = old[k];
-                follower->sent_ms = 0; /* it learns of the epoch at once */
-                follower->moved_ms = shard->now_ms;
-                follower->told_ms = 0; /* a report is for one epoch */
-                follower->offered = false;
+                if (is_new_epoch) {
+                    begin_epoch(follower, shard->now_ms);
+                }
             }
         }
         follower->in_sync = ps_copy_is_heir(copy);
@@ -167,6 +179,7 @@ ps_replicas_settle(ps_shard_t *shard,
     bool primary = !copies->fenced && copies->at[own].state == PS_COPY_PRIMARY;
     bool goes_on = self->primary && partition->epoch >= self->fence;
     bool fresh = !self->settled;
+    bool is_new_epoch = fresh || copies->epoch > partition->epoch;
 
     self->settled = true;
     self->catching_up = copies->at[own].state == PS_COPY_CATCHING_UP;
@@ -191,7 +204,7 @@ ps_replicas_settle(ps_shard_t *shard,
         self->stopping = false;
         self->n_followers = 0;
     }
-    set_followers(shard, partition, copies, own);
+    set_followers(shard, partition, copies, own, is_new_epoch);
     try_to_serve(shard, partition);
     ps_replicas_release(shard, partition);
     ps_partition_advance(shard, partition);

@@ -102,6 +102,20 @@ Test(replicas, copy_that_was_reported_whole_counts_as_in_sync)
     cr_assert_eq(kit_count(&kit, PS_KIND_VALUES), 1, "not by a newer map");
 }
 
+/* Another partition's change, say: it answered alone from then on, beside a
+ * copy that was promoted. */
+Test(replicas, same_map_once_more_takes_no_copy_away_that_counts)
+{
+    kit_serve(&kit);
+    catch_up(0);
+    kit_map(&kit, "6: 1P 2S 3C");
+    kit_push(&kit, 6, 1, PS_ACK_DEFAULT);
+    kit_answer(&kit, 2, 6, PS_APPENDED_OK, 1);
+    cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 0, "node 3 lacks it");
+    kit_answer(&kit, 3, 6, PS_APPENDED_OK, 1);
+    cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 1);
+}
+
 Test(replicas, copy_that_was_reported_whole_and_is_silent_is_reported_soon)
 {
     kit_serve(&kit);
