@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A copy that began anew: what its log and snapshots are worth at a start. */
+#include "storage/journal.h"
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "protocol/partition_copy.h"
+#include "protocol/shard_recover.h"
+#include "protocol/shard_state.h"
+#include "support/sim_disk.h"
+
+#define TABLE 7
+
+static sim_disk_t *sim;
+static ps_journal_t *journal;
+static ps_shard_t *shard;
+static ps_table_spec_t spec;
+
+static void
+new_shard(ps_shard_t **ret)
+{
+    const ps_shard_args_t args = {.incarnation = 9,
+                                  .credit_requests = 8,
+                                  .credit_bytes = 1 << 20,
+                                  .chunk_bytes = 1 << 20,
+                                  .slice_bytes = 1 << 20,
+                                  .held_bytes = 1 << 20,
+                                  .keys_bytes = 1 << 20,
+                                  .sessions_max = 8,
+                                  .disk = true};
+
+    cr_assert_eq(ps_shard_new(&args, ret, NULL), PSD_OK);
+}
+
+/* A start: what the disk has is read into a new shard. */
+static void
+start(void)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    ps_journal_found_t found;
+    const ps_journal_args_t args = {.disk = sim_disk_face(sim),
+                                    .dir = "data/log-0",
+                                    .cluster = {{1, 2}},
+                                    .node = "n1",
+                                    .n_shards = 1,
+                                    .segment_bytes = 1 << 16};
+
+    ps_journal_close(&journal);
+    ps_shard_destroy(&shard);
+    sim_disk_restart(sim);
+    new_shard(&shard);
+    cr_assert_eq(ps_journal_open(&args, &journal, err), PSD_OK);
+    cr_assert_eq(ps_journal_recover(journal, shard, NULL, NULL, &found, err),
+                 PSD_OK, "%s", psd_error_text(err));
+}
+
+static void
+begin(void)
+{
+    sim = sim_disk_new(1);
+    ps_table_spec_init(&spec);
+    (void)snprintf(spec.name, sizeof spec.name, "w");
+    spec.n_rows = 4;
+    spec.n_partitions = 1;
+    spec.n_col_slices = 1;
+    spec.ack = PS_ACK_DISK;
+    start();
+    cr_assert_eq(ps_journal_put_table(journal, TABLE, &spec, NULL), PSD_OK);
+}
+
+static void
+finish(void)
+{
+    ps_journal_close(&journal);
+    ps_shard_destroy(&shard);
+    sim_disk_destroy(&sim);
+}
+
+TestSuite(journal, .init = begin, .fini = finish);
+
+static void
+append(ps_record_kind_t kind, uint64_t lsn, uint64_t epoch, uint64_t life)
+{
+    const ps_record_t record = {
+        .kind = kind, .table = TABLE, .lsn = lsn, .epoch = epoch, .seq = life};
+
+    cr_assert_eq(ps_journal_append(journal, &record, NULL, NULL), PSD_OK);
+}
+
+static void
+append_epochs(uint64_t first, uint64_t last, uint64_t epoch)
+{
+    for (uint64_t lsn = first; lsn <= last; lsn++) {
+        append(PS_RECORD_EPOCH, lsn, epoch, 0);
+    }
+}
+
+/* Flushes; the lsn that is told of the partition, 0: none is. */
+static uint64_t
+flush(uint64_t *ret_life)
+{
+    const ps_position_t *positions = NULL;
+    size_t n = 0;
+
+    cr_assert_eq(ps_journal_flush(journal, &positions, &n, NULL), PSD_OK);
+    cr_assert_leq(n, 1);
+    if (n > 0 && ret_life != NULL) {
+        *ret_life = positions[0].life;
+    }
+    return n > 0 ? positions[0].lsn : 0;
+}
+
+/* A snapshot of the partition as it is behind `lsn` records of `epoch`. */
+static psd_status_t
+snapshot(uint64_t lsn, uint64_t epoch, uint64_t life)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *state = NULL;
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *rows = NULL;
+    PSD_AUTO(ps_shard_destroy) ps_shard_t *other = NULL;
+    ps_piece_t piece = {.table = TABLE,
+                        .first_lsn = lsn,
+                        .lsn = lsn,
+                        .life = life,
+                        .is_first = true};
+    const ps_body_t none = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+    const ps_shard_table_t *table = NULL;
+    ps_store_cursor_t cursor = {0};
+    bool done = false;
+    psd_status_t rc = PSD_OK;
+
+    new_shard(&other);
+    cr_assert_eq(ps_shard_recover_table(other, TABLE, &spec, NULL), PSD_OK);
+    for (uint64_t i = 1; i <= lsn; i++) {
+        const ps_record_t record = {
+            .kind = PS_RECORD_EPOCH, .table = TABLE, .lsn = i, .epoch = epoch};
+
+        cr_assert_eq(ps_shard_recover_record(other, &record, &none, NULL),
+                     PSD_OK);
+    }
+    table = ps_map_get(&other->tables, TABLE);
+    cr_assert_not_null(table);
+    state = ps_partition_give_state(table->partitions[0]);
+    cr_assert_not_null(state);
+    cr_assert_eq(ps_partition_give_rows(other, table->partitions[0], &cursor,
+                                        1 << 20, &rows, &done, NULL),
+                 PSD_OK);
+    cr_assert(done);
+    rc = ps_journal_piece(journal, &piece, state->span, NULL);
+    piece.is_first = false;
+    piece.is_last = true;
+    return rc == PSD_OK ? ps_journal_piece(journal, &piece, rows->span, NULL)
+                        : rc;
+}
+
+static uint64_t
+recovered(void)
+{
+    return ps_shard_recover_lsn(shard, TABLE, 0);
+}
+
+Test(journal, a_life_without_its_snapshot_is_not_read)
+{
+    append_epochs(1, 5, 1);
+    cr_expect_eq(flush(NULL), 5);
+    append(PS_RECORD_ANEW, 9, 1, 1);
+    append_epochs(10, 12, 1);
+    cr_expect_eq(flush(NULL), 0, "nothing of it counts as flushed");
+    start();
+    cr_expect_eq(recovered(), 0);
+    start();
+    cr_expect_eq(recovered(), 0, "nor the next time");
+}
+
+Test(journal, counts_as_flushed_with_its_own_snapshot)
+{
+    uint64_t life = 0;
+
+    append_epochs(1, 5, 1);
+    append(PS_RECORD_ANEW, 9, 1, 3);
+    append_epochs(10, 10, 1);
+    cr_expect_eq(flush(NULL), 0);
+    cr_assert_eq(snapshot(9, 1, 3), PSD_OK);
+    cr_expect_eq(flush(&life), 10);
+    cr_expect_eq(life, 3);
+    start();
+    cr_expect_eq(recovered(), 10);
+    append_epochs(11, 11, 1);
+    cr_expect_eq(flush(&life), 11);
+    cr_expect_eq(life, 0, "it is the first life of this run");
+}
+
+/* Its primary has less than the copy had, under a newer epoch. */
+Test(journal, records_of_an_earlier_life_are_passed_over)
+{
+    append_epochs(1, 8, 1);
+    append(PS_RECORD_ANEW, 5, 2, 1);
+    append_epochs(6, 7, 2);
+    cr_assert_eq(snapshot(5, 2, 1), PSD_OK);
+    cr_expect_eq(flush(NULL), 7);
+    start();
+    cr_expect_eq(recovered(), 7);
+}
+
+/* The same, and the older snapshot lies behind the newer one's lsn. */
+Test(journal, a_snapshot_of_an_earlier_life_goes_first)
+{
+    append_epochs(1, 8, 1);
+    cr_assert_eq(snapshot(8, 1, 0), PSD_OK);
+    cr_assert(sim_disk_has(sim, "data/log-0/snap-7-0-8.rows"));
+    append(PS_RECORD_ANEW, 5, 2, 1);
+    append_epochs(6, 7, 2);
+    cr_expect_eq(flush(NULL), 0);
+    start(); /* before the snapshot: the older one leads to nothing */
+    cr_expect_eq(recovered(), 0);
+    append(PS_RECORD_ANEW, 5, 2, 1);
+    cr_assert_eq(snapshot(5, 2, 1), PSD_OK);
+    cr_expect_not(sim_disk_has(sim, "data/log-0/snap-7-0-8.rows"));
+    append_epochs(6, 6, 2);
+    cr_expect_eq(flush(NULL), 6);
+    start();
+    cr_expect_eq(recovered(), 7, "record 7 has the same history");
+}
+
+Test(journal, a_life_that_begins_empty_has_all_in_its_log)
+{
+    append_epochs(1, 8, 1);
+    cr_assert_eq(snapshot(8, 1, 0), PSD_OK);
+    append(PS_RECORD_ANEW, 0, 0, 1);
+    append_epochs(1, 3, 2);
+    cr_expect_eq(flush(NULL), 3);
+    start();
+    cr_expect_eq(recovered(), 3);
+}
+
+/* It began anew again while pieces of its snapshot were on their way. */
+Test(journal, pieces_of_an_earlier_life_are_given_up)
+{
+    append(PS_RECORD_ANEW, 5, 2, 1);
+    append(PS_RECORD_ANEW, 9, 3, 2);
+    cr_assert_eq(snapshot(5, 2, 1), PSD_OK);
+    cr_expect_eq(flush(NULL), 0);
+    cr_expect_not(sim_disk_has(sim, "data/log-0/snap-7-0-5.rows"));
+}
