@@ -39,6 +39,15 @@ path_of(const cluster_t *self,
                    self->nodes[node].name, name[0] == '\0' ? "" : "/", name);
 }
 
+static FILE *
+open_file(const cluster_t *self, unsigned node, const char *name)
+{
+    char path[PATH_SIZE];
+
+    path_of(self, node, name, path);
+    return fopen(path, "re");
+}
+
 bool
 cluster_can(cluster_net_t net)
 {
@@ -47,8 +56,7 @@ cluster_can(cluster_net_t net)
 
 /* ---- the keeper ---- */
 
-/* Waits for the test's end, however it comes, and removes the directory. Nodes
- * may still be dying then, and writing. */
+/* Removes the directory behind the test's end; nodes may write even then. */
 static void
 keep(const char *path, int fd)
 {
@@ -186,12 +194,9 @@ read_announcement(const cluster_t *self,
                   unsigned node,
                   char ret[ANNOUNCEMENT_SIZE])
 {
-    char path[PATH_SIZE];
-    FILE *file = NULL;
+    FILE *file = open_file(self, node, "data/endpoints.json");
     size_t n = 0;
 
-    path_of(self, node, "data/endpoints.json", path);
-    file = fopen(path, "re");
     if (file != NULL) {
         n = fread(ret, 1, ANNOUNCEMENT_SIZE - 1, file);
         (void)fclose(file);
@@ -401,12 +406,9 @@ print_end(cluster_t *self, unsigned node)
 static void
 print_log(const cluster_t *self, unsigned node)
 {
-    char path[PATH_SIZE];
+    FILE *file = open_file(self, node, "log");
     char line[1024];
-    FILE *file = NULL;
 
-    path_of(self, node, "log", path);
-    file = fopen(path, "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         (void)fprintf(stderr, "%s: %s", self->nodes[node].name, line);
     }
@@ -563,13 +565,12 @@ cluster_set_rate(cluster_t *self, unsigned node, uint64_t bytes_per_s)
 uint64_t
 cluster_resident(const cluster_t *self, unsigned node)
 {
-    char path[PATH_SIZE];
+    char path[64];
     char line[256];
     uint64_t kib = 0;
     FILE *file = NULL;
 
-    (void)snprintf(path, sizeof path, "/proc/%d/status",
-                   (int)self->nodes[node].pid);
+    (void)snprintf(path, sizeof path, "/proc/%d/status", self->nodes[node].pid);
     file = fopen(path, "re");
     while (file != NULL && fgets(line, sizeof line, file) != NULL) {
         if (strncmp(line, "VmRSS:", 6) == 0) {
@@ -580,4 +581,20 @@ cluster_resident(const cluster_t *self, unsigned node)
         (void)fclose(file);
     }
     return kib * 1024;
+}
+
+bool
+cluster_log_has(const cluster_t *self, unsigned node, const char *part)
+{
+    FILE *file = open_file(self, node, "log");
+    char line[1024];
+    bool has = false;
+
+    while (!has && file != NULL && fgets(line, sizeof line, file) != NULL) {
+        has = strstr(line, part) != NULL;
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
+    return has;
 }

@@ -99,6 +99,8 @@ bool cluster_set_link(cluster_t *self, unsigned node, bool in_up, bool out_up);
 /* Both ways slow; 0: as fast as before. With namespaces by tbf. */
 bool cluster_set_rate(cluster_t *self, unsigned node, uint64_t bytes_per_s);
 
+/* Whether the node has logged that, in any of its lives. */
+bool cluster_log_has(const cluster_t *self, unsigned node, const char *part);
 /* Resident memory of the node, in bytes; 0: unknown. */
 uint64_t cluster_resident(const cluster_t *self, unsigned node);
 #endif
