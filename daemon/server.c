@@ -39,6 +39,7 @@ open_registry(ps_server_t *self, psd_error_t *err)
         .moves_max = (uint32_t)config->copies.moves_max,
         .even_when_asked = !config->copies.even_out,
         .suspect_after_ms = config->cluster.suspect_after,
+        .lease_ms = config->copies.lease_ms,
         .disk = true,
     };
     psd_status_t rc = ps_server_check_own(self, err);
