@@ -71,23 +71,34 @@ delay_of(const lr_options_t *options)
     return (int32_t)delay;
 }
 
+static psd_status_t
+connect_client(const lr_options_t *options,
+               psd_client_t **ret_client,
+               psd_error_t *err)
+{
+    psd_options_t *how = psd_options_new();
+    psd_status_t rc = PSD_OK;
+
+    if (how == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "connect");
+    }
+    psd_options_set_timeout_ms(how, options->timeout_ms);
+    rc = psd_connect(NULL, how, ret_client, err);
+    psd_options_destroy(&how);
+    return rc;
+}
+
 psd_status_t
 lr_job_open(lr_job_t *self, const lr_options_t *options, psd_error_t *err)
 {
-    psd_options_t *how = psd_options_new();
     psd_status_t rc = PSD_OK;
 
     memset(self, 0, sizeof(*self));
     self->options = options;
     rc = lr_job_rank(&self->worker, &self->n_workers, err);
-    if (rc == PSD_OK && how == NULL) {
-        rc = psd_error_set(err, PSD_NOMEM, "connect");
-    }
     if (rc == PSD_OK) {
-        psd_options_set_timeout_ms(how, options->timeout_ms);
-        rc = psd_connect(NULL, how, &self->client, err);
+        rc = connect_client(options, &self->client, err);
     }
-    psd_options_destroy(&how);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -235,14 +246,31 @@ drop_scratch(lr_job_t *self, const char *what, psd_error_t *err)
     return rc;
 }
 
+/* Copies want nodes, of which the training may lose some: the table is made
+ * before, by a client that is no worker, so that no clock marks it. */
+static psd_status_t
+make_sums(const lr_job_t *self, psd_error_t *err)
+{
+    const char *const sums[] = {"cols", "3", "type", "f64", NULL};
+    lr_job_t maker = {.options = self->options};
+    char name[NAME_SIZE];
+    psd_status_t rc = connect_client(self->options, &maker.client, err);
+
+    name_scratch(self, "sums", name);
+    if (rc == PSD_OK) {
+        rc = ensure(&maker, name, sums, 1, &maker.sums, err);
+    }
+    lr_job_close(&maker);
+    return rc;
+}
+
 static psd_status_t
 open_sums(lr_job_t *self, psd_error_t *err)
 {
-    const char *const sums[] = {"cols", "3", "type", "f64", NULL};
     char name[NAME_SIZE];
 
     name_scratch(self, "sums", name);
-    return ensure(self, name, sums, 1, &self->sums, err);
+    return psd_table_open(self->client, name, &self->sums, err);
 }
 
 static psd_status_t
@@ -266,6 +294,9 @@ open_tables(lr_job_t *self, uint32_t greatest, psd_error_t *err)
         rc = drop_scratch(self, "sums", err);
         if (rc == PSD_OK) {
             rc = drop_scratch(self, "counts", err);
+        }
+        if (rc == PSD_OK) {
+            rc = make_sums(self, err);
         }
     }
     if (rc == PSD_OK) {

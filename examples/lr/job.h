@@ -5,11 +5,13 @@
  * What     weights  f32, a row for each feature, updated by the server
  *          counts   i64 add: in how many examples a feature occurs; only with
  *                   an objective, and only until all workers know it
- *          sums     f64 add, one row: loss, examples, correct ones; only when
- *                   the training has ended
+ *          sums     f64 add, one row: loss, examples, correct ones; made
+ *                   before the training, opened when it has ended
  *          Counts and sums belong to one run. Worker 0 drops what an earlier
- *          one has left before anybody opens them. Each table of a job costs
- *          every clock a mark: while the job trains, weights is the only one.
+ *          one has left before anybody opens them. All are made before the
+ *          training: a node that is lost in it is not missed by a table. Each
+ *          that the job has opened costs every clock a mark: while it trains,
+ *          weights is the only one.
  * Owner    the caller; lr_job_close
  * Threads  one
  */
@@ -43,8 +45,9 @@ PSD_MUST_CHECK psd_status_t lr_job_open(lr_job_t *self,
                                         const lr_options_t *options,
                                         psd_error_t *err);
 /* Opens the weights, and makes them when they are not there, for features
- * 0 .. greatest. Errors: those of psd_table_ensure; PSD_SHAPE a table that is
- * there does not fit; the worker has then left the job. */
+ * 0 .. greatest; makes the tables of this run. Errors: those of
+ * psd_table_ensure; PSD_SHAPE a table that is there does not fit; the worker
+ * has then left the job. */
 PSD_MUST_CHECK psd_status_t lr_job_open_tables(lr_job_t *self,
                                                uint32_t greatest,
                                                psd_error_t *err);
