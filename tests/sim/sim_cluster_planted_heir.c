@@ -70,8 +70,11 @@ void __wrap_ps_copies_promote(ps_copies_t *self, uint32_t at);
 void
 __wrap_ps_copies_promote(ps_copies_t *self, uint32_t at)
 {
-    ps_copies_set_state(self, at, PS_COPY_IN_SYNC);
-    __real_ps_copies_promote(self, at);
+    uint64_t heir = self->at[at].incarnation;
+
+    ps_copies_set_state(self, at, PS_COPY_IN_SYNC); /* it moves to the front */
+    __real_ps_copies_promote(self,
+                             (uint32_t)(ps_copies_on(self, heir) - self->at));
 }
 
 int
