@@ -47,7 +47,8 @@ close_client(pauses_t *self)
     psd_close(&self->client);
 }
 
-/* What became of its last pushes is not known. */
+/* What became of its last pushes is not known: they end, and who waits for one
+ * that is acknowledged waits for the next. */
 static psd_status_t
 change_client(pauses_t *self, psd_error_t *err)
 {
@@ -56,8 +57,13 @@ change_client(pauses_t *self, psd_error_t *err)
     (void)pthread_mutex_lock(&self->lock);
     self->n_lost++;
     for (unsigned i = 0; i < self->n_partitions; i++) {
-        self->parts[i].ticket = 0;
-        self->parts[i].n_ended = self->parts[i].n_begun;
+        pauses_part_t *part = &self->parts[i];
+
+        part->ticket = 0;
+        if (part->n_ended <= part->n_marked) {
+            part->n_marked = part->n_begun;
+        }
+        part->n_ended = part->n_begun;
     }
     (void)pthread_mutex_unlock(&self->lock);
     return open_client(self, err);
@@ -258,8 +264,8 @@ pauses_wait(pauses_t *self, uint64_t timeout_ms)
     int rc = 0;
 
     (void)pthread_mutex_lock(&self->lock);
-    while (!self->failed && rc != ETIMEDOUT &&
-           (waiting = find_waiting(self)) != PAUSES_MAX) {
+    while ((waiting = find_waiting(self)) != PAUSES_MAX && !self->failed &&
+           rc != ETIMEDOUT) {
         rc = pthread_cond_timedwait(&self->news, &self->lock, &end);
     }
     if (waiting != PAUSES_MAX) {

@@ -30,7 +30,8 @@ typedef struct pauses_part {
     psd_ticket_t ticket; /* under way; 0: none. The client's own */
     uint64_t n_begun;    /* pushes */
     uint64_t n_ended;    /* the first ones, acknowledged or given up */
-    uint64_t n_marked;   /* begun when pauses_mark was called */
+    uint64_t n_marked;   /* begun when pauses_mark was called; where one
+                            waited then for more, when pushes were lost */
     uint64_t acked_ms;   /* when the last one was acknowledged */
     uint64_t longest_ms; /* between two acknowledged ones, since the mark */
 } pauses_part_t;
