@@ -191,6 +191,7 @@ run(void *arg)
         }
         if (rc == PSD_ROWS_LOST && self->may_lose) {
             rc = change_client(self, err);
+            n_left = 1; /* the next look tells */
         }
     }
     if (rc != PSD_OK) {
