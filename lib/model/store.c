@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "model/store_image.h"
 #include "model/store_impl.h"
 
 #define COUNT_MAX (UINT64_C(1) << 24) /* rows worth counting one by one */
@@ -74,6 +75,7 @@ ps_store_destroy(ps_store_t **self_p)
     if (self == NULL) {
         return;
     }
+    ps_store_image_end(self);
     ps_array_rows_done(&self->array);
     ps_indexed_rows_done(&self->indexed);
     ps_updater_destroy(&self->updater);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "model/image.h"
 #include "model/op_rows.h"
 #include "model/ops_loops.h"
 #include "model/row_head.h"
@@ -308,6 +309,9 @@ ps_store_change(ps_store_t *self,
 
     if (work.first == NULL) {
         return no_memory(err);
+    }
+    if (self->image != NULL) {
+        ps_image_before_change(self, slice, rows, change);
     }
     if (self->is_array || !ps_rows_are_mixed(&self->indexed)) {
         return change_dense(&work, &named, err);

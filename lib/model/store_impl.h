@@ -18,6 +18,7 @@ struct ps_store {
     ps_row_shape_t shape;      /* points at spec, updater and worker */
     bool is_partial;           /* only rows that were taken in change */
     uint64_t n_taken;          /* of an array, the first so many were */
+    struct ps_image *image;    /* owned; NULL: none (store_image.h) */
     bool is_array;             /* which of the two layouts is in use */
     ps_array_rows_t array;     /* RANGE keys, DENSE rows, no hash */
     ps_indexed_rows_t indexed; /* everything else */

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "model/finite.h"
+#include "model/image.h"
 #include "model/push.h"
 #include "model/store_impl.h"
 
@@ -130,6 +131,9 @@ ps_store_push(ps_store_t *self,
     }
     if (self->is_partial) {
         return ps_store_push_part(self, slice, payload, err);
+    }
+    if (self->image != NULL) {
+        ps_image_before_push(self, slice, payload);
     }
     if (self->is_array) {
         push_array(self, slice, payload);
