@@ -17,6 +17,7 @@
 #include "protocol/open_clock.h"
 #include "protocol/request.h"
 #include "protocol/shard.h"
+#include "protocol/shard_image.h"
 #include "protocol/window.h"
 
 /* A job at this partition. */
@@ -34,6 +35,16 @@ typedef struct ps_table_use {
     uint64_t limit_bytes;  /* its share of table_bytes; 0: no limit */
     uint32_t n_here;       /* partitions that are here */
 } ps_table_use_t;
+
+/* The image of a partition that is wanted, or handed out. */
+typedef struct ps_partition_image {
+    ps_image_view_t view;
+    uint64_t hold_ms; /* MARKs wait until then; 0: they do not */
+    uint32_t job;     /* PENDING: begins when this job has … */
+    uint64_t clock;   /* … closed this clock */
+    uint64_t since;
+    uint64_t early_bytes;
+} ps_partition_image_t;
 
 struct ps_replicas;
 
@@ -71,6 +82,8 @@ typedef struct ps_partition {
     uint64_t row_bytes;   /* as the shard has counted them */
     uint64_t deadline_ms; /* no held request is to be told before */
     uint64_t pushes, pulls, rows_pushed, rows_pulled;
+    ps_partition_image_t image;
+    bool restoring; /* rows of a checkpoint come; requests wait */
 } ps_partition_t;
 
 /* Borrows spec and use. Errors: PSD_NOMEM, PSD_LIMIT. */

@@ -103,6 +103,10 @@ ps_partition_is_ready(ps_shard_t *shard,
 {
     ps_partition_t *other = NULL;
 
+    if (self->restoring || (request->kind == PS_KIND_MARK &&
+                            self->image.hold_ms > shard->now_ms)) {
+        return false;
+    }
     if (self->replicas != NULL && !copies_allow(shard, self, request)) {
         return false;
     }

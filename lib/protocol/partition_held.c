@@ -267,7 +267,13 @@ ps_partition_reason(const ps_shard_t *shard,
             return;
         }
     }
-    if (request->kind == PS_KIND_PUSH && !ps_shard_log_has_room(shard, self)) {
+    if (self->restoring) {
+        (void)snprintf(ret_text, size,
+                       "partition %" PRIu32
+                       " is being restored from a checkpoint",
+                       self->number);
+    } else if (request->kind == PS_KIND_PUSH &&
+               !ps_shard_log_has_room(shard, self)) {
         ps_shard_log_reason(shard, ret_text, size);
     } else if (request->kind == PS_KIND_PUSH && level == PS_ACK_DISK &&
                !self->has_log) {
@@ -285,6 +291,9 @@ ps_partition_reason(const ps_shard_t *shard,
         (void)snprintf(ret_text, size,
                        "waiting behind push %" PRIu64 " of the same client",
                        next);
+    } else if (request->kind == PS_KIND_MARK &&
+               self->image.hold_ms > shard->now_ms) {
+        (void)snprintf(ret_text, size, "a checkpoint is about to begin");
     } else if (gate != NULL) {
         ps_gate_reason(gate, request->clock, ret_text, size);
     } else {

@@ -298,6 +298,25 @@ replay_job(ps_partition_t *self,
            set_job(self, &job);
 }
 
+/* Rows of a checkpoint; while more come, requests wait. */
+static bool
+replay_rows(ps_shard_t *shard,
+            ps_partition_t *self,
+            const ps_record_t *record,
+            const ps_payload_t *payload)
+{
+    if (payload != NULL && payload->n_spans > 0 &&
+        ps_store_put(self->store, payload->spans[0], &self->version, NULL) !=
+            PSD_OK) {
+        return false;
+    }
+    self->restoring = record->seq != 0;
+    if (shard->args.memory_bytes > 0 || shard->args.table_bytes > 0) {
+        ps_shard_count_rows(shard, self, false);
+    }
+    return true;
+}
+
 static void
 replay_forget(ps_partition_t *self, const ps_record_t *record)
 {
@@ -332,6 +351,8 @@ replay(ps_shard_t *shard,
             self->epoch = record->epoch;
         }
         return true;
+    case PS_RECORD_ROWS:
+        return replay_rows(shard, self, record, payload);
     case PS_RECORD_ANEW: /* never one of a partition's records */
     default:
         return false;
@@ -344,13 +365,18 @@ ps_partition_replay(ps_shard_t *shard,
                     const ps_record_t *record,
                     ps_payload_t *payload)
 {
-    if (!finish_clocks(shard, self) || !replay(shard, self, record, payload)) {
+    if (!finish_clocks(shard, self)) {
+        return false;
+    }
+    ps_partition_image_try(self);
+    if (!replay(shard, self, record, payload)) {
         return false;
     }
     self->lsn = record->lsn;
     self->lsn_epoch = record->epoch;
     if (record->kind == PS_RECORD_MARK || record->kind == PS_RECORD_JOB) {
         (void)finish_clocks(shard, self); /* or with the next one, or a tick */
+        ps_partition_image_try(self);
     }
     return true;
 }

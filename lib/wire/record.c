@@ -29,6 +29,8 @@ ps_record_kind_name(ps_record_kind_t kind)
         return "EPOCH";
     case PS_RECORD_ANEW:
         return "ANEW";
+    case PS_RECORD_ROWS:
+        return "ROWS";
     }
     return "?";
 }

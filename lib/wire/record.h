@@ -12,7 +12,8 @@
  *          zeros between. The size counts all of it and is a multiple of 8.
  *          The checksum is XXH3-64 of all bytes, with zeros in its own place.
  *          PUSH carries keys, index and values as its slice says; REFUSAL its
- *          text and JOB the job, both as values; the others carry nothing.
+ *          text, JOB the job and ROWS the rows, as values; the others carry
+ *          nothing.
  * Threads  any; nothing is kept between calls
  */
 #ifndef PS_WIRE_RECORD_H
@@ -36,10 +37,12 @@ typedef enum ps_record_kind {
     PS_RECORD_FORGET = 5,  /* `session` is forgotten; unknown ones below seq are
                               refused from now on */
     PS_RECORD_EPOCH = 6,   /* a new primary serves under `epoch` */
-    PS_RECORD_ANEW = 7     /* in logs only: this copy has thrown away what it
+    PS_RECORD_ANEW = 7,    /* in logs only: this copy has thrown away what it
                               had, and got the state behind record lsn, which
                               was made under `epoch`; seq: a number of that life
                               of the copy */
+    PS_RECORD_ROWS = 8     /* rows of a checkpoint (model/store_image.h); seq 1:
+                              more of them come, and requests wait */
 } ps_record_kind_t;
 
 typedef struct ps_record {
@@ -130,11 +133,11 @@ size_t ps_record_claims(ps_bytes_t bytes);
  *
  * Checks size, magic, checksum, every enum number, that parts are exactly as
  * long as the fields call for, that sparse counts add up, that fields which the
- * kind does not use and the bytes between the parts are zero. What REFUSAL and
- * JOB carry may be any bytes: a text was made by us and is cut and mended where
- * it is sent, and a job is checked by its own decoder. So every record that
- * ps_record_write is rightly given can be read.
- * Errors: PSD_DAMAGED, naming the byte within the record, the value and what is
+ * kind does not use and the bytes between the parts are zero. What REFUSAL,
+ * JOB and ROWS carry may be any bytes: a text was made by us and is cut and
+ * mended where it is sent, and a job is checked by its own decoder. So every
+ * record that ps_record_write is rightly given can be read. Errors:
+ * PSD_DAMAGED, naming the byte within the record, the value and what is
  * allowed.
  */
 PSD_MUST_CHECK psd_status_t ps_record_read(ps_bytes_t bytes,

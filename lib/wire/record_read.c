@@ -134,9 +134,9 @@ check_kind(const ps_record_fields_t *fields, psd_error_t *err)
 {
     bool refusal = fields->kind == PS_RECORD_REFUSAL;
 
-    if (fields->kind < PS_RECORD_PUSH || fields->kind > PS_RECORD_ANEW) {
+    if (fields->kind < PS_RECORD_PUSH || fields->kind > PS_RECORD_ROWS) {
         return damaged(err, PS_RECORD_PLACE_OF(kind), "kind", fields->kind,
-                       "1..7");
+                       "1..8");
     }
     if (refusal ? fields->status == PSD_OK || !is_status(fields->status)
                 : fields->status != PSD_OK) {
@@ -197,7 +197,8 @@ sizes_of(const ps_record_fields_t *fields,
         }
         return rc;
     }
-    if (fields->kind == PS_RECORD_REFUSAL || fields->kind == PS_RECORD_JOB) {
+    if (fields->kind == PS_RECORD_REFUSAL || fields->kind == PS_RECORD_JOB ||
+        fields->kind == PS_RECORD_ROWS) {
         ret->values = fields->values_size;
     }
     return rc;

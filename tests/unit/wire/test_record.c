@@ -250,8 +250,8 @@ assert_refused(
 
 Test(record, fields_are_checked)
 {
-    assert_refused(2, AT_KIND, 0, 1, "byte 16: kind is 0; allowed: 1..7");
-    assert_refused(2, AT_KIND, 8, 1, "byte 16: kind is 8; allowed: 1..7");
+    assert_refused(2, AT_KIND, 0, 1, "byte 16: kind is 0; allowed: 1..8");
+    assert_refused(2, AT_KIND, 9, 1, "byte 16: kind is 9; allowed: 1..8");
     assert_refused(1, AT_STATUS, 0, 2,
                    "byte 18: status is 0; allowed: the numbers of the status "
                    "list but 0");
@@ -363,5 +363,31 @@ Test(record, kinds_have_names)
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_PUSH), "PUSH");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_EPOCH), "EPOCH");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_ANEW), "ANEW");
+    cr_assert_str_eq(ps_record_kind_name(PS_RECORD_ROWS), "ROWS");
     cr_assert_str_eq(ps_record_kind_name((ps_record_kind_t)9), "?");
+}
+
+Test(record, rows_of_a_checkpoint_come_back_as_they_were)
+{
+    static const uint8_t ROWS[] = {1, 2, 3, 4, 5};
+    const ps_bytes_t none = {NULL, 0};
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *rows =
+        ps_payload_copy(none, none, (ps_bytes_t){ROWS, sizeof ROWS});
+    const ps_record_t record = {
+        .kind = PS_RECORD_ROWS, .table = 1, .lsn = 2, .seq = 1};
+    uint8_t bytes[PS_RECORD_HEAD + 8];
+    ps_record_t read = {0};
+    ps_body_t body = {0};
+    size_t size = 0;
+
+    cr_assert_eq(ps_record_size(&record, rows), sizeof bytes);
+    ps_record_write(&record, rows, bytes);
+    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &read,
+                                &body, NULL),
+                 PSD_OK);
+    cr_expect_eq(read.kind, PS_RECORD_ROWS);
+    cr_expect_eq(read.seq, 1);
+    cr_assert_eq(body.values.size, sizeof ROWS);
+    cr_expect_arr_eq(body.values.data, ROWS, sizeof ROWS);
 }

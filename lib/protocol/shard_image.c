@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Images of partitions, and rows of images back into them. */
+#include "protocol/shard_image.h"
+
+#include <inttypes.h>
+
+#include "protocol/partition_work.h"
+#include "protocol/replay.h"
+#include "protocol/replicas.h"
+
+#define EFFECTS_PER_RESTORE 4
+
+static ps_partition_t *
+find(const ps_shard_t *self, uint32_t table, uint32_t i)
+{
+    const ps_shard_table_t *found = ps_map_get(&self->tables, table);
+    ps_partition_t *partition = found == NULL || i >= found->spec.n_partitions
+                                    ? NULL
+                                    : found->partitions[i];
+
+    return partition == NULL || (partition->replicas != NULL &&
+                                 !partition->replicas->primary)
+               ? NULL
+               : partition;
+}
+
+static uint32_t
+n_partitions(const ps_shard_t *self, uint32_t table)
+{
+    const ps_shard_table_t *found = ps_map_get(&self->tables, table);
+
+    return found == NULL ? 0 : found->spec.n_partitions;
+}
+
+static void
+begin_step(ps_shard_t *self, const ps_image_step_t *step)
+{
+    self->now_ms = step->now_ms;
+    self->outbox = step->outbox;
+}
+
+/* Clocks that are closed here, and in the rows. */
+static uint64_t
+closed_here(const ps_partition_t *self, uint32_t job)
+{
+    const ps_job_place_t *place = ps_partition_find_place(self, job);
+
+    if (place == NULL) {
+        return 0;
+    }
+    return ps_gate_is_bsp(place->gate) ? place->applied
+                                       : ps_gate_closed(place->gate);
+}
+
+void
+ps_partition_image_try(ps_partition_t *self)
+{
+    ps_partition_image_t *image = &self->image;
+    const ps_image_args_t args = {.since = image->since,
+                                  .early_bytes = image->early_bytes};
+
+    if (image->view.state != PS_IMAGE_PENDING ||
+        (image->job != 0 && closed_here(self, image->job) < image->clock)) {
+        return;
+    }
+    if (ps_store_image_begin(self->store, &args, NULL) != PSD_OK) {
+        image->view.state = PS_IMAGE_FAILED;
+        return;
+    }
+    image->view = (ps_image_view_t){.state = PS_IMAGE_BEGUN,
+                                    .lsn = self->lsn,
+                                    .epoch = self->epoch,
+                                    .version = self->version,
+                                    .clock = closed_here(self, image->job)};
+}
+
+uint64_t
+ps_shard_image_arm(ps_shard_t *self,
+                   const ps_image_step_t *step,
+                   uint32_t table,
+                   uint32_t job,
+                   uint64_t hold_ms)
+{
+    uint64_t most = 0;
+
+    begin_step(self, step);
+    for (uint32_t i = 0; i < n_partitions(self, table); i++) {
+        ps_partition_t *partition = find(self, table, i);
+        uint64_t closed = 0;
+
+        if (partition == NULL) {
+            continue;
+        }
+        closed = closed_here(partition, job);
+        most = closed > most ? closed : most;
+        if (job != 0) {
+            partition->image.hold_ms = step->now_ms + hold_ms;
+            ps_shard_wake(self, partition, partition->image.hold_ms);
+        }
+    }
+    self->outbox = NULL;
+    return most;
+}
+
+void
+ps_shard_image_begin(ps_shard_t *self,
+                     const ps_image_step_t *step,
+                     const ps_image_order_t *order)
+{
+    begin_step(self, step);
+    for (uint32_t i = 0; i < n_partitions(self, order->table); i++) {
+        ps_partition_t *partition = find(self, order->table, i);
+
+        if (partition == NULL) {
+            continue;
+        }
+        partition->image = (ps_partition_image_t){
+            .view = {.state = PS_IMAGE_PENDING},
+            .job = order->job,
+            .clock = order->clock,
+            .since = order->since == NULL ? 0 : order->since[i],
+            .early_bytes = order->early_bytes};
+        ps_partition_image_try(partition);
+        ps_partition_advance(self, partition); /* MARKs that were held back */
+    }
+    self->outbox = NULL;
+}
+
+bool
+ps_shard_image_look(const ps_shard_t *self,
+                    uint32_t table,
+                    uint32_t i,
+                    ps_image_view_t *ret_view)
+{
+    const ps_partition_t *partition = find(self, table, i);
+
+    if (partition == NULL) {
+        return false;
+    }
+    *ret_view = partition->image.view;
+    ret_view->rows = ps_store_image_rows(partition->store);
+    if (ret_view->state == PS_IMAGE_BEGUN &&
+        !ps_store_has_image(partition->store)) {
+        ret_view->state = PS_IMAGE_NONE; /* its rows were thrown away */
+    }
+    return true;
+}
+
+psd_status_t
+ps_shard_image_next(ps_shard_t *self,
+                    uint32_t table,
+                    uint32_t i,
+                    size_t max_bytes,
+                    ps_payload_t **ret_piece,
+                    bool *ret_done,
+                    psd_error_t *err)
+{
+    ps_partition_t *partition = find(self, table, i);
+
+    if (partition == NULL || !ps_store_has_image(partition->store)) {
+        return psd_error_set(
+            err, PSD_INVALID,
+            "partition %" PRIu32 " is not answered for here any more", i);
+    }
+    return ps_store_image_next(partition->store, max_bytes, ret_piece, ret_done,
+                               err);
+}
+
+void
+ps_shard_image_end(ps_shard_t *self, uint32_t table, uint32_t i)
+{
+    const ps_shard_table_t *found = ps_map_get(&self->tables, table);
+
+    if (found != NULL && i < found->spec.n_partitions &&
+        found->partitions[i] != NULL) {
+        ps_store_image_end(found->partitions[i]->store);
+        found->partitions[i]->image = (ps_partition_image_t){0};
+    }
+}
+
+/* ---- restore ---- */
+
+/* Why a piece could not be recorded. */
+static psd_status_t
+why_not(ps_partition_t *partition, const ps_payload_t *piece, psd_error_t *err)
+{
+    uint64_t version = 0;
+    psd_status_t rc =
+        ps_store_put(partition->store, piece->span, &version, err);
+
+    return rc == PSD_OK
+               ? psd_error_set(err, PSD_NOMEM, "no memory for a record of rows")
+               : rc;
+}
+
+static psd_status_t
+check_restore(const ps_shard_t *self,
+              ps_partition_t *partition,
+              const ps_payload_t *piece,
+              psd_error_t *err)
+{
+    uint64_t bytes = PS_RECORD_HEAD + PS_RECORD_ALIGN +
+                     (piece == NULL ? 0 : piece->span.size);
+
+    if (partition->pushes > 0) {
+        return psd_error_set(err, PSD_DENIED,
+                             "partition %" PRIu32
+                             " has taken pushes before it was restored",
+                             partition->number);
+    }
+    if (partition->replicas != NULL && self->args.record_bytes > 0 &&
+        bytes > self->args.record_bytes) {
+        return psd_error_set(
+            err, PSD_LIMIT,
+            "rows of %" PRIu64
+            " bytes into a table with copies; allowed: %" PRIu64
+            ", as they are sent to them in one frame of "
+            "limits.frame_bytes",
+            bytes, self->args.record_bytes);
+    }
+    if (!ps_shard_log_has_room(self, partition) ||
+        (partition->replicas != NULL &&
+         (!ps_replicas_may_answer(self, partition) ||
+          !ps_replicas_has_room(self, partition->replicas)))) {
+        return psd_error_set(err, PSD_BUSY,
+                             "copies or disk of partition %" PRIu32
+                             " have to catch up",
+                             partition->number);
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+ps_shard_restore(ps_shard_t *self,
+                 const ps_image_step_t *step,
+                 uint32_t table,
+                 uint32_t i,
+                 ps_payload_t *piece,
+                 bool is_last,
+                 psd_error_t *err)
+{
+    ps_partition_t *partition = find(self, table, i);
+    ps_record_t record = {.kind = PS_RECORD_ROWS, .seq = is_last ? 0 : 1};
+    psd_status_t rc = PSD_OK;
+
+    if (partition == NULL) {
+        return psd_error_set(
+            err, PSD_INVALID,
+            "partition %" PRIu32 " is not answered for here any more", i);
+    }
+    begin_step(self, step);
+    rc = check_restore(self, partition, piece, err);
+    if (rc == PSD_OK &&
+        (!ps_outbox_reserve(self->outbox, EFFECTS_PER_RESTORE) ||
+         !ps_partition_record(self, partition, &record, piece))) {
+        rc = piece == NULL ? psd_error_set(err, PSD_NOMEM,
+                                           "no memory for a record of rows")
+                           : why_not(partition, piece, err);
+    }
+    if (rc == PSD_OK && is_last) {
+        ps_partition_advance(self, partition);
+    }
+    self->outbox = NULL;
+    return rc;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_shard_image, ps_shard_restore - rows of a table for a checkpoint, and back
+ *
+ * What     An image of every primary partition that is here, each as it was at
+ *          one moment. Where a job with clocks uses the table, that is right
+ *          behind the closing of one clock, the same in all partitions of the
+ *          cluster: `arm` holds back MARKs for a short while and says which
+ *          clock the furthest partition has closed; `begin` names the greatest
+ *          of the whole cluster, and a partition begins when it has closed that
+ *          one: all workers have finished it, so their marks are on the way.
+ *          BSP: exactly what these clocks have made; SSP: at least that.
+ *          A partition that is restored takes rows as records of its own, so
+ *          that other copies and the log have them too; requests of clients
+ * wait until the last ones are there. Threads  Confined to the shard's one.
+ */
+#ifndef PS_PROTOCOL_SHARD_IMAGE_H
+#define PS_PROTOCOL_SHARD_IMAGE_H
+
+#include "model/store_image.h"
+#include "protocol/shard.h"
+
+typedef struct ps_image_order {
+    uint32_t table;
+    uint32_t job;          /* whose clock; 0: every partition begins at once */
+    uint64_t clock;        /* that is to be closed */
+    const uint64_t *since; /* for each partition: only rows of a greater
+                              version; NULL: all rows */
+    uint64_t early_bytes;  /* as ps_image_args_t */
+} ps_image_order_t;
+
+typedef enum ps_image_state {
+    PS_IMAGE_NONE = 0,    /* there is none, or it was taken away */
+    PS_IMAGE_PENDING = 1, /* waits for its clock */
+    PS_IMAGE_BEGUN = 2,
+    PS_IMAGE_FAILED = 3 /* no memory when it was to begin */
+} ps_image_state_t;
+
+/* What an image is of. */
+typedef struct ps_image_view {
+    ps_image_state_t state;
+    uint64_t lsn; /* BEGUN: the last record in it, so the others */
+    uint64_t epoch;
+    uint64_t version; /* greatest of its rows */
+    uint64_t clock;   /* of the job: closed; 0 without one */
+    uint64_t rows;    /* handed out */
+} ps_image_view_t;
+
+/* A step of the shard, as ps_shard_step makes them. */
+typedef struct ps_image_step {
+    uint64_t now_ms;
+    ps_outbox_t *outbox;
+} ps_image_step_t;
+
+/* Holds back MARKs at the table's primaries for hold_ms or until begin. The
+ * greatest clock of the job that one of them has closed; 0: none. */
+uint64_t ps_shard_image_arm(ps_shard_t *self,
+                            const ps_image_step_t *step,
+                            uint32_t table,
+                            uint32_t job,
+                            uint64_t hold_ms);
+/* Begins, or waits for the clock, and lets MARKs go on. */
+void ps_shard_image_begin(ps_shard_t *self,
+                          const ps_image_step_t *step,
+                          const ps_image_order_t *order);
+/* Partition i is primary here; false: it is not. */
+bool ps_shard_image_look(const ps_shard_t *self,
+                         uint32_t table,
+                         uint32_t i,
+                         ps_image_view_t *ret_view);
+/* As ps_store_image_next, of a partition whose image has begun. */
+PSD_MUST_CHECK psd_status_t ps_shard_image_next(ps_shard_t *self,
+                                                uint32_t table,
+                                                uint32_t i,
+                                                size_t max_bytes,
+                                                ps_payload_t **ret_piece,
+                                                bool *ret_done,
+                                                psd_error_t *err);
+/* Ends the image of partition i. */
+void ps_shard_image_end(ps_shard_t *self, uint32_t table, uint32_t i);
+
+/*
+ * The next rows of partition i, which is primary here: a piece of an image, or
+ * NULL; clients wait from the first one to the last.
+ *
+ * Errors: PSD_BUSY copies or disk have to catch up first, ask again; PSD_DENIED
+ * clients have pushed to it before; PSD_INVALID it is not primary here;
+ * PSD_PROTO, PSD_LIMIT, PSD_NOMEM. Nothing was recorded then.
+ */
+PSD_MUST_CHECK psd_status_t ps_shard_restore(ps_shard_t *self,
+                                             const ps_image_step_t *step,
+                                             uint32_t table,
+                                             uint32_t i,
+                                             ps_payload_t *piece,
+                                             bool is_last,
+                                             psd_error_t *err);
+#endif
