@@ -55,6 +55,7 @@ static const ps_noun_t NOUNS[] = {
     {"cluster", "the cluster as a whole"},
     {"node", "the psd processes of the cluster"},
     {"table", "make, look at, save, load and drop tables"},
+    {"checkpoint", "rows of tables in files, and back"},
     {"push", "send deltas to rows"},
     {"pull", "fetch values of rows"},
     {"plan", "how much memory a table will need"},
@@ -69,8 +70,9 @@ static const ps_noun_t NOUNS[] = {
     {"help", "help for a command"},
 };
 
-static const ps_cmd_t *const LISTS[] = {
-    ps_cmds_cluster, ps_cmds_table, ps_cmds_plan, ps_cmds_tool, ps_cmds_bench};
+static const ps_cmd_t *const LISTS[] = {ps_cmds_cluster,    ps_cmds_table,
+                                        ps_cmds_checkpoint, ps_cmds_plan,
+                                        ps_cmds_tool,       ps_cmds_bench};
 
 const ps_cmd_t *
 ps_cmd_at(size_t i)

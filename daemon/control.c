@@ -52,6 +52,15 @@ static const struct {
     {"cluster_status", ps_control_cluster_status, false, false, ASK_INSPECT},
     {"cluster_events", ps_control_cluster_events, false, false, ASK_NONE},
     {"cluster_backup", ps_control_cluster_backup, false, false, ASK_NONE},
+    {"checkpoint_create", ps_control_checkpoint_create, false, true, ASK_NONE},
+    {"checkpoint_restore", ps_control_checkpoint_restore, false, true,
+     ASK_NONE},
+    {"checkpoint_verify", ps_control_checkpoint_verify, false, true, ASK_NONE},
+    {"checkpoint_look", ps_control_checkpoint_look, false, true, ASK_NONE},
+    {"checkpoint_list", ps_control_checkpoint_list, false, false, ASK_NONE},
+    {"checkpoint_inspect", ps_control_checkpoint_inspect, false, false,
+     ASK_NONE},
+    {"checkpoint_drop", ps_control_checkpoint_drop, false, true, ASK_NONE},
     {"node_list", ps_control_node_list, false, false, ASK_INSPECT},
     {"node_inspect", ps_control_node_inspect, false, false, ASK_INSPECT},
     {"node_drain", ps_control_node_drain, false, true, ASK_INSPECT},
@@ -271,6 +280,7 @@ task_destroy(ps_task_t **self_p)
 
     if (self != NULL) {
         ps_doc_destroy(&self->request.reply);
+        ps_buffer_done(&self->request.words);
         ps_doc_destroy(&self->doc);
         ps_free(self);
     }
@@ -368,7 +378,8 @@ keep(ps_control_t *self, ps_task_t *task, psd_error_t *err)
     request->asks = false;
     if (request->again_ms == 0) {
         rc = ps_fleet_ask(self->fleet, request->ask_kind, request->ask_job,
-                          task, err);
+                          (const char *)request->words.data, task, err);
+        ps_buffer_done(&request->words);
     }
     if (rc == PSD_OK) {
         self->tasks[self->n_tasks++] = task;
@@ -560,6 +571,7 @@ ps_control_destroy(ps_control_t **self_p)
     ps_watches_done(&self->watches);
     ps_replies_done(&self->replies);
     ps_buffer_done(&self->backup.bytes);
+    ps_doc_destroy(&self->checkpoint.manifest);
     ps_free(self->clients);
     psd_error_destroy(&self->err);
     ps_free(self);

@@ -28,6 +28,7 @@ typedef struct ps_control_args {
     ps_shards_t *shards;
     ps_socket_t *port; /* bound */
     const ps_plugins_t *plugins;
+    const char *dir;      /* data directory */
     const char *node;     /* name of this node */
     uint64_t incarnation; /* of this node */
     bool kept;            /* it has rows of an earlier life */

@@ -9,6 +9,7 @@
 #include "daemon/fleet.h"
 #include "daemon/replies.h"
 #include "daemon/watch.h"
+#include "storage/checkpoint.h"
 #include "wire/doc.h"
 
 #define PS_CLIENTS_MAX 4096 /* whose repeated hello gives the same session */
@@ -24,6 +25,23 @@ typedef struct ps_backup {
     uint64_t number;   /* 1, 2, … of those since the start */
 } ps_backup_t;
 
+typedef enum ps_checkpoint_kind {
+    PS_CHECKPOINT_CREATE = 1,
+    PS_CHECKPOINT_RESTORE = 2,
+    PS_CHECKPOINT_VERIFY = 3
+} ps_checkpoint_kind_t;
+
+typedef struct ps_checkpoint_work {
+    uint64_t number; /* of this work; 0: none is under way */
+    ps_checkpoint_kind_t kind;
+    char name[PS_CHECKPOINT_NAME_MAX + 1];
+    char table[PS_NAME_MAX + 1]; /* RESTORE: that is made */
+    ps_doc_t *manifest;          /* owned; CREATE: without its files */
+    uint64_t looked_ms;
+    psd_status_t status; /* why it failed, if it did … */
+    char text[400];      /* … in words */
+} ps_checkpoint_work_t;
+
 struct ps_control {
     ps_control_args_t is; /* what it was made with; all borrowed */
     ps_replies_t replies;
@@ -38,10 +56,12 @@ struct ps_control {
     size_t n_tasks;
     size_t tasks_capacity;
     ps_backup_t backup; /* that is being fetched */
-    uint64_t grace_ms;  /* no worker is lost before; 0: none is given */
-    uint64_t decide_ms; /* nothing is decided about copies before */
-    bool work_due;      /* questions about slices may have an answer */
-    psd_error_t *err;   /* of the request at hand */
+    ps_checkpoint_work_t checkpoint;
+    uint64_t checkpoint_serial; /* of the last work */
+    uint64_t grace_ms;          /* no worker is lost before; 0: none is given */
+    uint64_t decide_ms;         /* nothing is decided about copies before */
+    bool work_due;              /* questions about slices may have an answer */
+    psd_error_t *err;           /* of the request at hand */
     bool broken;
 };
 
@@ -57,6 +77,7 @@ typedef struct ps_request_doc {
     uint32_t ask_job;
     uint64_t again_ms;           /* they are asked then; 0: at once */
     uint64_t until_ms;           /* what is missing is asked for again */
+    ps_buffer_t words;           /* owned; of CHECKPOINT, with its '\0' */
     unsigned step;               /* how often they have answered */
     const ps_answers_t *answers; /* the last ones; step > 0 */
     const char *missing;         /* "", or who has not answered; step > 0 */
@@ -121,6 +142,21 @@ ps_control_op_t ps_control_node_inspect;
 
 /* control_backup.c */
 ps_control_op_t ps_control_cluster_backup;
+/* control_checkpoint.c */
+ps_control_op_t ps_control_checkpoint_create;
+ps_control_op_t ps_control_checkpoint_list;
+ps_control_op_t ps_control_checkpoint_inspect;
+ps_control_op_t ps_control_checkpoint_drop;
+/* control_restore.c */
+ps_control_op_t ps_control_checkpoint_restore;
+ps_control_op_t ps_control_checkpoint_verify;
+ps_control_op_t ps_control_checkpoint_look;
+/* control_table.c: makes a table and tells the nodes; and drops it again when
+ * one cannot hold it. */
+PSD_MUST_CHECK psd_status_t ps_control_make_table(ps_control_t *self,
+                                                  const ps_table_spec_t *spec,
+                                                  psd_error_t *err);
+void ps_control_take_table_back(ps_control_t *self, const char *name);
 /* control_node.c */
 ps_control_op_t ps_control_node_join;
 ps_control_op_t ps_control_node_announce;

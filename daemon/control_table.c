@@ -72,8 +72,8 @@ drop(ps_control_t *self, const char *name, psd_error_t *err)
 }
 
 /* A table that a shard cannot hold must not stay in the registry. */
-static void
-take_back(ps_control_t *self, const char *name)
+void
+ps_control_take_table_back(ps_control_t *self, const char *name)
 {
     psd_status_t rc = drop(self, name, NULL);
 
@@ -83,8 +83,8 @@ take_back(ps_control_t *self, const char *name)
     }
 }
 
-static psd_status_t
-create(ps_control_t *self, const ps_table_spec_t *spec, psd_error_t *err)
+psd_status_t
+ps_control_make_table(ps_control_t *self, const ps_table_spec_t *spec, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     uint64_t limit = self->is.config->limits.tables;
@@ -131,7 +131,7 @@ finish_create(ps_control_t *self,
         rc = ps_fleet_refusal(self->fleet, table->id, err);
     }
     if (rc != PSD_OK) {
-        take_back(self, name);
+        ps_control_take_table_back(self, name);
         return rc;
     }
     return fill_table(self, table, request->answers, true, request->reply, err);
@@ -182,7 +182,7 @@ begin_create(ps_control_t *self,
         rc = ps_control_find_job(self, request->doc, &job, err);
     }
     if (rc == PSD_OK) {
-        rc = create(self, spec, err);
+        rc = ps_control_make_table(self, spec, err);
     }
     if (rc == PSD_OK && for_job) {
         rc = open_for_job(self, request->doc,

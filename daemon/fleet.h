@@ -121,6 +121,7 @@ typedef struct ps_question {
     uint64_t deadline_ms;
     void *context;        /* the asker's */
     ps_answers_t answers; /* owned; of the nodes that have answered */
+    char *words;          /* owned; CHECKPOINT: what is asked; else NULL */
     uint64_t *waits;      /* owned; incarnations that have not */
     size_t n_waits;
     char missing[200]; /* "node n2 has not answered for 2.0 s"; "": all have */
@@ -129,11 +130,13 @@ void ps_question_destroy(ps_question_t **self_p);
 
 /* Asks; the question comes out of ps_fleet_next_done when every node that is up
  * has answered, or is silent, or the deadline has passed. About a job, a silent
- * node that clients of its tables may still reach is missing. Errors:
- * PSD_NOMEM, PSD_BUSY too many questions. */
+ * node that clients of its tables may still reach is missing. words: of
+ * CHECKPOINT, copied; else NULL. Errors: PSD_NOMEM, PSD_BUSY too many
+ * questions. */
 PSD_MUST_CHECK psd_status_t ps_fleet_ask(ps_fleet_t *self,
                                          ps_call_kind_t kind,
                                          uint32_t job,
+                                         const char *words,
                                          void *context,
                                          psd_error_t *err);
 /* The next question that is done; the caller destroys it. NULL: none. */

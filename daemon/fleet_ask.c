@@ -22,6 +22,7 @@ ps_question_destroy(ps_question_t **self_p)
         return;
     }
     ps_answers_done(&self->answers);
+    ps_free(self->words);
     ps_free(self->waits);
     ps_free(self);
     *self_p = NULL;
@@ -97,10 +98,24 @@ ask_all(ps_fleet_t *self, ps_question_t *question)
     miss_silent(self, question);
 }
 
+/* NULL: no memory. */
+static char *
+copy_words(const char *words)
+{
+    size_t size = strlen(words) + 1;
+    char *copy = ps_alloc(size, 1);
+
+    if (copy != NULL) {
+        memcpy(copy, words, size);
+    }
+    return copy;
+}
+
 psd_status_t
 ps_fleet_ask(ps_fleet_t *self,
              ps_call_kind_t kind,
              uint32_t job,
+             const char *words,
              void *context,
              psd_error_t *err)
 {
@@ -114,8 +129,10 @@ ps_fleet_ask(ps_fleet_t *self,
     }
     if (question != NULL) {
         question->waits = ps_alloc(self->n_nodes, sizeof *question->waits);
+        question->words = words == NULL ? NULL : copy_words(words);
     }
     if (question == NULL || question->waits == NULL ||
+        (words != NULL && question->words == NULL) ||
         !ps_grow(&self->questions, &self->questions_capacity,
                  self->n_questions + 1, sizeof(ps_question_t *))) {
         return psd_error_set(err, PSD_NOMEM, "no memory to ask the nodes");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cursor.h"
 #include "protocol/job_bytes.h"
 
 #define N_INFO 4
@@ -117,6 +118,18 @@ add_clocks(const ps_shard_call_t *call, ps_doc_t *doc)
     return done;
 }
 
+/* A text in JSON, which is without '\0'. */
+static bool
+add_words(const ps_shard_call_t *call, ps_doc_t *doc)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+
+    return call->words.size == 0 ||
+           (ps_buffer_append(&text, call->words.data, call->words.size) &&
+            ps_buffer_u8(&text, 0) &&
+            ps_doc_set_text(doc, "words", (const char *)text.data));
+}
+
 bool
 ps_answers_to_doc(const ps_answers_t *answers, uint64_t now_ms, ps_doc_t *array)
 {
@@ -129,7 +142,7 @@ ps_answers_to_doc(const ps_answers_t *answers, uint64_t now_ms, ps_doc_t *array)
         done = doc != NULL && ps_doc_set_u64(doc, "shard", i) &&
                add_info(&call->info, doc) && add_partitions(call, doc) &&
                add_lags(call, now_ms, doc) && add_waiting(call, now_ms, doc) &&
-               add_clocks(call, doc);
+               add_clocks(call, doc) && add_words(call, doc);
     }
     return done;
 }
@@ -321,6 +334,18 @@ read_clocks(const ps_doc_t *doc, ps_shard_call_t *call, psd_error_t *err)
 }
 
 static psd_status_t
+read_words(const ps_doc_t *doc, ps_shard_call_t *call, psd_error_t *err)
+{
+    const char *text = NULL;
+    psd_status_t rc =
+        ps_doc_get_text_or(doc, "words", PS_DOC_BYTES_MAX, "", &text, err);
+
+    return rc != PSD_OK || ps_buffer_append(&call->words, text, strlen(text))
+               ? rc
+               : psd_error_set(err, PSD_NOMEM, "no memory for an answer");
+}
+
+static psd_status_t
 read_call(const ps_doc_t *doc,
           uint64_t now_ms,
           ps_shard_call_t *call,
@@ -343,7 +368,10 @@ read_call(const ps_doc_t *doc,
     if (rc == PSD_OK) {
         rc = read_waiting(doc, now_ms, call, err);
     }
-    return rc == PSD_OK ? read_clocks(doc, call, err) : rc;
+    if (rc == PSD_OK) {
+        rc = read_clocks(doc, call, err);
+    }
+    return rc == PSD_OK ? read_words(doc, call, err) : rc;
 }
 
 psd_status_t

@@ -52,7 +52,9 @@ static bool
 fill_question(const ps_question_t *question, ps_doc_t *doc)
 {
     return ps_doc_set_text(doc, "kind", ps_call_name(question->kind)) &&
-           ps_doc_set_u64(doc, "job", question->job);
+           ps_doc_set_u64(doc, "job", question->job) &&
+           (question->words == NULL ||
+            ps_doc_set_text(doc, "words", question->words));
 }
 
 /* The newest state. false: no memory. *gone: there is nothing to tell. */
@@ -151,8 +153,11 @@ send_here(ps_fleet_t *self, ps_tell_t *tell)
         if (question == NULL) {
             return PS_SENT_GONE;
         }
-        rc = ps_shards_send_ask(self->is.shards, question->kind, question->job,
-                                &tell->local, self->err);
+        rc = question->words != NULL
+                 ? ps_shards_send_words(self->is.shards, question->words,
+                                        &tell->local, self->err)
+                 : ps_shards_send_ask(self->is.shards, question->kind,
+                                      question->job, &tell->local, self->err);
         break;
     case PS_TELL_KNOWN:    /* these shards miss no drop … */
     case PS_TELL_SESSIONS: /* … and know every session */

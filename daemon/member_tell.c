@@ -8,6 +8,7 @@
 #include "daemon/fleet_doc.h"
 #include "daemon/member_inner.h"
 
+#define WORDS_MAX (8 << 20) /* bytes of what is asked about a checkpoint */
 #define TABLES_MAX 65536
 
 /* ---- tables ---- */
@@ -176,7 +177,7 @@ read_question(const ps_doc_t *doc,
               psd_error_t *err)
 {
     static const ps_call_kind_t KINDS[] = {PS_CALL_INSPECT, PS_CALL_WAITING,
-                                           PS_CALL_CLOCKS};
+                                           PS_CALL_CLOCKS, PS_CALL_CHECKPOINT};
     const char *word = NULL;
     uint64_t job = 0;
     psd_status_t rc = ps_doc_get_text(doc, "kind", 32, &word, err);
@@ -194,7 +195,7 @@ read_question(const ps_doc_t *doc,
     }
     return rc == PSD_OK ? psd_error_set(err, PSD_PROTO,
                                         "kind of a question; allowed: INSPECT, "
-                                        "WAITING, CLOCKS")
+                                        "WAITING, CLOCKS, CHECKPOINT")
                         : rc;
 }
 
@@ -205,10 +206,17 @@ do_ask(ps_member_t *self,
        psd_error_t *err)
 {
     ps_call_kind_t kind = PS_CALL_INSPECT;
+    const char *words = NULL;
     uint32_t job = 0;
     psd_status_t rc = read_question(doc, &kind, &job, err);
 
-    if (rc == PSD_OK) {
+    if (rc == PSD_OK && kind == PS_CALL_CHECKPOINT) {
+        rc = ps_doc_get_text(doc, "words", WORDS_MAX, &words, err);
+        if (rc == PSD_OK) {
+            rc = ps_shards_send_words(self->is.shards, words, &errand->local,
+                                      err);
+        }
+    } else if (rc == PSD_OK) {
         rc =
             ps_shards_send_ask(self->is.shards, kind, job, &errand->local, err);
     }

@@ -399,6 +399,7 @@ start_control(ps_server_t *self, psd_error_t *err)
         .shards = self->shards,
         .port = self->port,
         .plugins = &self->plugins,
+        .dir = self->dir,
         .node = self->node,
         .incarnation = self->incarnation,
         .kept = has_kept(self),

@@ -8,18 +8,17 @@
 #include "base/alloc.h"
 #include "base/handover.h"
 #include "base/log.h"
+#include "daemon/checkpoint_task.h"
 #include "daemon/peer_links.h"
 #include "daemon/shard_call.h"
+#include "daemon/shard_lines.h"
 #include "protocol/shard_links.h"
 
 #define BATCH 256     /* messages before the pipe is looked at again */
 #define TELL_EVERY 32 /* messages, before the peers are told of answers … */
 #define TELL_BYTES (128 << 10) /* … or so many bytes of bodies */
-#define NOTE_KINDS 32          /* kinds of notes are smaller numbers */
 #define NOTE_SIZE 512          /* bytes of a note's line */
-#define QUIET_AFTER 20         /* lines that peers cause in one second */
-#define QUIET_PERIOD_MS 1000
-#define NEWS_AGAIN_MS 10 /* until the letter is looked for again */
+#define NEWS_AGAIN_MS 10       /* until the letter is looked for again */
 
 typedef struct actor {
     zsock_t *pipe;
@@ -28,38 +27,21 @@ typedef struct actor {
     ps_socket_t *port;
     ps_peer_links_t links; /* to shards that hold copies */
     ps_shard_t *core;
+    ps_checkpoint_task_t *checkpoint;
+    uint64_t checkpoint_ms;       /* when it wants to go on */
     ps_journal_thread_t *journal; /* NULL: nothing is kept on disk */
     ps_journal_news_t disk_news;
     ps_outbox_t outbox;
     uint64_t bytes;  /* as the other shards know them */
     uint64_t now_ms; /* looked up once for a few messages */
     psd_error_t *err;
-    int note_levels[NOTE_KINDS]; /* by kind */
-    uint64_t quiet_since_ms;     /* start of the second being counted */
-    uint32_t n_lines;            /* that peers caused, in it */
-    uint64_t n_dropped;          /* answers that could not be sent */
-    size_t untold_bytes;         /* taken since peers were told of answers */
+    ps_shard_lines_t lines;
+    uint64_t n_dropped;  /* answers that could not be sent */
+    size_t untold_bytes; /* taken since peers were told of answers */
     bool stopping;
 } actor_t;
 
 /* ---- effects ---- */
-
-/* True when one more line that a peer causes may be written: a flood of them
- * must not fill the disk that the log is on. */
-static bool
-may_log(actor_t *self, uint64_t now_ms)
-{
-    if (now_ms - self->quiet_since_ms >= QUIET_PERIOD_MS) {
-        if (self->n_lines > QUIET_AFTER) {
-            ps_log(PS_LOG_WARN, "lines_left_out",
-                   "shard=%" PRIu32 " n=%" PRIu32, self->args->core.shard,
-                   self->n_lines - QUIET_AFTER);
-        }
-        self->quiet_since_ms = now_ms;
-        self->n_lines = 0;
-    }
-    return ++self->n_lines <= QUIET_AFTER;
-}
 
 static void
 send_effect(actor_t *self, const ps_effect_t *effect)
@@ -83,28 +65,6 @@ send_effect(actor_t *self, const ps_effect_t *effect)
 }
 
 static void
-print_note(actor_t *self, const ps_note_t *note, uint64_t now_ms)
-{
-    char line[NOTE_SIZE];
-    char *rest = NULL;
-    int level = note->kind < NOTE_KINDS ? self->note_levels[note->kind] : 0;
-
-    if (level > atomic_load_explicit(&self->args->common->log_level,
-                                     memory_order_relaxed) ||
-        (level < PS_LOG_DEBUG && !may_log(self, now_ms))) {
-        return;
-    }
-    ps_note_print(note, line, sizeof line, &level);
-    rest = strchr(line, ' ');
-    if (rest != NULL) {
-        *rest++ = '\0';
-    }
-    ps_log((ps_log_level_t)level, line, "shard=%" PRIu32 "%s%s",
-           self->args->core.shard, rest == NULL ? "" : " ",
-           rest == NULL ? "" : rest);
-}
-
-static void
 perform(actor_t *self, uint64_t now_ms)
 {
     for (size_t i = 0; i < self->outbox.n_effects; i++) {
@@ -115,7 +75,7 @@ perform(actor_t *self, uint64_t now_ms)
             send_effect(self, effect);
             break;
         case PS_EFFECT_NOTE:
-            print_note(self, &effect->note, now_ms);
+            ps_shard_lines_print(&self->lines, &effect->note, now_ms);
             break;
         case PS_EFFECT_FILL:
             ps_filler_add(self->args->common->filler, &effect->soon);
@@ -195,7 +155,7 @@ refuse(actor_t *self, uint64_t conn, psd_status_t status)
     message.refused.status = (uint16_t)status;
     (void)snprintf(message.refused.text, sizeof message.refused.text, "%.*s",
                    PS_TEXT_MAX, psd_error_text(self->err));
-    if (may_log(self, ps_now_ms())) {
+    if (ps_shard_lines_may(&self->lines, ps_now_ms())) {
         ps_log(PS_LOG_WARN, "message_refused",
                "shard=%" PRIu32 " conn=%" PRIu64 " status=%s reason=%s",
                self->args->core.shard, conn, psd_status_name(status),
@@ -319,13 +279,31 @@ do_waiting(actor_t *self, ps_shard_call_t *call)
     }
 }
 
+static void
+do_checkpoint(actor_t *self, ps_shard_call_t *call)
+{
+    const ps_image_step_t now = {.now_ms = self->now_ms,
+                                 .outbox = &self->outbox};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t answer = {0};
+
+    call->status = ps_checkpoint_task_call(
+        self->checkpoint, self->core, &now,
+        (ps_bytes_t){call->words.data, call->words.size}, &answer, self->err);
+    perform(self, self->now_ms);
+    self->checkpoint_ms = self->now_ms;
+    ps_buffer_done(&call->words);
+    call->words = answer;
+    answer = (ps_buffer_t){0}; /* the call's now */
+}
+
 static const struct {
     const char *name;
     void (*run)(actor_t *self, ps_shard_call_t *call);
 } COMMANDS[] = {
-    {"TABLE", do_table},   {"DROP", do_drop},       {"JOB", do_job},
-    {"FENCE", do_fence},   {"INSPECT", do_inspect}, {"WAITING", do_waiting},
-    {"CLOCKS", do_clocks},
+    {"TABLE", do_table},     {"DROP", do_drop},
+    {"JOB", do_job},         {"FENCE", do_fence},
+    {"INSPECT", do_inspect}, {"WAITING", do_waiting},
+    {"CLOCKS", do_clocks},   {"CHECKPOINT", do_checkpoint},
 };
 
 /* Reports go out; the pipe has room for the letter. */
@@ -394,12 +372,36 @@ time_to_tick(const actor_t *self)
     return deadline <= now_ms ? 0 : deadline - now_ms;
 }
 
+/* A piece of a checkpoint goes its way between messages. */
+static void
+work_if_due(actor_t *self)
+{
+    const ps_image_step_t now = {.now_ms = self->now_ms,
+                                 .outbox = &self->outbox};
+    uint64_t wait_ms = 0;
+
+    if (self->checkpoint_ms > self->now_ms) {
+        return;
+    }
+    wait_ms = ps_checkpoint_task_work(self->checkpoint, self->core, &now);
+    perform(self, self->now_ms);
+    tell_bytes(self);
+    self->checkpoint_ms =
+        wait_ms == UINT64_MAX ? UINT64_MAX : self->now_ms + wait_ms;
+}
+
 /* Milliseconds for which there is nothing to do if nothing comes. */
 static uint64_t
 time_left(const actor_t *self)
 {
     uint64_t left_ms = time_to_tick(self);
+    uint64_t now_ms = self->checkpoint_ms == UINT64_MAX ? 0 : ps_now_ms();
+    uint64_t work_ms = self->checkpoint_ms == UINT64_MAX ? UINT64_MAX
+                       : self->checkpoint_ms > now_ms
+                           ? self->checkpoint_ms - now_ms
+                           : 0;
 
+    left_ms = work_ms < left_ms ? work_ms : left_ms;
     return self->news->n_kept > 0 && left_ms > NEWS_AGAIN_MS ? NEWS_AGAIN_MS
                                                              : left_ms;
 }
@@ -500,25 +502,12 @@ run(actor_t *self)
         take_answers(self);
         take_gone(self);
         tick_if_due(self);
+        work_if_due(self);
         send_news(self);
     }
 }
 
 /* ---- start and stop ---- */
-
-/* The level of each kind of note, so that a line is printed only when it is
- * written. */
-static void
-learn_levels(actor_t *self)
-{
-    char line[NOTE_SIZE];
-
-    for (int kind = 0; kind < NOTE_KINDS; kind++) {
-        const ps_note_t note = {.kind = (ps_note_kind_t)kind};
-
-        ps_note_print(&note, line, sizeof line, &self->note_levels[kind]);
-    }
-}
 
 /* Clients of this host then come by lane; without it they come by ipc. */
 static void
@@ -544,8 +533,14 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
     psd_status_t rc = PSD_OK;
 
     self->err = psd_error_new();
-    learn_levels(self);
+    ps_shard_lines_init(&self->lines, args->core.shard,
+                        &args->common->log_level);
     ps_peer_links_init(&self->links, &args->socket);
+    self->checkpoint_ms = UINT64_MAX;
+    rc = ps_checkpoint_task_new(&args->core, &self->checkpoint, self->err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     rc = ps_shard_new(&args->core, &self->core, self->err);
     if (rc == PSD_OK && args->journal.dir != NULL) {
         rc = ps_shard_journal_open(&args->journal, self->core, &args->found,
@@ -591,6 +586,7 @@ ps_shard_actor(zsock_t *pipe, void *args)
     ps_socket_close(&self.port);
     ps_journal_thread_stop(&self.journal);
     ps_journal_news_done(&self.disk_news);
+    ps_checkpoint_task_destroy(&self.checkpoint);
     ps_shard_destroy(&self.core);
     psd_error_destroy(&self.err);
 }

@@ -129,6 +129,7 @@ ps_shard_call_destroy(ps_shard_call_t **self_p)
     }
     ps_table_spec_done(&self->spec);
     ps_job_done(&self->job);
+    ps_buffer_done(&self->words);
     ps_free(self->routes);
     ps_free(self->partitions);
     ps_free(self->lags);

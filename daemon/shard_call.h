@@ -14,14 +14,15 @@
 #include "protocol/shard.h"
 
 /* X(NAME): also the words on the pipe */
-#define PS_CALL_MAP(X)                                               \
-    X(TABLE)   /* table, spec, routes, copies: where it is now */    \
-    X(DROP)    /* table */                                           \
-    X(JOB)     /* job: as it is now */                               \
-    X(FENCE)   /* table, partition, epoch; a report says the rest */ \
-    X(INSPECT) /* answers info, partitions and lags */               \
-    X(WAITING) /* job_id; answers waiting and clocks */              \
-    X(CLOCKS)  /* job_id; answers clocks */
+#define PS_CALL_MAP(X)                                                  \
+    X(TABLE)      /* table, spec, routes, copies: where it is now */    \
+    X(DROP)       /* table */                                           \
+    X(JOB)        /* job: as it is now */                               \
+    X(FENCE)      /* table, partition, epoch; a report says the rest */ \
+    X(INSPECT)    /* answers info, partitions and lags */               \
+    X(WAITING)    /* job_id; answers waiting and clocks */              \
+    X(CLOCKS)     /* job_id; answers clocks */                          \
+    X(CHECKPOINT) /* words; answers words */
 
 #define PS_CALL_ENUM(NAME) PS_CALL_##NAME,
 typedef enum ps_call_kind {
@@ -45,6 +46,7 @@ typedef struct ps_shard_call {
     ps_job_t job;   /* owned */
     bool rows_lost; /* of the table, in an earlier life */
     uint32_t job_id;
+    ps_buffer_t words; /* owned; JSON (checkpoint_task.h), and its answer */
     /* answered */
     uint64_t incarnation; /* of the node whose shard answered */
     uint32_t shard;       /* its number there */

@@ -83,6 +83,11 @@ PSD_MUST_CHECK psd_status_t ps_shards_send_ask(ps_shards_t *self,
                                                uint32_t job_id,
                                                uint64_t *ret_serial,
                                                psd_error_t *err);
+/* The same, about no job, with words for every shard (PS_CALL_CHECKPOINT). */
+PSD_MUST_CHECK psd_status_t ps_shards_send_words(ps_shards_t *self,
+                                                 const char *words,
+                                                 uint64_t *ret_serial,
+                                                 psd_error_t *err);
 /* With the copies of all partitions when the table has them; all is copied. */
 PSD_MUST_CHECK psd_status_t ps_shards_send_table(ps_shards_t *self,
                                                  const ps_table_t *table,

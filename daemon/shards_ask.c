@@ -167,6 +167,29 @@ ps_shards_send_ask(ps_shards_t *self,
     return rc;
 }
 
+psd_status_t
+ps_shards_send_words(ps_shards_t *self,
+                     const char *words,
+                     uint64_t *ret_serial,
+                     psd_error_t *err)
+{
+    PSD_AUTO(asked_destroy) ps_asked_t *asked = NULL;
+    psd_status_t rc =
+        new_asked(self, PS_CALL_CHECKPOINT, 0, self->n_shards, &asked, err);
+
+    for (uint32_t i = 0; rc == PSD_OK && i < self->n_shards; i++) {
+        rc = ps_shard_call_new(PS_CALL_CHECKPOINT, 0, &asked->calls[i], err);
+        if (rc == PSD_OK &&
+            !ps_buffer_append(&asked->calls[i]->words, words, strlen(words))) {
+            rc = psd_error_set(err, PSD_NOMEM, "no memory to ask the shards");
+        }
+    }
+    if (rc == PSD_OK) {
+        *ret_serial = add_asked(self, &asked);
+    }
+    return rc;
+}
+
 /* The copies of all partitions, once for all calls. */
 static psd_status_t
 copy_copies(const ps_table_t *table, ps_asked_t *asked, psd_error_t *err)

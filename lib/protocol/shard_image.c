@@ -24,8 +24,8 @@ find(const ps_shard_t *self, uint32_t table, uint32_t i)
                : partition;
 }
 
-static uint32_t
-n_partitions(const ps_shard_t *self, uint32_t table)
+uint32_t
+ps_shard_image_partitions(const ps_shard_t *self, uint32_t table)
 {
     const ps_shard_table_t *found = ps_map_get(&self->tables, table);
 
@@ -84,7 +84,7 @@ ps_shard_image_arm(ps_shard_t *self,
     uint64_t most = 0;
 
     begin_step(self, step);
-    for (uint32_t i = 0; i < n_partitions(self, table); i++) {
+    for (uint32_t i = 0; i < ps_shard_image_partitions(self, table); i++) {
         ps_partition_t *partition = find(self, table, i);
         uint64_t closed = 0;
 
@@ -108,7 +108,8 @@ ps_shard_image_begin(ps_shard_t *self,
                      const ps_image_order_t *order)
 {
     begin_step(self, step);
-    for (uint32_t i = 0; i < n_partitions(self, order->table); i++) {
+    for (uint32_t i = 0; i < ps_shard_image_partitions(self, order->table);
+         i++) {
         ps_partition_t *partition = find(self, order->table, i);
 
         if (partition == NULL) {

@@ -63,6 +63,8 @@ uint64_t ps_shard_image_arm(ps_shard_t *self,
 void ps_shard_image_begin(ps_shard_t *self,
                           const ps_image_step_t *step,
                           const ps_image_order_t *order);
+/* Partitions of the table, wherever they are; 0: it is not known here. */
+uint32_t ps_shard_image_partitions(const ps_shard_t *self, uint32_t table);
 /* Partition i is primary here; false: it is not. */
 bool ps_shard_image_look(const ps_shard_t *self,
                          uint32_t table,

@@ -147,6 +147,27 @@ ps_snapshot_list(const ps_snapshot_dir_t *dir,
 }
 
 psd_status_t
+ps_snapshot_size(const ps_snapshot_dir_t *dir,
+                 const ps_snapshot_id_t *id,
+                 uint64_t *ret_bytes,
+                 psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+    ps_disk_file_t *file = NULL;
+    psd_status_t rc = ps_snapshot_path(dir, id, "", &path, err);
+
+    if (rc == PSD_OK) {
+        rc = dir->disk->open(dir->disk, (const char *)path.data, PS_DISK_READ,
+                             &file, err);
+    }
+    if (rc == PSD_OK) {
+        rc = dir->disk->size(dir->disk, file, ret_bytes, err);
+    }
+    dir->disk->close(dir->disk, &file);
+    return rc;
+}
+
+psd_status_t
 ps_snapshot_remove(const ps_snapshot_dir_t *dir,
                    const ps_snapshot_id_t *id,
                    psd_error_t *err)

@@ -44,6 +44,11 @@ PSD_MUST_CHECK psd_status_t ps_snapshot_list(const ps_snapshot_dir_t *dir,
                                              ps_snapshot_each_t *each,
                                              void *context,
                                              psd_error_t *err);
+/* Bytes of a file. Errors: PSD_IO, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_snapshot_size(const ps_snapshot_dir_t *dir,
+                                             const ps_snapshot_id_t *id,
+                                             uint64_t *ret_bytes,
+                                             psd_error_t *err);
 /* Removes a file; one that is not there is removed already. Errors: PSD_IO,
  * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_snapshot_remove(const ps_snapshot_dir_t *dir,

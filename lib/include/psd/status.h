@@ -42,6 +42,10 @@
       "\"pscli table inspect NAME\" shows the type")                           \
     X(DAMAGED, 23, "E2008", 9, "stored data is damaged",                       \
       "restore the file named in the message from a backup")                   \
+    X(NO_CHECKPOINT, 24, "E2009", 5, "checkpoint does not exist",              \
+      "\"pscli checkpoint list\" shows those that do")                         \
+    X(CHECKPOINT_EXISTS, 25, "E2010", 6, "checkpoint exists already",          \
+      "\"pscli checkpoint drop\" it, or choose another name")                  \
     X(CONNECT, 32, "E3001", 3, "cannot connect",                               \
       "is psd running there? --endpoint names the address")                    \
     X(DEADLINE, 33, "E3002", 7, "deadline passed, outcome unknown",            \

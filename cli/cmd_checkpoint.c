@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pscli checkpoint create, list, inspect, verify, restore, drop. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "cli/cli.h"
+
+#define LOOK_MS 100    /* between two looks */
+#define STILL_MS 60000 /* without any progress */
+
+static const ps_column_t WORKED[] = {
+    {"CHECKPOINT", "name", PS_UNIT_NONE, false},
+    {"FILES", "of", PS_UNIT_NONE, false},
+    {"ROWS", "row_bytes", PS_UNIT_BYTES, false},
+    {"BYTES", "file_bytes", PS_UNIT_BYTES, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t READ[] = {{"CHECKPOINT", "name", PS_UNIT_NONE, false},
+                                   {"ROWS", "row_bytes", PS_UNIT_BYTES, false},
+                                   {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t LIST[] = {
+    {"NAME", "name", PS_UNIT_NONE, false},
+    {"STATE", "state", PS_UNIT_NONE, false},
+    {"CONSISTENT", "consistent", PS_UNIT_NONE, false},
+    {"TABLES", "tables", PS_UNIT_NONE, false},
+    {"BYTES", "bytes", PS_UNIT_BYTES, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t FILES[] = {
+    {"TABLE", "table", PS_UNIT_NONE, false},
+    {"PARTITION", "partition", PS_UNIT_NONE, false},
+    {"LSN", "lsn", PS_UNIT_NONE, false},
+    {"EPOCH", "epoch", PS_UNIT_NONE, false},
+    {"CLOCK", "clock", PS_UNIT_NONE, false},
+    {"ROWS", "rows", PS_UNIT_NONE, false},
+    {"BYTES", "bytes", PS_UNIT_BYTES, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t DROPPED[] = {
+    {"CHECKPOINT", "name", PS_UNIT_NONE, false},
+    {"DROPPED", "dropped", PS_UNIT_NONE, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+
+/* One look. */
+static psd_status_t
+look(ps_cli_t *cli, uint64_t number, json_t **reply_p, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref)
+    json_t *request = json_pack("{s:s,s:I}", "op", "checkpoint_look", "number",
+                                (json_int_t)number);
+
+    ps_json_unref(reply_p);
+    return ps_cli_ask(cli, request, reply_p, err);
+}
+
+/* Asks until all is done, and says how far it is whenever that has changed.
+ * Nobody asks after Ctrl-C: then it is given up. */
+static psd_status_t
+wait_done(ps_cli_t *cli, uint64_t number, json_t **reply_p, psd_error_t *err)
+{
+    const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
+    uint64_t shown = 0;
+    uint64_t bytes = 0;
+    double moved_s = ps_cli_now_s();
+
+    for (;;) {
+        psd_status_t rc = look(cli, number, reply_p, err);
+        uint64_t done = ps_json_u64(*reply_p, "done");
+
+        if (rc != PSD_OK || json_is_true(ps_json_at(*reply_p, "is_done"))) {
+            return rc;
+        }
+        if (done != shown || bytes != ps_json_u64(*reply_p, "row_bytes")) {
+            moved_s = ps_cli_now_s();
+            bytes = ps_json_u64(*reply_p, "row_bytes");
+        }
+        if (done != shown) {
+            ps_say(&cli->out,
+                   "%" PRIu64 " of %" PRIu64 " files, %" PRIu64 " MiB", done,
+                   ps_json_u64(*reply_p, "of"), bytes >> 20);
+            shown = done;
+        }
+        if (ps_cli_now_s() - moved_s > STILL_MS / 1000.0) {
+            return psd_error_set(
+                err, PSD_DEADLINE,
+                "nothing was written or read for %d s: %" PRIu64 " of %" PRIu64
+                " files are done; a partition "
+                "may wait for a clock (see \"pscli why\") or "
+                "for its copies",
+                STILL_MS / 1000, done, ps_json_u64(*reply_p, "of"));
+        }
+        (void)nanosleep(&gap, NULL);
+    }
+}
+
+/* Begins the work of that request, and waits for its end. */
+static psd_status_t
+work(ps_cli_t *cli,
+     const json_t *request,
+     const ps_column_t *columns,
+     psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc = ps_cli_ask(cli, request, &reply, err);
+
+    if (rc == PSD_OK) {
+        rc = wait_done(cli, ps_json_u64(reply, "number"), &reply, err);
+    }
+    if (rc == PSD_OK) {
+        ps_out_object(&cli->out, reply, columns);
+    }
+    return rc;
+}
+
+/* "tables": the names of --tables, between commas. */
+static psd_status_t
+add_names(const ps_cli_t *cli, json_t *request, psd_error_t *err)
+{
+    const char *at = ps_args_text(&cli->args, "tables");
+    json_t *names = at == NULL ? NULL : json_array();
+
+    while (at != NULL) {
+        size_t size = strcspn(at, ",");
+
+        if (size == 0 ||
+            json_array_append_new(names, json_stringn(at, size)) != 0) {
+            json_decref(names);
+            return psd_error_set(err, PSD_USAGE,
+                                 "--tables is \"%s\"; allowed: names of tables "
+                                 "between commas",
+                                 ps_args_text(&cli->args, "tables"));
+        }
+        at = at[size] == ',' ? at + size + 1 : NULL;
+    }
+    if (names != NULL) {
+        (void)json_object_set_new(request, "tables", names);
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *request = NULL;
+    const char *name = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    request = json_pack("{s:s,s:s}", "op", "checkpoint_create", "name", name);
+    rc = add_names(cli, request, err);
+    return rc == PSD_OK ? work(cli, request, WORKED, err) : rc;
+}
+
+psd_status_t
+ps_cmd_checkpoint_verify(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *request = NULL;
+    const char *name = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    request = json_pack("{s:s,s:s}", "op", "checkpoint_verify", "name", name);
+    return work(cli, request, READ, err);
+}
+
+psd_status_t
+ps_cmd_checkpoint_list(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc =
+        ps_cli_request(cli, "checkpoint_list", NULL, NULL, &reply, err);
+
+    if (rc == PSD_OK) {
+        ps_out_list(&cli->out, reply, "checkpoints", LIST);
+    }
+    return rc;
+}
+
+/* The manifest, out of the text that it came as. */
+static psd_status_t
+ask_manifest(ps_cli_t *cli,
+             const char *name,
+             json_t **ret_manifest,
+             psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc =
+        ps_cli_request(cli, "checkpoint_inspect", "name", name, &reply, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    *ret_manifest = json_loads(ps_json_text(reply, "manifest"), 0, NULL);
+    return *ret_manifest != NULL
+               ? PSD_OK
+               : psd_error_set(err, PSD_PROTO, "the manifest is no JSON");
+}
+
+psd_status_t
+ps_cmd_checkpoint_inspect(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *manifest = NULL;
+    const char *name = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+
+    if (rc == PSD_OK) {
+        rc = ask_manifest(cli, name, &manifest, err);
+    }
+    if (rc == PSD_OK) {
+        ps_say(&cli->out, "consistent: %s, clock %" PRIu64,
+               ps_json_text(manifest, "consistent"),
+               ps_json_u64(manifest, "clock"));
+        ps_out_list(&cli->out, manifest, "files", FILES);
+    }
+    return rc;
+}
+
+psd_status_t
+ps_cmd_checkpoint_drop(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    const char *name = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_cli_request(cli, "checkpoint_drop", "name", name, &reply, err);
+    }
+    if (rc == PSD_OK) {
+        ps_out_object(&cli->out, reply, DROPPED);
+    }
+    return rc;
+}
+
+/* ---- restore ---- */
+
+static psd_status_t
+restore_table(ps_cli_t *cli,
+              const char *name,
+              const char *table,
+              psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref)
+    json_t *request = json_pack("{s:s,s:s,s:s}", "op", "checkpoint_restore",
+                                "name", name, "table", table);
+    const char *as = ps_args_text(&cli->args, "as");
+    uint64_t partitions = ps_args_u64(&cli->args, "partitions");
+    uint64_t replicas = ps_args_u64(&cli->args, "replicas");
+
+    if (as != NULL) {
+        (void)json_object_set_new(request, "as", json_string(as));
+    }
+    if (partitions != 0) {
+        (void)json_object_set_new(request, "partitions",
+                                  json_integer((json_int_t)partitions));
+    }
+    if (replicas != 0) {
+        (void)json_object_set_new(request, "replicas",
+                                  json_integer((json_int_t)replicas));
+    }
+    return psd_error_wrap(err, work(cli, request, READ, err), "table \"%s\"",
+                          table);
+}
+
+psd_status_t
+ps_cmd_checkpoint_restore(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *manifest = NULL;
+    const char *table = ps_args_text(&cli->args, "table");
+    const json_t *tables = NULL;
+    const char *name = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+
+    if (rc == PSD_OK && table == NULL &&
+        ps_args_text(&cli->args, "as") != NULL) {
+        return psd_error_set(err, PSD_USAGE, "--as needs --table");
+    }
+    if (rc == PSD_OK && table != NULL) {
+        return restore_table(cli, name, table, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ask_manifest(cli, name, &manifest, err);
+    }
+    tables = rc == PSD_OK ? ps_json_at(manifest, "tables") : NULL;
+    for (size_t i = 0; rc == PSD_OK && i < json_array_size(tables); i++) {
+        rc = restore_table(cli, name,
+                           ps_json_text(json_array_get(tables, i), "spec.name"),
+                           err);
+    }
+    return rc;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands about checkpoints. */
+#include "cli/command.h"
+
+#include "cli/cli.h"
+
+static const ps_example_t CREATE_EXAMPLES[] = {
+    {"pscli checkpoint create monday", "all tables, while jobs go on"},
+    {"pscli checkpoint create monday --tables w,b", "tables \"w\" and \"b\""},
+    {NULL, NULL}};
+static const ps_opt_t CREATE_OPTIONS[] = {
+    {.name = "tables",
+     .kind = PS_OPT_TEXT,
+     .value = "T,…",
+     .help = "only these tables; else all"},
+    {.name = NULL}};
+static const ps_example_t LIST_EXAMPLES[] = {
+    {"pscli checkpoint list", "every checkpoint, and whether it is whole"},
+    {NULL, NULL}};
+static const ps_example_t INSPECT_EXAMPLES[] = {
+    {"pscli checkpoint inspect monday", "its files, clocks and rows"},
+    {NULL, NULL}};
+static const ps_example_t VERIFY_EXAMPLES[] = {
+    {"pscli checkpoint verify monday", "reads every byte of it"}, {NULL, NULL}};
+static const ps_example_t DROP_EXAMPLES[] = {
+    {"pscli checkpoint drop monday", "removes it"}, {NULL, NULL}};
+static const ps_example_t RESTORE_EXAMPLES[] = {
+    {"pscli checkpoint restore monday", "makes all of its tables"},
+    {"pscli checkpoint restore monday --table w --as w2 --partitions 16",
+     "table \"w\" under another name, cut otherwise"},
+    {NULL, NULL}};
+static const ps_opt_t RESTORE_OPTIONS[] = {
+    {.name = "table",
+     .kind = PS_OPT_TEXT,
+     .value = "T",
+     .help = "only this table; else all"},
+    {.name = "as",
+     .kind = PS_OPT_TEXT,
+     .value = "NAME",
+     .help = "what the table is called; else as it was"},
+    {.name = "partitions",
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 1,
+     .max = 4096,
+     .help = "partitions of it; else as many as it had"},
+    {.name = "replicas",
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 1,
+     .max = 8,
+     .help = "copies of it; else as many as it had"},
+    {.name = NULL}};
+
+const ps_cmd_t ps_cmds_checkpoint[] = {
+    {.noun = "checkpoint",
+     .verb = "create",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "rows and states of tables into files, while jobs go on",
+     .details =
+         "Each partition is written as it was at one moment. Where one job "
+         "with clocks uses the tables, that is right behind the same clock in "
+         "all of them: under BSP exactly what these clocks have made. The "
+         "files "
+         "lie in checkpoint.dir/NAME, which all nodes must see; without its "
+         "manifest, which comes last, there is no checkpoint.",
+     .examples = CREATE_EXAMPLES,
+     .options = CREATE_OPTIONS,
+     .run = ps_cmd_checkpoint_create},
+    {.noun = "checkpoint",
+     .verb = "list",
+     .arguments = "",
+     .summary = "the checkpoints",
+     .details = "",
+     .examples = LIST_EXAMPLES,
+     .flags = PS_CMD_WATCH,
+     .run = ps_cmd_checkpoint_list},
+    {.noun = "checkpoint",
+     .verb = "inspect",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "what a checkpoint has",
+     .details = "",
+     .examples = INSPECT_EXAMPLES,
+     .run = ps_cmd_checkpoint_inspect},
+    {.noun = "checkpoint",
+     .verb = "verify",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "reads every byte of a checkpoint",
+     .details =
+         "Every file must be there, whole, and the one that the manifest "
+         "means. The error names file and byte.",
+     .examples = VERIFY_EXAMPLES,
+     .run = ps_cmd_checkpoint_verify},
+    {.noun = "checkpoint",
+     .verb = "restore",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "makes tables out of a checkpoint",
+     .details =
+         "A table of the name must not be there. Its rows, updater states "
+         "and versions are those of the checkpoint, on however many nodes "
+         "and partitions. Clients wait until all rows are there.",
+     .examples = RESTORE_EXAMPLES,
+     .options = RESTORE_OPTIONS,
+     .run = ps_cmd_checkpoint_restore},
+    {.noun = "checkpoint",
+     .verb = "drop",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "removes a checkpoint",
+     .details = "Also what an interrupted one has left.",
+     .examples = DROP_EXAMPLES,
+     .run = ps_cmd_checkpoint_drop},
+    {.noun = NULL}};

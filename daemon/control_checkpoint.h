@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Private to the control part: the checkpoint or restore that is under way. One
+ * at a time; the client that wants it asks how far it is, and when nobody does
+ * for PS_CHECKPOINT_LEASE_MS it is given up. */
+#ifndef PS_DAEMON_CONTROL_CHECKPOINT_H
+#define PS_DAEMON_CONTROL_CHECKPOINT_H
+
+#include "daemon/checkpoint_task.h"
+#include "daemon/control_inner.h"
+#include "storage/checkpoint.h"
+
+/* Where checkpoints lie. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_control_checkpoint_dir(const ps_control_t *self,
+                                                      ps_buffer_t *ret,
+                                                      psd_error_t *err);
+/* Asks all shards; `words` is what ps_checkpoint_task_call knows. */
+PSD_MUST_CHECK psd_status_t ps_control_ask_words(ps_control_request_t *request,
+                                                 const ps_doc_t *words,
+                                                 psd_error_t *err);
+/* What shard i has answered, which the caller destroys. Errors: that of the
+ * shard; PSD_PROTO; PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t
+ps_control_read_words(const ps_control_request_t *request,
+                      uint32_t i,
+                      ps_doc_t **ret,
+                      psd_error_t *err);
+/* None is under way. Errors: PSD_BUSY naming it. */
+PSD_MUST_CHECK psd_status_t ps_control_checkpoint_is_free(ps_control_t *self,
+                                                          psd_error_t *err);
+/* Begins work; takes manifest. */
+void ps_control_checkpoint_start(ps_control_t *self,
+                                 ps_checkpoint_kind_t kind,
+                                 const char *name,
+                                 ps_doc_t **manifest_p);
+#endif
