@@ -19,10 +19,11 @@ _pscli() {
         esac
     done
     case $noun in
-    "") words=" cluster node table push pull plan job worker clock why run bench explain completion help" ;;
+    "") words=" cluster node table checkpoint push pull plan job worker clock why run bench explain completion help" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance backup restore" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop export import" ;;
+    checkpoint) [ -z "$verb" ] && words=" create list inspect verify restore drop" ;;
     push) rest=$verb; verb="" ;;
     pull) rest=$verb; verb="" ;;
     plan) rest=$verb; verb="" ;;
@@ -149,6 +150,24 @@ _pscli() {
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
+    "checkpoint create")
+        flags+=" --tables"
+        case $previous in
+        esac
+        ;;
+    "checkpoint list")
+        ;;
+    "checkpoint inspect")
+        ;;
+    "checkpoint verify")
+        ;;
+    "checkpoint restore")
+        flags+=" --table --as --partitions --replicas"
+        case $previous in
+        esac
+        ;;
+    "checkpoint drop")
+        ;;
     "plan")
         flags+=" --rows --cols --type --row-format --keys --updater --fill --partitions --partition-by --replicas --nodes --shards"
         case $previous in
@@ -176,7 +195,7 @@ _pscli() {
         flags+=" --man"
         case $previous in
         esac
-        words=" cluster node table push pull plan job worker clock why run bench explain completion help"
+        words=" cluster node table checkpoint push pull plan job worker clock why run bench explain completion help"
         ;;
     "bench push")
         flags+=" --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration --in-place"

@@ -11,10 +11,11 @@ _pscli() {
     done
     flags=( --endpoint --context --output --timeout --watch --yes --dry-run --quiet --no-color --help --version)
     case $noun in
-    '') words_=( cluster node table push pull plan job worker clock why run bench explain completion help) ;;
+    '') words_=( cluster node table checkpoint push pull plan job worker clock why run bench explain completion help) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance backup restore) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop export import) ;;
+    checkpoint) [[ -z $verb ]] && words_=( create list inspect verify restore drop) ;;
     push) verb="" ;;
     pull) verb="" ;;
     plan) verb="" ;;
@@ -53,6 +54,12 @@ _pscli() {
     'table import') flags+=( --from --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'push') flags+=( --from); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'pull') flags+=( --cols); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'checkpoint create') flags+=( --tables) ;;
+    'checkpoint list') flags+=() ;;
+    'checkpoint inspect') flags+=() ;;
+    'checkpoint verify') flags+=() ;;
+    'checkpoint restore') flags+=( --table --as --partitions --replicas) ;;
+    'checkpoint drop') flags+=() ;;
     'plan') flags+=( --rows --cols --type --row-format --keys --updater --fill --partitions --partition-by --replicas --nodes --shards) ;;
     'run') flags+=( --workers --servers --launcher --job --max-delay --psd) ;;
     'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;
