@@ -84,7 +84,9 @@ ps_control_take_table_back(ps_control_t *self, const char *name)
 }
 
 psd_status_t
-ps_control_make_table(ps_control_t *self, const ps_table_spec_t *spec, psd_error_t *err)
+ps_control_make_table(ps_control_t *self,
+                      const ps_table_spec_t *spec,
+                      psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     uint64_t limit = self->is.config->limits.tables;

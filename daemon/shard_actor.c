@@ -284,16 +284,16 @@ do_checkpoint(actor_t *self, ps_shard_call_t *call)
 {
     const ps_image_step_t now = {.now_ms = self->now_ms,
                                  .outbox = &self->outbox};
-    PSD_AUTO(ps_buffer_done) ps_buffer_t answer = {0};
+    PSD_AUTO(ps_buffer_done) ps_buffer_t words = {0};
 
     call->status = ps_checkpoint_task_call(
         self->checkpoint, self->core, &now,
-        (ps_bytes_t){call->words.data, call->words.size}, &answer, self->err);
+        (ps_bytes_t){call->words.data, call->words.size}, &words, self->err);
     perform(self, self->now_ms);
     self->checkpoint_ms = self->now_ms;
     ps_buffer_done(&call->words);
-    call->words = answer;
-    answer = (ps_buffer_t){0}; /* the call's now */
+    call->words = words;
+    words = (ps_buffer_t){0}; /* the call's now */
 }
 
 static const struct {
