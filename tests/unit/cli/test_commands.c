@@ -77,7 +77,7 @@ Test(commands, every_noun_has_a_command)
         }
         cr_assert(found, "%s", noun->name);
     }
-    cr_assert_null(ps_noun_find("checkpoint"));
+    cr_assert_null(ps_noun_find("sandwich"));
     cr_assert_null(ps_cmd_find("table", NULL));
     cr_assert_null(ps_cmd_find("push", "x"));
 }
@@ -128,7 +128,7 @@ Test(commands, near_words_are_suggested)
 {
     cr_assert_str_eq(ps_cmd_suggest(NULL, "xtable"), "table");
     cr_assert_str_eq(ps_cmd_suggest("table", "lst"), "list");
-    cr_assert_null(ps_cmd_suggest(NULL, "checkpoint"));
+    cr_assert_null(ps_cmd_suggest(NULL, "sandwich"));
     cr_assert_null(ps_cmd_suggest("push", "x"));
 }
 

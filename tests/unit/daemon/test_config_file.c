@@ -134,7 +134,7 @@ Test(config_file, an_unknown_key_without_a_neighbour_gets_the_list)
         "replication: 5\n",
         "f.yaml:1: unknown key \"replication\"; allowed: data_dir, "
         "shards, node, cluster, copies, listen, log, disk, limits, lane, "
-        "tables, updaters, workers, security");
+        "tables, checkpoint, updaters, workers, security");
 }
 
 Test(config_file, a_key_of_another_section_is_unknown)
