@@ -67,6 +67,15 @@ ps_partition_clear(ps_partition_t *self)
     ps_map_done(&self->windows);
 }
 
+void
+ps_partition_uncount_open(ps_shard_t *shard, const ps_partition_t *self)
+{
+    for (size_t i = 0; i < self->n_jobs; i++) {
+        shard->logged_bytes -= self->jobs[i].open.bytes;
+        self->use->logged_bytes -= self->jobs[i].open.bytes;
+    }
+}
+
 bool
 ps_partition_begin_anew(ps_shard_t *shard, ps_partition_t *self)
 {
@@ -77,10 +86,7 @@ ps_partition_begin_anew(ps_shard_t *shard, ps_partition_t *self)
     }
     ps_store_destroy(&self->store);
     self->store = store;
-    for (size_t i = 0; i < self->n_jobs; i++) {
-        shard->logged_bytes -= self->jobs[i].open.bytes;
-        self->use->logged_bytes -= self->jobs[i].open.bytes;
-    }
+    ps_partition_uncount_open(shard, self);
     ps_partition_clear(self);
     self->lsn = 0;
     self->lsn_epoch = 0;

@@ -397,8 +397,5 @@ ps_partition_leave(ps_shard_t *shard,
                    const ps_shard_table_t *moved)
 {
     ps_partition_turn_away(shard, self, moved);
-    for (size_t i = 0; i < self->n_jobs; i++) {
-        shard->logged_bytes -= self->jobs[i].open.bytes;
-        self->use->logged_bytes -= self->jobs[i].open.bytes;
-    }
+    ps_partition_uncount_open(shard, self);
 }

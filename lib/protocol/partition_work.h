@@ -15,6 +15,8 @@
 void ps_partition_ask_to_fill(ps_shard_t *shard, ps_partition_t *self);
 /* Forgets every window and every job. */
 void ps_partition_clear(ps_partition_t *self);
+/* The pushes of its open clocks count no more. */
+void ps_partition_uncount_open(ps_shard_t *shard, const ps_partition_t *self);
 /* Throws away rows, windows and jobs: it is as new, behind no record. false: no
  * memory; nothing changed. */
 PSD_MUST_CHECK bool ps_partition_begin_anew(ps_shard_t *shard,

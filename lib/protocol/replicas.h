@@ -46,7 +46,8 @@ typedef struct ps_replicas {
     uint64_t granted_epoch;
     ps_shard_name_t granted_to;
     ps_msg_append_t last; /* taken in that grant … */
-    uint64_t last_conn;   /* … from there */
+    uint64_t last_conn;   /* … from there; 0: none */
+    uint64_t matched_lsn; /* … up to where it was the primary's log */
     ps_tail_t tail;
     ps_pending_t pending;
     ps_follower_t followers[PS_COPIES_MAX - 1]; /* of the primary */

@@ -46,6 +46,8 @@ ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition)
         self->in_sync_lsn = 0;
         self->promised_lsn = 0;
         self->flushed_lsn = 0;
+        self->matched_lsn = 0;
+        self->last_conn = 0;
         self->diverged = false;
     }
 }
@@ -106,7 +108,9 @@ take_next(ps_shard_t *shard,
     return PS_APPENDED_OK;
 }
 
-/* One record of the APPEND: it is had already, or the next one. */
+/* One record of the APPEND: it is had already, or the next one. Epochs never
+ * fall along a log, so one of a later epoch than this copy's last is not among
+ * those that it has, also where the tail does not know them any more. */
 static ps_appended_status_t
 take_one(ps_shard_t *shard,
          ps_partition_t *partition,
@@ -133,7 +137,9 @@ take_one(ps_shard_t *shard,
         return take_next(shard, partition, &record, &body, bytes, holder);
     }
     *rest = (ps_bytes_t){rest->data + size, rest->size - size};
-    return ps_tail_epoch(&self->tail, lsn, &known) && known != record.epoch
+    return record.epoch > partition->lsn_epoch ||
+                   (ps_tail_epoch(&self->tail, lsn, &known) &&
+                    known != record.epoch)
                ? PS_APPENDED_DIVERGED
                : PS_APPENDED_OK;
 }
@@ -168,7 +174,7 @@ take_all(ps_shard_t *shard,
     if (append->first_lsn - 1 > partition->lsn) {
         return PS_APPENDED_GAP;
     }
-    if (self->diverged ||
+    if (self->diverged || append->prev_epoch > partition->lsn_epoch ||
         (ps_tail_epoch(&self->tail, append->first_lsn - 1, &known) &&
          known != append->prev_epoch)) {
         return PS_APPENDED_DIVERGED;
@@ -252,8 +258,15 @@ ps_replicas_append(ps_shard_t *shard,
     } else {
         lsn = partition->lsn;
     }
-    self->last = *append;
-    self->last_conn = conn;
+    if (status == PS_APPENDED_OK || status == PS_APPENDED_PARTIAL) {
+        if (append->epoch != self->last.epoch || lsn > self->matched_lsn) {
+            self->matched_lsn = lsn;
+        }
+        self->last = *append;
+        self->last_conn = conn;
+    } else {
+        self->last_conn = 0; /* nothing to say again */
+    }
     answer(shard, partition, conn, append, status, lsn, 0);
 }
 
@@ -272,5 +285,5 @@ ps_replicas_say_flushed(ps_shard_t *shard, ps_partition_t *partition)
     }
     answer(shard, partition, self->last_conn, &self->last,
            ps_rows_are_whole(partition) ? PS_APPENDED_OK : PS_APPENDED_PARTIAL,
-           partition->lsn, 0);
+           self->matched_lsn, 0);
 }

@@ -267,6 +267,7 @@ ps_shard_recover_anew(ps_shard_t *self, const ps_record_t *record)
         return true;
     }
     ps_shard_count_rows(self, known, true);
+    ps_partition_uncount_open(self, known);
     ps_partition_destroy(&table->partitions[record->partition]);
     return false;
 }
