@@ -203,6 +203,16 @@ ps_journal_log_bytes(const ps_journal_t *self)
     return ps_shard_log_bytes(self->log) + ps_shard_log_waiting(self->log);
 }
 
+/* The first record that a start needs of the part: all that are here, while no
+ * snapshot of its life counts. */
+static uint64_t
+needed_lsn(const ps_journal_part_t *part)
+{
+    bool counts = part->has_snapshot && !part->is_stale && !part->needs_base;
+
+    return counts ? part->snapshot_lsn + 1 : 0;
+}
+
 /* Removes the segments that nobody needs. */
 static psd_status_t
 cut(ps_journal_t *self, psd_error_t *err)
@@ -215,8 +225,7 @@ cut(ps_journal_t *self, psd_error_t *err)
     while (ps_map_next(&self->parts, &at, &key, &value)) {
         const ps_journal_part_t *part = value;
         uint64_t needed = ps_shard_log_segment_with(
-            self->log, part->table, part->partition,
-            part->has_snapshot ? part->snapshot_lsn + 1 : 0);
+            self->log, part->table, part->partition, needed_lsn(part));
 
         lowest = needed < lowest ? needed : lowest;
     }

@@ -17,6 +17,7 @@ static sim_disk_t *sim;
 static ps_journal_t *journal;
 static ps_shard_t *shard;
 static ps_table_spec_t spec;
+static uint64_t segment_bytes;
 
 static void
 new_shard(ps_shard_t **ret)
@@ -45,7 +46,7 @@ start(void)
                                     .cluster = {{1, 2}},
                                     .node = "n1",
                                     .n_shards = 1,
-                                    .segment_bytes = 1 << 16};
+                                    .segment_bytes = segment_bytes};
 
     ps_journal_close(&journal);
     ps_shard_destroy(&shard);
@@ -60,6 +61,7 @@ static void
 begin(void)
 {
     sim = sim_disk_new(1);
+    segment_bytes = 1 << 16;
     ps_table_spec_init(&spec);
     (void)snprintf(spec.name, sizeof spec.name, "w");
     spec.n_rows = 4;
@@ -232,6 +234,52 @@ Test(journal, a_life_that_begins_empty_has_all_in_its_log)
     cr_expect_eq(flush(NULL), 3);
     start();
     cr_expect_eq(recovered(), 3);
+}
+
+/* A table beside it, whose going cuts the log. */
+static void
+drop_another(void)
+{
+    const ps_record_t record = {
+        .kind = PS_RECORD_EPOCH, .table = TABLE + 1, .lsn = 1, .epoch = 1};
+
+    cr_assert_eq(ps_journal_append(journal, &record, NULL, NULL), PSD_OK);
+    cr_assert_eq(ps_journal_drop_table(journal, TABLE + 1, NULL), PSD_OK);
+}
+
+/* Its snapshot lies behind the records of the life that counts. */
+static void
+begin_empty_behind_a_snapshot(void)
+{
+    append_epochs(1, 8, 1);
+    cr_assert_eq(snapshot(8, 1, 0), PSD_OK);
+    append(PS_RECORD_ANEW, 0, 0, 1);
+    for (uint64_t lsn = 1; lsn <= 7; lsn++) {
+        append_epochs(lsn, lsn, 2);
+        cr_expect_eq(flush(NULL), lsn);
+    }
+}
+
+Test(journal, a_cut_leaves_a_life_without_a_snapshot)
+{
+    segment_bytes = 256;
+    start();
+    begin_empty_behind_a_snapshot();
+    drop_another();
+    start();
+    cr_expect_eq(recovered(), 7, "not 8, of the life before");
+}
+
+Test(journal, a_cut_behind_a_restart_leaves_it_too)
+{
+    segment_bytes = 256;
+    start();
+    begin_empty_behind_a_snapshot();
+    start();
+    cr_expect_eq(recovered(), 7);
+    drop_another();
+    start();
+    cr_expect_eq(recovered(), 7, "not 8, of the life before");
 }
 
 /* It began anew again while pieces of its snapshot were on their way. */
