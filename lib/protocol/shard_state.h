@@ -53,7 +53,7 @@ struct ps_shard {
     ps_snapshots_t snapshots;
     char disk_trouble[PS_TEXT_MAX / 2]; /* "": there is none */
     bool has_kept;    /* partitions were recovered from the disk */
-    uint64_t n_lives; /* of copies here that began anew */
+    uint64_t n_lives; /* of copies here that began, or began anew */
     uint64_t n_held;
     uint64_t n_paired; /* of them, those that wait for two partitions */
     uint64_t refused;
@@ -123,7 +123,8 @@ ps_shard_log_has_room(const ps_shard_t *self, const ps_partition_t *partition)
     return !partition->has_log ||
            self->unflushed_bytes < self->args.log_queue_bytes;
 }
-/* A copy that has begun anew, and has its primary's state: its log says so.
+/* A copy that is made, or has begun anew and has its primary's state: its log
+ * says so, and what it has of an earlier life counts no more at a start.
  * false: no memory. */
 PSD_MUST_CHECK bool ps_shard_log_anew(ps_shard_t *self,
                                       ps_partition_t *partition);

@@ -295,6 +295,31 @@ make_partition(ps_shard_t *self,
     return equip(self, *ret_made, event, i, err);
 }
 
+/* The log may have records and a snapshot of an earlier life, which was here
+ * and went elsewhere: it is told that this one begins, before its records. */
+static psd_status_t
+begin_lives(ps_shard_t *self,
+            ps_partition_t **made,
+            uint32_t n_routes,
+            psd_error_t *err)
+{
+    size_t n = 0;
+    bool is_told = true;
+
+    for (uint32_t i = 0; i < n_routes; i++) {
+        n += made[i] != NULL && made[i]->has_log ? 1 : 0;
+    }
+    is_told = n == 0 || ps_outbox_reserve(self->outbox, n); /* all or none */
+    for (uint32_t i = 0; is_told && i < n_routes; i++) {
+        if (made[i] != NULL && made[i]->has_log) {
+            made[i]->life = ++self->n_lives;
+            is_told = ps_shard_log_anew(self, made[i]);
+        }
+    }
+    return is_told ? PSD_OK
+                   : psd_error_set(err, PSD_NOMEM, "no memory for a record");
+}
+
 /* Makes the partitions that are to be here and are not; all or none. */
 static psd_status_t
 make_partitions(ps_shard_t *self,
@@ -313,6 +338,9 @@ make_partitions(ps_shard_t *self,
     }
     if (rc == PSD_OK) {
         rc = check_budget(self, table, event, made, err);
+    }
+    if (rc == PSD_OK) {
+        rc = begin_lives(self, made, event->n_routes, err);
     }
     for (uint32_t i = 0; i < event->n_routes; i++) {
         if (rc != PSD_OK) {

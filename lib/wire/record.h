@@ -38,9 +38,9 @@ typedef enum ps_record_kind {
                               refused from now on */
     PS_RECORD_EPOCH = 6,   /* a new primary serves under `epoch` */
     PS_RECORD_ANEW = 7,    /* in logs only: this copy has thrown away what it
-                              had, and got the state behind record lsn, which
-                              was made under `epoch`; seq: a number of that life
-                              of the copy */
+                              had, and has the state behind record lsn, which
+                              was made under `epoch` (0 and 0: it begins empty);
+                              seq: a number of that life of the copy */
     PS_RECORD_ROWS = 8     /* rows of a checkpoint (model/store_image.h); seq 1:
                               more of them come, and requests wait */
 } ps_record_kind_t;

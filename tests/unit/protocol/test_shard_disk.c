@@ -6,6 +6,7 @@
 #define QUEUE_BYTES 400 /* two records of one float, about */
 
 static bench_t bench;
+static uint64_t life; /* of the partition, which the disk tells of */
 
 /* A shard that has a disk, and partition 0 of a table with ack level disk. */
 static void
@@ -38,14 +39,6 @@ open_disk_bench(void)
 }
 
 static void
-begin(void)
-{
-    open_disk_bench();
-    cr_assert_eq(set_table(&bench), PSD_OK);
-    cr_assert_eq(hello(&bench, &good_hello), PSD_OK);
-}
-
-static void
 finish(void)
 {
     close_bench(&bench);
@@ -54,7 +47,8 @@ finish(void)
 static void
 flushed(uint64_t lsn, uint64_t bytes, const char *trouble)
 {
-    const ps_position_t position = {.table = 1, .partition = 0, .lsn = lsn};
+    const ps_position_t position = {
+        .table = 1, .partition = 0, .lsn = lsn, .life = life};
 
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_FLUSHED,
                                             .flushed = &position,
@@ -92,6 +86,16 @@ record_bytes(void)
     const ps_effect_t *effect = recorded();
 
     return ps_record_size(&effect->record, effect->payload);
+}
+
+static void
+begin(void)
+{
+    open_disk_bench();
+    cr_assert_eq(set_table(&bench), PSD_OK);
+    life = recorded()->record.seq;
+    flushed(0, record_bytes(), NULL);
+    cr_assert_eq(hello(&bench, &good_hello), PSD_OK);
 }
 
 TestSuite(shard_disk, .init = begin, .fini = finish);
@@ -200,6 +204,7 @@ start_again(const ps_effect_t *effect)
     cr_expect_eq(ps_shard_recover_lsn(bench.shard, 1, 0), 1);
     cr_assert_eq(ps_shard_recover_end(bench.shard, NULL), PSD_OK);
     cr_assert_eq(set_table(&bench), PSD_OK);
+    life = 0; /* it goes on */
 }
 
 Test(shard_disk, applies_a_push_from_before_a_restart_once)
@@ -223,6 +228,70 @@ Test(shard_disk, applies_a_push_from_before_a_restart_once)
     cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
     flushed(2, 0, NULL); /* the epoch's record, of which it is behind */
     cr_expect_eq(pull(&bench, 2), 1.0F);
+}
+
+static bool
+has_begun(void)
+{
+    const ps_effect_t *effect = record();
+
+    return effect != NULL && effect->record.kind == PS_RECORD_ANEW;
+}
+
+/* Partition 0 goes to another shard, or comes here. */
+static void
+move_to(uint32_t shard, uint64_t epoch)
+{
+    bench.routes[0].shard = shard;
+    bench.routes[0].epoch = epoch;
+    cr_assert_eq(set_table(&bench), PSD_OK);
+}
+
+/* What it had here before is still in the log. */
+Test(shard_disk, tells_the_log_that_a_new_partition_begins)
+{
+    cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
+    move_to(1, 5);
+    cr_expect_null(record());
+    move_to(0, 6);
+    cr_assert(has_begun());
+    cr_expect_eq(recorded()->record.lsn, 0);
+    cr_expect_eq(recorded()->record.epoch, 0);
+    cr_expect_gt(recorded()->record.seq, life);
+    move_to(0, 7);
+    cr_expect_not(has_begun(), "it is here already");
+}
+
+Test(shard_disk, what_the_disk_has_of_an_earlier_life_answers_nothing)
+{
+    ps_message_t message = push_message(1);
+    uint64_t lsn = 0;
+
+    cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
+    move_to(1, 5);
+    move_to(0, 6);
+    message.push.epoch = 6;
+    cr_assert_eq(push_as(&bench, &message, 2, 100.0F), PSD_OK);
+    cr_expect_null(answer(&bench));
+    lsn = recorded()->record.lsn;
+    flushed(lsn, 0, NULL);
+    cr_expect_null(answer(&bench));
+    life++;
+    flushed(lsn, 0, NULL);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK, "it needs no snapshot");
+    cr_expect_eq(said(&bench)->ack.level, PS_ACK_DISK);
+}
+
+Test(shard_disk, goes_on_with_what_a_start_has_found)
+{
+    ps_effect_t kept;
+
+    cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
+    kept = *recorded();
+    kept.payload = ps_payload_keep(kept.payload);
+    start_again(&kept);
+    ps_payload_destroy(&kept.payload);
+    cr_expect_not(has_begun());
 }
 
 Test(shard_disk, refuses_records_that_do_not_follow)
