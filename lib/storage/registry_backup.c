@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -111,8 +112,12 @@ typedef struct places {
     ps_buffer_t made; /* its file … */
     ps_buffer_t lock; /* … its lock … */
     ps_buffer_t note; /* … and its number of commits */
-    ps_buffer_t file; /* where it will be */
-    ps_buffer_t old;  /* a number of commits that is there already */
+    ps_buffer_t wal;  /* what SQLite has beside it … */
+    ps_buffer_t shm;
+    ps_buffer_t file;     /* where it will be … */
+    ps_buffer_t file_wal; /* … and what would be taken for a part of it */
+    ps_buffer_t file_shm;
+    ps_buffer_t old; /* a number of commits that is there already */
 } places_t;
 
 static void
@@ -122,8 +127,12 @@ places_done(places_t *self)
     ps_buffer_done(&self->made);
     ps_buffer_done(&self->lock);
     ps_buffer_done(&self->note);
-    ps_buffer_done(&self->old);
+    ps_buffer_done(&self->wal);
+    ps_buffer_done(&self->shm);
     ps_buffer_done(&self->file);
+    ps_buffer_done(&self->file_wal);
+    ps_buffer_done(&self->file_shm);
+    ps_buffer_done(&self->old);
 }
 
 static const char *
@@ -142,7 +151,14 @@ find_places(const char *dir, places_t *places, psd_error_t *err)
                    ps_buffer_print(&places->note,
                                    "%s/" NEW_DIR "/registry.commits", dir) &&
                    ps_buffer_print(&places->old, "%s/registry.commits", dir) &&
-                   ps_buffer_print(&places->file, "%s/registry.db", dir)
+                   ps_buffer_print(&places->wal, "%s-wal",
+                                   text_of(&places->made)) &&
+                   ps_buffer_print(&places->shm, "%s-shm",
+                                   text_of(&places->made)) &&
+                   ps_buffer_print(&places->file, "%s/registry.db", dir) &&
+                   ps_buffer_print(&places->file_wal, "%s/registry.db-wal",
+                                   dir) &&
+                   ps_buffer_print(&places->file_shm, "%s/registry.db-shm", dir)
                ? PSD_OK
                : psd_error_set(err, PSD_NOMEM, "no memory for paths");
 }
@@ -154,6 +170,8 @@ clear(const places_t *places)
     ps_disk_t *disk = ps_disk_real();
 
     (void)disk->remove(disk, text_of(&places->made), NULL);
+    (void)disk->remove(disk, text_of(&places->wal), NULL);
+    (void)disk->remove(disk, text_of(&places->shm), NULL);
     (void)disk->remove(disk, text_of(&places->lock), NULL);
     (void)disk->remove(disk, text_of(&places->note), NULL);
     (void)rmdir(text_of(&places->dir));
@@ -167,13 +185,25 @@ check_free(const char *path, psd_error_t *err)
     if (access(path, F_OK) == 0) {
         return psd_error_set(err, PSD_INVALID,
                              "%s exists; a registry is restored into a data "
-                             "directory that has none",
+                             "directory that has none: move it away",
                              path);
     }
     return errno == ENOENT
                ? PSD_OK
                : psd_error_set(err, PSD_IO, "cannot look at %s: %s", path,
                                strerror_r(errno, reason, sizeof reason));
+}
+
+/* A log that is left of another registry would become a part of this one. */
+static psd_status_t
+check_all_free(const places_t *places, psd_error_t *err)
+{
+    psd_status_t rc = check_free(text_of(&places->file), err);
+
+    if (rc == PSD_OK) {
+        rc = check_free(text_of(&places->file_wal), err);
+    }
+    return rc == PSD_OK ? check_free(text_of(&places->file_shm), err) : rc;
 }
 
 /* Numbers that were given out since the backup are not given out again. */
@@ -244,6 +274,27 @@ change_checked(const char *dir, uint64_t unix_ms, psd_error_t *err)
     return rc == PSD_OK ? check(db, err) : rc;
 }
 
+/* Only the database is renamed: what is in its log would be lost. */
+static psd_status_t
+check_wal_empty(const char *path, psd_error_t *err)
+{
+    struct stat info = {0};
+    char reason[128];
+
+    if (stat(path, &info) != 0) {
+        return errno == ENOENT
+                   ? PSD_OK
+                   : psd_error_set(err, PSD_IO, "cannot look at %s: %s", path,
+                                   strerror_r(errno, reason, sizeof reason));
+    }
+    return info.st_size == 0
+               ? PSD_OK
+               : psd_error_set(err, PSD_IO,
+                               "%s has %lld bytes that could not be written "
+                               "into the database",
+                               path, (long long)info.st_size);
+}
+
 static psd_status_t
 make(const char *dir,
      const places_t *places,
@@ -260,6 +311,9 @@ make(const char *dir,
     }
     if (rc == PSD_OK) {
         rc = change_checked(text_of(&places->dir), unix_ms, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_wal_empty(text_of(&places->wal), err);
     }
     if (rc == PSD_OK) {
         rc = disk->remove(disk, text_of(&places->old), err);
@@ -290,7 +344,7 @@ ps_registry_restore(const char *dir,
     if (rc != PSD_OK) {
         return rc;
     }
-    rc = check_free(text_of(&places.file), err);
+    rc = check_all_free(&places, err);
     if (rc == PSD_OK) {
         clear(&places);
         bytes.size -= END_SIZE;

@@ -2,6 +2,7 @@
 /* storage/registry_backup.h: the registry as bytes, and a registry of bytes. */
 #include "storage/registry_backup.h"
 
+#include <sqlite3.h>
 #include <sys/stat.h>
 
 #include "base/alloc.h"
@@ -101,6 +102,56 @@ Test(registry_backup, one_that_is_there_is_kept)
     }
 }
 
+/* SQLite would play the other registry's log into the new one. */
+Test(registry_backup, what_is_left_of_another_registry_is_refused)
+{
+    static const char *const LEFT[] = {"registry.db", "registry.db-wal",
+                                       "registry.db-shm"};
+
+    cr_assert_eq(mkdir(other, 0700), 0);
+    for (size_t i = 0; i < 3; i++) {
+        struct stat looked;
+        char path[PATH_MAX + 64];
+        FILE *left = NULL;
+
+        (void)snprintf(path, sizeof path, "%s/%s", other, LEFT[i]);
+        left = fopen(path, "we");
+        cr_assert_not_null(left);
+        cr_assert_eq(fclose(left), 0);
+        psd_error_clear(err);
+        cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_INVALID);
+        cr_assert(strstr(psd_error_text(err), path));
+        cr_assert(strstr(psd_error_text(err), "move it away"));
+        cr_assert_eq(unlink(path), 0);
+        (void)snprintf(path, sizeof path, "%s/restore", other);
+        cr_assert_neq(stat(path, &looked), 0);
+    }
+    psd_error_clear(err);
+    cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s",
+                 psd_error_text(err));
+}
+
+static int
+keep_log(sqlite3 *db, char **text, const void *api)
+{
+    (void)text;
+    (void)api;
+    return sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+}
+
+/* The database alone would be the backup without what was changed in it. */
+Test(registry_backup, a_log_that_is_not_emptied_is_an_error)
+{
+    /* SQLite's own type for what takes arguments. */
+    cr_assert_eq(sqlite3_auto_extension((void (*)(void))keep_log), SQLITE_OK);
+    assert_refused(bytes(), PSD_IO);
+    cr_assert(strstr(psd_error_text(err), "restore/registry.db-wal has"));
+    sqlite3_reset_auto_extension();
+    psd_error_clear(err);
+    cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s",
+                 psd_error_text(err));
+}
+
 Test(registry_backup, every_flip_and_every_cut_is_noticed)
 {
     ps_rng_t rng = {.state = 7};
@@ -149,6 +200,11 @@ Test(registry_backup, what_an_interrupted_one_left_is_in_nobodys_way)
     left = fopen(path, "we");
     cr_assert_not_null(left);
     (void)fputs("half a file", left);
+    cr_assert_eq(fclose(left), 0);
+    (void)snprintf(path, sizeof path, "%s/restore/registry.db-wal", other);
+    left = fopen(path, "we");
+    cr_assert_not_null(left);
+    (void)fputs("half a log", left);
     cr_assert_eq(fclose(left), 0);
     cr_assert_eq(ps_registry_restore(other, bytes(), 9, err), PSD_OK, "%s",
                  psd_error_text(err));
