@@ -65,7 +65,7 @@ static const ps_opt_t DRAIN_OPTIONS[] = {
     {.name = "stay", .help = "end the drain: the node gets copies again"},
     {.name = NULL}};
 static const ps_example_t REMOVE_EXAMPLES[] = {
-    {"pscli node remove a", "node \"a\", which is drained or empty"},
+    {"pscli node remove a", "node \"a\", drained and stopped"},
     {"pscli node remove a --force", "node \"a\" is lost, with all it had"},
     {NULL, NULL}};
 static const ps_opt_t REMOVE_OPTIONS[] = {
@@ -194,8 +194,9 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .max_args = 1,
      .complete = "node",
      .summary = "forget a node",
-     .details = "A node without copies, or with --force one that is down and "
-                "will not come back.",
+     .details = "A node that is stopped and has no copies, or with --force one "
+                "that is down and will not come back. One that is up would "
+                "join again and is refused.",
      .examples = REMOVE_EXAMPLES,
      .options = REMOVE_OPTIONS,
      .run = ps_cmd_node_remove},

@@ -217,8 +217,8 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_node(const ps_registry_t *self,
 /* Drains a node, or lets it stay; or removes it. With force that takes what it
  * has with it: a partition of which it had the last copy is made anew, empty,
  * and rows are lost. Kind 0 when it is so already. Errors: PSD_NO_NODE;
- * REMOVED: PSD_BUSY it has copies and is up or force is false, or no other node
- * can have a new copy. */
+ * REMOVED: PSD_BUSY it is up, or has copies and force is false, or no other
+ * node can have a new copy. */
 PSD_MUST_CHECK psd_status_t
 ps_registry_plan_node_state(const ps_registry_t *self,
                             const char *name,

@@ -74,8 +74,14 @@ check_removal(const ps_registry_t *self,
 {
     ps_node_left_t left = count_left(self, node);
 
-    if (left.n_copies == 0 || (force && !node->up)) {
+    if (!node->up && (left.n_copies == 0 || force)) {
         return PSD_OK;
+    }
+    if (left.n_copies == 0) { /* it would be back with its next question */
+        return psd_error_set(err, PSD_BUSY,
+                             "node %s is up and would join again; stop it "
+                             "first",
+                             node->name);
     }
     if (node->up) {
         return psd_error_set(err, PSD_BUSY,

@@ -70,6 +70,8 @@ a_node_drains_and_goes(cluster_t *cluster,
     CHECK(wait_reply(client, "{\"op\":\"node_drain\",\"name\":\"n1\"}",
                      "\"left\":{\"copies\":0,", err));
     CHECK(cluster_kill(cluster, 1, SIGTERM));
+    CHECK(wait_reply(client, "{\"op\":\"node_inspect\",\"name\":\"n1\"}",
+                     "\"state\":\"down\"", err));
     CHECK(wait_reply(client, "{\"op\":\"node_remove\",\"name\":\"n1\"}",
                      "\"removed\":true", err));
     return true;

@@ -273,6 +273,7 @@ Test(registry_copies, move_off_a_draining_node)
     assert_commits("partition 0 of table w has no copy on node n0 any more");
     cr_assert_eq(table->copies[0].n, 1);
     assert_rests();
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
     do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
                                            false, 1, &command, err));
 }

@@ -183,6 +183,13 @@ Test(registry_nodes, keep_a_node_from_being_removed)
     assert_refused(ps_registry_plan_node_state(registry, "n9", PS_NODE_UP, true,
                                                1, &command, err),
                    PSD_NO_NODE, "node \"n9\" does not exist");
+    for (int force = 0; force < 2; force++) {
+        assert_refused(
+            ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED,
+                                        force == 1, 1, &command, err),
+            PSD_BUSY, "node n1 is up and would join again; stop it first");
+    }
+    cr_assert(ps_registry_node_ends(registry, "n1", 2, now_ms));
     do_planned(ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED,
                                            false, 1, &command, err));
     cr_assert_eq(ps_registry_n_nodes(registry), 2);
