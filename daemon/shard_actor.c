@@ -12,6 +12,7 @@
 #include "daemon/peer_links.h"
 #include "daemon/shard_call.h"
 #include "daemon/shard_lines.h"
+#include "daemon/shard_wait.h"
 #include "protocol/shard_links.h"
 
 #define BATCH 256     /* messages before the pipe is looked at again */
@@ -488,9 +489,11 @@ run(actor_t *self)
             ps_peer_links_wait(&self->links, self->port, pipe, time_left(self),
                                &ready, &called, self->err);
 
-        if (rc != PSD_OK) {
-            return; /* the sockets were stopped */
+        if (!ps_shard_wait_check(self->args->core.shard, pipe, rc, self->err)) {
+            return;
         }
+        ready = ready && rc == PSD_OK;
+        called = called && rc == PSD_OK;
         self->now_ms = ps_now_ms();
         take_news(self);
         if (called) {
