@@ -313,7 +313,7 @@ ps_bench_picture_write(const char *path, const json_t *doc, psd_error_t *err)
 {
     PSD_AUTO(ps_new_file_done) ps_new_file_t file = {.file = NULL};
     uint64_t bytes = 0;
-    psd_status_t rc = ps_new_file_open(&file, path, err);
+    psd_status_t rc = ps_new_file_open(&file, path, 0666, err);
 
     if (rc != PSD_OK) {
         return rc;

@@ -97,7 +97,8 @@ write_file(const char *path, const ps_buffer_t *bytes, psd_error_t *err)
     PSD_AUTO(ps_new_file_done) ps_new_file_t file = {0};
     uint64_t size = 0;
     char reason[128];
-    psd_status_t rc = ps_new_file_open(&file, path, err);
+    /* The secrets of the nodes are in it. */
+    psd_status_t rc = ps_new_file_open(&file, path, 0600, err);
 
     if (rc != PSD_OK) {
         return rc;

@@ -106,7 +106,7 @@ ps_cmd_table_export(ps_cli_t *cli, psd_error_t *err)
         rc = ps_file_format_fits(format, &view, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_new_file_open(&file, path, err);
+        rc = ps_new_file_open(&file, path, 0666, err);
     }
     if (rc != PSD_OK) {
         return rc;

@@ -21,7 +21,10 @@ fail(const ps_new_file_t *self, psd_error_t *err)
 }
 
 psd_status_t
-ps_new_file_open(ps_new_file_t *ret_file, const char *path, psd_error_t *err)
+ps_new_file_open(ps_new_file_t *ret_file,
+                 const char *path,
+                 mode_t mode,
+                 psd_error_t *err)
 {
     mode_t mask = umask(0);
     int fd = -1;
@@ -40,8 +43,7 @@ ps_new_file_open(ps_new_file_t *ret_file, const char *path, psd_error_t *err)
         return fail(ret_file, err);
     }
     ps_interrupt_unlink(ret_file->beside);
-    /* mkostemp makes it 0600; the new file is as any other would be. */
-    (void)fchmod(fd, 0666 & ~mask);
+    (void)fchmod(fd, mode & ~mask); /* mkostemp makes it 0600 */
     ret_file->file = fdopen(fd, "w");
     if (ret_file->file == NULL) {
         (void)close(fd);

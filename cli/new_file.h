@@ -12,6 +12,7 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "psd/status.h"
 
@@ -21,9 +22,12 @@ typedef struct ps_new_file {
     char beside[PATH_MAX]; /* where it is now; "" when it is nowhere */
 } ps_new_file_t;
 
-/* Errors: PSD_IO naming the path; PSD_INVALID a path that is too long. */
+/* mode: who may do what with it, less what the umask takes away; from its first
+ * byte on. Errors: PSD_IO naming the path; PSD_INVALID a path that is too long.
+ */
 PSD_MUST_CHECK psd_status_t ps_new_file_open(ps_new_file_t *ret_file,
                                              const char *path,
+                                             mode_t mode,
                                              psd_error_t *err);
 /* Puts it in place. ret_bytes: its size. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_new_file_commit(ps_new_file_t *self,

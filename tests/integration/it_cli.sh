@@ -56,6 +56,8 @@ good cluster status
 good cluster events
 good cluster events -n 2
 good cluster backup --to "$work/backup"
+mode=$(stat -c %a "$work/backup")
+[ "$mode" = 600 ] || fail "a backup, with secrets in it, has mode $mode"
 bad 6 cluster restore --from "$work/backup" --data-dir "$work/data"
 expect 0 cluster restore --from "$work/backup" --data-dir "$work/restored"
 bad 2 cluster restore --from "$work/backup" --data-dir "$work/restored"
