@@ -407,6 +407,65 @@ ps_control_checkpoint_create(ps_control_t *self,
                : ps_control_no_memory(err);
 }
 
+/* ---- what it has become ---- */
+
+/* The job whose clocks that table of the manifest follows; 0: none. */
+static uint64_t
+job_in(const ps_doc_t *manifest, uint64_t id)
+{
+    const ps_doc_t *tables = NULL;
+    uint64_t job = 0;
+
+    if (ps_doc_get_array(manifest, "tables", TABLES_MAX, &tables, NULL) !=
+        PSD_OK) {
+        return 0;
+    }
+    for (size_t i = 0; i < ps_doc_count(tables); i++) {
+        const ps_doc_t *table = NULL;
+        uint64_t of = 0;
+
+        if (ps_doc_at_object(tables, i, &table, NULL) == PSD_OK &&
+            ps_doc_get_u64(table, "id", 1, UINT32_MAX, &of, NULL) == PSD_OK &&
+            of == id) {
+            return ps_doc_get_u64(table, "job", 0, UINT32_MAX, &job, NULL) ==
+                           PSD_OK
+                       ? job
+                       : 0;
+        }
+    }
+    return 0;
+}
+
+bool
+ps_control_checkpoint_judge(ps_doc_t *manifest)
+{
+    const ps_doc_t *files = NULL;
+    uint64_t clock = 0;
+    uint64_t table = 0;
+    uint64_t job = 0;
+    bool is_even =
+        ps_doc_get_u64(manifest, "clock", 0, UINT64_MAX, &clock, NULL) ==
+            PSD_OK &&
+        ps_doc_get_array(manifest, "files", TABLES_MAX, &files, NULL) == PSD_OK;
+
+    for (size_t i = 0; is_even && i < ps_doc_count(files); i++) {
+        const ps_doc_t *file = NULL;
+        uint64_t of = 0;
+        uint64_t at = 0;
+
+        is_even =
+            ps_doc_at_object(files, i, &file, NULL) == PSD_OK &&
+            ps_doc_get_u64(file, "table", 1, UINT32_MAX, &of, NULL) == PSD_OK &&
+            ps_doc_get_u64(file, "clock", 0, UINT64_MAX, &at, NULL) == PSD_OK;
+        if (is_even && of != table) {
+            table = of;
+            job = job_in(manifest, of);
+        }
+        is_even = is_even && (job == 0 || at == clock);
+    }
+    return is_even || ps_doc_set_text(manifest, "consistent", "partition");
+}
+
 /* ---- list, inspect, drop ---- */
 
 typedef struct listing {

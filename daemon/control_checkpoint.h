@@ -32,4 +32,8 @@ void ps_control_checkpoint_start(ps_control_t *self,
                                  ps_checkpoint_kind_t kind,
                                  const char *name,
                                  ps_doc_t **manifest_p);
+/* All files are there: not all partitions that follow a job's clocks are at the
+ * clock of the manifest, for MARKs were held back too short a while, so it says
+ * no more than "partition". false: no memory. */
+PSD_MUST_CHECK bool ps_control_checkpoint_judge(ps_doc_t *manifest);
 #endif

@@ -325,9 +325,6 @@ typedef struct progress {
     uint64_t file_bytes;
     uint64_t n_files;
     ps_doc_t *files; /* NULL: they are not wanted */
-    uint64_t clock;  /* of the files */
-    bool has_clock;
-    bool is_even; /* all files are of the same clock */
 } progress_t;
 
 static psd_status_t
@@ -346,12 +343,7 @@ take_file(progress_t *self, const ps_doc_t *from, psd_error_t *err)
         if (rc == PSD_OK && !ps_doc_set_u64(item, KEYS[i], value)) {
             rc = ps_control_no_memory(err);
         }
-        if (strcmp(KEYS[i], "clock") == 0) {
-            self->is_even =
-                self->is_even && (!self->has_clock || self->clock == value);
-            self->clock = value;
-            self->has_clock = true;
-        } else if (strcmp(KEYS[i], "bytes") == 0) {
+        if (strcmp(KEYS[i], "bytes") == 0) {
             self->file_bytes += value;
         }
     }
@@ -487,7 +479,8 @@ finish_create(ps_control_t *self, const progress_t *progress, psd_error_t *err)
         rc = check_files((const char *)path.data, work->manifest, err);
     }
     if (rc == PSD_OK &&
-        !ps_doc_set_u64(work->manifest, "bytes", progress->file_bytes)) {
+        (!ps_doc_set_u64(work->manifest, "bytes", progress->file_bytes) ||
+         !ps_control_checkpoint_judge(work->manifest))) {
         rc = ps_control_no_memory(err);
     }
     return rc == PSD_OK
@@ -497,8 +490,7 @@ finish_create(ps_control_t *self, const progress_t *progress, psd_error_t *err)
 }
 
 static psd_status_t
-sum_up(ps_control_t *self,
-       const ps_control_request_t *request,
+sum_up(const ps_control_request_t *request,
        progress_t *progress,
        psd_error_t *err)
 {
@@ -512,7 +504,6 @@ sum_up(ps_control_t *self,
             rc = take_answer(progress, answer, err);
         }
     }
-    (void)self;
     return rc;
 }
 
@@ -532,7 +523,7 @@ take_look(ps_control_t *self,
             return ps_control_no_memory(err);
         }
     }
-    rc = sum_up(self, request, progress, err);
+    rc = sum_up(request, progress, err);
     if (rc == PSD_OK && progress->is_done && creates) {
         rc = finish_create(self, progress, err);
     }
@@ -566,7 +557,7 @@ ps_control_checkpoint_look(ps_control_t *self,
                            ps_control_request_t *request,
                            psd_error_t *err)
 {
-    progress_t progress = {.is_done = true, .is_even = true};
+    progress_t progress = {.is_done = true};
     uint64_t number = 0;
     psd_status_t rc =
         ps_doc_get_u64(request->doc, "number", 1, UINT64_MAX, &number, err);
