@@ -71,4 +71,9 @@ PSD_MUST_CHECK psd_status_t ps_store_put(ps_store_t *self,
                                          ps_bytes_t piece,
                                          uint64_t *version,
                                          psd_error_t *err);
+/* The bytes are a piece of this table, that ps_store_put takes as far as it can
+ * be told without setting rows. Errors: PSD_PROTO naming what is wrong. */
+PSD_MUST_CHECK psd_status_t ps_store_check_piece(ps_store_t *self,
+                                                 ps_bytes_t piece,
+                                                 psd_error_t *err);
 #endif

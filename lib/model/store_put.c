@@ -17,6 +17,7 @@ typedef struct part {
     uint32_t lo; /* of its columns, those that are here … */
     uint32_t n;  /* … and how many; 0: none */
     uint64_t *version;
+    bool only_checks;
 } part_t;
 
 /* A row with all columns of its part. */
@@ -40,6 +41,15 @@ static psd_status_t
 no_memory(uint64_t key, psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for row %" PRIu64, key);
+}
+
+static psd_status_t
+wrong_entry(uint64_t key, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_PROTO,
+                         "row %" PRIu64 " of a piece has an entry that is "
+                         "zero, or columns that do not ascend",
+                         key);
 }
 
 /* Behind both: a row in column slices has a version in each of them. */
@@ -263,11 +273,7 @@ set_entries(const part_t *part,
     }
     if (entries.n > 0 &&
         !ps_sparse_row_unpack(row, &rows->shape, all.data, entries.n)) {
-        return psd_error_set(err, PSD_PROTO,
-                             "row %" PRIu64
-                             " of a piece has an entry that is zero, or "
-                             "columns that do not ascend",
-                             key);
+        return wrong_entry(key, err);
     }
     rows->sparse_bytes += ps_sparse_row_bytes(&rows->shape, row->capacity);
     rows->sparse_bytes -= ps_sparse_row_bytes(&rows->shape, old->capacity);
@@ -344,7 +350,8 @@ is_here(const part_t *part, uint64_t key)
 {
     const ps_store_t *self = part->store;
 
-    return part->n > 0 && ps_extent_has_row(&self->extent, key) &&
+    return !part->only_checks && part->n > 0 &&
+           ps_extent_has_row(&self->extent, key) &&
            ps_store_takes_row(self, key);
 }
 
@@ -355,7 +362,7 @@ is_plain(const part_t *part)
     const ps_store_t *self = part->store;
     uint64_t first = part->first_row - self->array.first_row;
 
-    return self->is_array && !self->is_partial &&
+    return !part->only_checks && self->is_array && !self->is_partial &&
            part->first_col == self->shape.first_col &&
            part->n_cols == self->shape.width && first < self->array.n_rows &&
            part->n_rows <= self->array.n_rows - first;
@@ -449,6 +456,34 @@ put_items(const part_t *part, ps_cursor_t *cursor, psd_error_t *err)
     return rc;
 }
 
+/* What setting these entries would refuse. */
+static psd_status_t
+check_sparse(const part_t *part,
+             uint64_t key,
+             const uint8_t *packed,
+             uint32_t n,
+             psd_error_t *err)
+{
+    const ps_row_shape_t *shape = &part->store->shape;
+    const entries_t arrays = {.n_arrays = 1 + shape->n_states};
+    uint64_t next = part->first_col;
+    bool is_right = true;
+
+    for (uint32_t i = 0; is_right && i < n; i++) {
+        uint32_t column = column_at(&arrays, shape->value_size, packed, n, i);
+        bool is_zero = true;
+
+        for (uint32_t k = 0; is_zero && k < arrays.n_arrays; k++) {
+            is_zero = ps_value_is_zero(
+                shape->type, packed + ((size_t)k * n + i) * shape->value_size);
+        }
+        is_right = !is_zero && column >= next &&
+                   column - part->first_col < part->n_cols;
+        next = (uint64_t)column + 1;
+    }
+    return is_right ? PSD_OK : wrong_entry(key, err);
+}
+
 static psd_status_t
 put_sparse_rows(const part_t *part, ps_cursor_t *cursor, psd_error_t *err)
 {
@@ -465,9 +500,11 @@ put_sparse_rows(const part_t *part, ps_cursor_t *cursor, psd_error_t *err)
         if (cursor->failed || n > part->n_cols) {
             return cut_short(part, err);
         }
-        rc = is_here(part, key)
-                 ? put_sparse(part, key, version, packed.data, n, err)
-                 : PSD_OK;
+        if (part->only_checks) {
+            rc = check_sparse(part, key, packed.data, n, err);
+        } else if (is_here(part, key)) {
+            rc = put_sparse(part, key, version, packed.data, n, err);
+        }
     }
     return rc;
 }
@@ -509,17 +546,14 @@ put_part(part_t *part, ps_cursor_t *cursor, psd_error_t *err)
                                           : put_sparse_rows(part, cursor, err);
 }
 
-psd_status_t
-ps_store_put(ps_store_t *self,
-             ps_bytes_t piece,
-             uint64_t *version,
-             psd_error_t *err)
+static psd_status_t
+put_parts(ps_bytes_t piece, const part_t *to, psd_error_t *err)
 {
     ps_cursor_t cursor = ps_cursor_over(piece);
     psd_status_t rc = PSD_OK;
 
     while (rc == PSD_OK && cursor.rest.size > 0) {
-        part_t part = {.store = self, .version = version};
+        part_t part = *to;
 
         part.kind = ps_cursor_u32(&cursor);
         part.first_col = ps_cursor_u32(&cursor);
@@ -531,4 +565,23 @@ ps_store_put(ps_store_t *self,
                            : put_part(&part, &cursor, err);
     }
     return rc;
+}
+
+psd_status_t
+ps_store_check_piece(ps_store_t *self, ps_bytes_t piece, psd_error_t *err)
+{
+    const part_t part = {.store = self, .only_checks = true};
+
+    return put_parts(piece, &part, err);
+}
+
+psd_status_t
+ps_store_put(ps_store_t *self,
+             ps_bytes_t piece,
+             uint64_t *version,
+             psd_error_t *err)
+{
+    const part_t part = {.store = self, .version = version};
+
+    return put_parts(piece, &part, err);
 }

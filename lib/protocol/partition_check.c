@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "model/store_growth.h"
+#include "model/store_image.h"
 #include "protocol/job_bytes.h"
 #include "protocol/partition_work.h"
 #include "protocol/replay.h"
@@ -432,6 +433,11 @@ ps_partition_takes_record(ps_shard_t *shard,
     }
     if (record->kind == PS_RECORD_JOB) {
         return takes_job(record, payload);
+    }
+    if (record->kind == PS_RECORD_ROWS) {
+        return payload == NULL || payload->n_spans == 0 ||
+               ps_store_check_piece(self->store, payload->spans[0], NULL) ==
+                   PSD_OK;
     }
     if (record->kind == PS_RECORD_ANEW) {
         return false; /* a log's business */

@@ -162,3 +162,25 @@ Test(replicas_take, job_that_cannot_be_read_is_another_history)
                &record, bytes);
     cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
 }
+
+/* The same of rows of a checkpoint. */
+Test(replicas_take, rows_that_cannot_be_read_are_another_history)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *bytes = NULL;
+    const ps_record_t record = {.kind = PS_RECORD_ROWS,
+                                .table = KIT_TABLE,
+                                .lsn = 2,
+                                .epoch = 5,
+                                .seq = 1};
+    const uint8_t piece[32] = {
+        1, 0, 0, 0, 0, 0, 0, 0, 1,
+        0, 0, 0, 0, 0, 0, 0, 1}; /* a row whose value is not there */
+
+    follow("5: 2P 1S");
+    bytes = ps_payload_copy((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                            (ps_bytes_t){piece, sizeof piece});
+    cr_assert_not_null(bytes);
+    kit_append(&kit, 2, 5, &(ps_msg_append_t){.first_lsn = 2, .prev_epoch = 5},
+               &record, bytes);
+    cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
+}
