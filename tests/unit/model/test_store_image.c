@@ -421,6 +421,14 @@ Test(store_image, bytes_that_are_no_piece_are_refused)
                               (ps_bytes_t){bytes, piece->span.size - n % 2},
                               &version, NULL);
             cr_assert(rc == PSD_OK || rc == PSD_PROTO);
+            cr_assert(rc == PSD_OK ||
+                          ps_store_check_piece(
+                              to.stores[0],
+                              (ps_bytes_t){bytes, piece->span.size - n % 2},
+                              NULL) == PSD_PROTO,
+                      "what is refused when it is set is found before");
         }
+        cr_assert_eq(ps_store_check_piece(from.stores[0], piece->span, NULL),
+                     PSD_OK);
     }
 }
