@@ -208,17 +208,36 @@ for_snapshots(reading_t *self,
 
 /* ---- records ---- */
 
-/* The copy threw away what it had. If what was read is of an earlier life, the
- * map does not call the copy whole: there was no snapshot of this life. */
-static void
-begin_anew(reading_t *self, ps_journal_part_t *part, const ps_record_t *record)
+/* The copy threw away what it had, and began with a state behind record->lsn,
+ * or with nothing. A snapshot that was thrown away for an earlier beginning may
+ * be the one of this life. If what was read is of an earlier life, the map does
+ * not call the copy whole: there was no snapshot of this life. */
+static psd_status_t
+begin_anew(reading_t *self,
+           ps_journal_part_t *part,
+           const ps_record_t *record,
+           psd_error_t *err)
 {
-    if (!ps_shard_recover_anew(self->shard, record)) {
-        ps_snapshot_close(&part->reader);
-        part->is_passed_over = record->lsn > 0;
-        part->needs_base = record->lsn > 0;
-        part->is_stale = true;
+    psd_status_t rc = PSD_OK;
+
+    part->is_passed_over = false;
+    if (ps_shard_recover_anew(self->shard, record)) {
+        return PSD_OK;
     }
+    ps_snapshot_close(&part->reader);
+    if (record->lsn > 0 && part->has_snapshot) {
+        rc = open_snapshot(self, part, err);
+        if (rc != PSD_OK || ps_shard_recover_anew(self->shard, record)) {
+            part->needs_base = false;
+            part->is_stale = false;
+            return rc;
+        }
+        ps_snapshot_close(&part->reader);
+    }
+    part->is_passed_over = record->lsn > 0;
+    part->needs_base = record->lsn > 0;
+    part->is_stale = true;
+    return PSD_OK;
 }
 
 static psd_status_t
@@ -240,8 +259,7 @@ each_record(void *context,
         return psd_error_set(err, PSD_NOMEM, "no memory for a journal");
     }
     if (record->kind == PS_RECORD_ANEW) {
-        begin_anew(self, part, record);
-        return PSD_OK;
+        return begin_anew(self, part, record, err);
     }
     if (part->is_passed_over || ps_shard_recover_has(self->shard, record)) {
         return PSD_OK;
