@@ -236,6 +236,22 @@ Test(journal, a_life_that_begins_empty_has_all_in_its_log)
     cr_expect_eq(recovered(), 3);
 }
 
+/* It was made where nothing was, and then took a state in a move. */
+Test(journal, a_life_of_two_beginnings_has_its_snapshot)
+{
+    append(PS_RECORD_ANEW, 0, 0, 1);
+    append(PS_RECORD_ANEW, 2, 2, 2);
+    cr_assert_eq(snapshot(2, 2, 2), PSD_OK);
+    append_epochs(3, 5, 3);
+    cr_expect_eq(flush(NULL), 5);
+    start();
+    cr_expect_eq(recovered(), 5);
+    append_epochs(6, 6, 3);
+    cr_expect_eq(flush(NULL), 6);
+    start();
+    cr_expect_eq(recovered(), 6);
+}
+
 /* A table beside it, whose going cuts the log. */
 static void
 drop_another(void)
