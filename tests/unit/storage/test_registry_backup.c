@@ -95,10 +95,11 @@ Test(registry_backup, one_that_is_there_is_kept)
     cr_assert_eq(ps_registry_restore(dir, bytes(), 9, err), PSD_INVALID);
     cr_assert(strstr(psd_error_text(err), "registry.db exists"));
     {
-        PSD_AUTO(ps_registry_db_close) ps_registry_db_t *db = open_db();
+        ps_registry_db_t *db = open_db();
 
         psd_error_clear(err);
         cr_assert_eq(ps_registry_restore(dir, bytes(), 9, err), PSD_HELD);
+        ps_registry_db_close(&db);
     }
 }
 
