@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slices of the input: four workers take them while two of them are killed and
  * the node is killed and started again, twice; each slice is counted once in
- * each epoch. Then: who waits for a slice, and gets that of one that leaves. */
+ * each epoch. The others wait until both have died and one has come again: a
+ * job whose last worker has left is over, and who joins it then begins it anew.
+ * Then: who waits for a slice, and gets that of one that leaves. */
 #include <psd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -18,6 +20,7 @@
 #define SLICES 40
 #define EPOCHS 3
 #define ROWS (SLICES * EPOCHS)
+#define ALONE 20 /* slices of one that does not die, before both have died */
 #define PATIENCE 100 /* times that something is tried */
 
 static const char config[] = "workers:\n"
@@ -30,7 +33,9 @@ typedef struct run {
     uint32_t worker;
     unsigned dies_at; /* dies with its n-th slice, from 1; 0: it does not */
     bool dies_behind_push; /* else before */
-    int reports;           /* rows, as uint32_t */
+    unsigned waits_at;     /* reads a byte of `go` before its n-th; 0: never */
+    int go;
+    int reports; /* rows, as uint32_t */
 } run_t;
 
 static void
@@ -98,7 +103,9 @@ do_slices(const run_t *run,
     for (unsigned n = 1;; n++) {
         uint32_t row = 0;
         uint64_t row_id = 0;
+        char byte = 0;
 
+        CHECK(n != run->waits_at || read(run->go, &byte, 1) == 1);
         CHECK(next(work, &epoch, &slice, err));
         if (epoch == 0) {
             return true;
@@ -227,35 +234,42 @@ each_is_counted_once(cluster_t *cluster)
     run_t run = {.endpoint = cluster->nodes[0].control};
     bool seen[ROWS] = {false};
     pid_t pids[WORKERS];
-    int ends[2];
+    int reports[2];
+    int go[2];
     pid_t again = 0;
     pid_t reader = 0;
 
-    CHECK(pipe(ends) == 0);
-    run.reports = ends[1];
+    CHECK(pipe(reports) == 0 && pipe(go) == 0);
+    run.reports = reports[1];
+    run.go = go[0];
     for (uint32_t i = 0; i < WORKERS; i++) {
         run.worker = i;
         run.dies_at = i == 1 ? 3 : i == 2 ? 5 : 0;
         run.dies_behind_push = i == 1;
+        run.waits_at = run.dies_at == 0 ? ALONE + 1 : 0;
         pids[i] = start(&run);
     }
-    CHECK(take_reports(ends[0], seen, 10));
+    CHECK(take_reports(reports[0], seen, 10));
     CHECK(cluster_kill(cluster, 0, SIGKILL) && cluster_restart(cluster, 0));
-    CHECK(ended_with(pids[1], 0, SIGKILL));
-    run = (run_t){.endpoint = run.endpoint, .worker = 1, .reports = ends[1]};
+    CHECK(ended_with(pids[1], 0, SIGKILL) && ended_with(pids[2], 0, SIGKILL));
+    run =
+        (run_t){.endpoint = run.endpoint, .worker = 1, .reports = run.reports};
     again = start(&run);
-    CHECK(take_reports(ends[0], seen, 50));
+    /* What the four may report before go, and one that only it can. */
+    CHECK(take_reports(reports[0], seen, 2 * ALONE + 2 + 4 + 1 - 10));
+    CHECK(write(go[1], "go", 2) == 2);
     CHECK(cluster_kill(cluster, 0, SIGKILL) && cluster_restart(cluster, 0));
-    CHECK(take_reports(ends[0], seen, ROWS - 60));
-    CHECK(ended_with(pids[2], 0, SIGKILL));
+    CHECK(take_reports(reports[0], seen, ROWS - (2 * ALONE + 2 + 4 + 1)));
     CHECK(ended_with(pids[0], 0, 0) && ended_with(pids[3], 0, 0) &&
           ended_with(again, 0, 0));
     reader = fork();
     if (reader == 0) { /* this process must stay without threads */
         _exit(sums_are_right(run.endpoint) ? 0 : 1);
     }
-    (void)close(ends[0]);
-    (void)close(ends[1]);
+    for (int i = 0; i < 2; i++) {
+        (void)close(reports[i]);
+        (void)close(go[i]);
+    }
     return ended_with(reader, 0, 0);
 }
 
