@@ -238,7 +238,7 @@ in_turns(psd_table_t *table,
     psd_select_destroy(&select);
     while (!done) {
         for (int i = 1; i < 3; i++) {
-            CHECK_OK(psd_flush(clients[i], 1000, err), err);
+            CHECK_OK(psd_flush(clients[i], 20000, err), err);
         }
         CHECK_OK(psd_poll(clients[0], ticket, &done, err), err);
     }
@@ -261,7 +261,7 @@ members_keep_in_step(const run_t *run)
     const uint64_t row = 0;
     float value = 1.0F;
 
-    psd_options_set_timeout_ms(options, 1000);
+    psd_options_set_timeout_ms(options, 3000);
     for (int i = 0; i < 3; i++) {
         CHECK_OK(psd_connect(run->endpoint, options, &clients[i], err), err);
     }
