@@ -151,7 +151,8 @@ end_op(ps_session_t *self,
     ps_part_t *part = op->part;
 
     part->pauses = 0;
-    if (op->ask.kind != PS_KIND_PULL && arrival->epoch > part->ended_epoch) {
+    if (op->ask.kind != PS_KIND_PULL && op->seq >= part->ended_seq) {
+        part->ended_seq = op->seq;
         part->ended_epoch = arrival->epoch;
     }
     ps_op_end(self, op, arrival->message, payload, arrival->outbox);

@@ -76,7 +76,8 @@ struct ps_part {
     uint32_t partition;
     uint64_t epoch;
     uint64_t seq;           /* the last one given out */
-    uint64_t ended_epoch;   /* the greatest under which a push or mark ended */
+    uint64_t ended_seq;     /* the greatest of a push or mark that has ended */
+    uint64_t ended_epoch;   /* … and under which that one did */
     uint64_t pause_ms;      /* nothing is sent before this time */
     uint32_t pauses;        /* since the last success */
     uint32_t n_numbered[2]; /* unanswered pushes and marks that went by the

@@ -108,6 +108,30 @@ Test(session_answer, gap_before_what_a_former_primary_acknowledged_is_a_loss)
     ps_outbox_clear(&f->outbox);
 }
 
+/* The new primary knew an earlier push, whose first answer had been lost, and
+ * said so: what was lost behind that passed for what it had, for ever. */
+Test(session_answer, gap_is_a_loss_though_an_earlier_push_ended_under_its_epoch)
+{
+    FIXTURE(f);
+    ps_message_t late = {.kind = PS_KIND_ACK,
+                         .ack = {ADDRESS(2, 0, EPOCH + 1, 2), .level = 1}};
+    ps_message_t gap = {.kind = PS_KIND_REFUSED,
+                        .refused = {ADDRESS(4, 0, EPOCH + 1, 4),
+                                    .status = PSD_GAP, .detail = 3}};
+
+    get_ready(f);
+    (void)push(f, 0);
+    (void)push(f, 0);
+    (void)push(f, 0);
+    ack(f, 0, 3, 0, 3);
+    receive(f, 0, &late, NULL);
+    receive(f, 0, &gap, NULL);
+    assert_broken(f, PSD_ROWS_LOST,
+                  "partition 0 of table 1 has lost pushes that were "
+                  "acknowledged at memory: its new primary expects seq 3");
+    ps_outbox_clear(&f->outbox);
+}
+
 /* It waited for good: nothing that it is behind is ever sent again. */
 Test(session_answer, gap_before_a_pull_is_a_loss_too)
 {
