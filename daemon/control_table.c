@@ -6,9 +6,13 @@
 #include <string.h>
 
 #include "daemon/commit.h"
+#include "protocol/registry_decide.h"
 #include "protocol/table_doc.h"
 
 #define ROUTES_MAX 256 /* tables that one request asks for */
+#define SILENT_MAX 64  /* shards that one request calls silent */
+#define SILENT_NUMBERS \
+    3 /* of each: incarnation, shard, ms since its last word */
 
 /* "table", "stats" and, for clients, "routes". */
 static psd_status_t
@@ -305,6 +309,34 @@ add_place(const ps_table_t *table, ps_doc_t *places)
            ps_routes_to_doc(table->routes, table->spec.n_partitions, routes);
 }
 
+/* What a client says of shards that it hears nothing of. */
+static psd_status_t
+hear_silent(ps_control_t *self, const ps_doc_t *doc, psd_error_t *err)
+{
+    const ps_doc_t *array = NULL;
+    psd_status_t rc = ps_doc_get_array(
+        doc, "silent", SILENT_MAX * SILENT_NUMBERS, &array, err);
+
+    if (rc == PSD_OK && ps_doc_count(array) % SILENT_NUMBERS != 0) {
+        rc = psd_error_set(err, PSD_INVALID,
+                           "silent: %zu numbers; they come in threes",
+                           ps_doc_count(array));
+    }
+    for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(array);
+         i += SILENT_NUMBERS) {
+        uint64_t at[SILENT_NUMBERS] = {0};
+
+        for (size_t k = 0; rc == PSD_OK && k < SILENT_NUMBERS; k++) {
+            rc = ps_doc_at_u64(array, i + k, &at[k], err);
+        }
+        if (rc == PSD_OK && at[1] <= UINT32_MAX) {
+            (void)ps_registry_unreached(self->is.registry, at[0],
+                                        (uint32_t)at[1], at[2], ps_now_ms());
+        }
+    }
+    return rc;
+}
+
 /* For clients that hear nothing of a shard: no node is asked. */
 psd_status_t
 ps_control_routes(ps_control_t *self,
@@ -318,6 +350,9 @@ ps_control_routes(ps_control_t *self,
     psd_status_t rc =
         ps_doc_get_array(request->doc, "tables", ROUTES_MAX, &array, err);
 
+    if (rc == PSD_OK && ps_doc_has(request->doc, "silent")) {
+        rc = hear_silent(self, request->doc, err);
+    }
     for (size_t i = 0; rc == PSD_OK && fits && i < ps_doc_count(array); i++) {
         const ps_table_t *table = NULL;
         uint64_t id = 0;

@@ -40,6 +40,7 @@ open_registry(ps_server_t *self, psd_error_t *err)
         .even_when_asked = !config->copies.even_out,
         .suspect_after_ms = config->cluster.suspect_after,
         .lease_ms = config->copies.lease_ms,
+        .unreached_after_ms = config->copies.slow_after_ms,
         .disk = true,
     };
     psd_status_t rc = ps_server_check_own(self, err);

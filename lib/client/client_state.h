@@ -108,6 +108,8 @@ struct psd_client {
     uint64_t routes_asked;  /* id of the newest question of reroute.c; or 0 */
     uint64_t doubt_ms;      /* since when a shard is silent; 0: none is */
     uint64_t routes_due_ms; /* when to ask where its partitions are */
+    uint64_t looked_ms;     /* when that was last thought of */
+    uint64_t listens_ms;    /* since when that is done all the time */
 
     /* who this client is, from the welcome */
     ps_id_t id;

@@ -9,12 +9,35 @@
 #define ASK_MS 50         /* while a new primary may be there any moment */
 #define ASK_OFTEN_MS 2000 /* so long; from then on: */
 #define ASK_SELDOM_MS 1000
+#define LISTEN_MS 1500 /* who looks more seldom has not listened meanwhile */
 
 static uint64_t
 gap_ms(const psd_client_t *self)
 {
     return self->now_ms - self->doubt_ms < ASK_OFTEN_MS ? ASK_MS
                                                         : ASK_SELDOM_MS;
+}
+
+/* Which shards are silent, and for how long: the registry may hear a node that
+ * this client does not reach. Time in which nobody listened does not count. */
+static bool
+add_silent(const psd_client_t *self, ps_doc_t *question)
+{
+    ps_silent_t silent[PS_SILENT_MAX];
+    size_t n = ps_session_silent(self->session, silent);
+    ps_doc_t *array = ps_doc_add_array(question, "silent");
+    bool fits = array != NULL;
+
+    for (size_t i = 0; fits && i < n; i++) {
+        uint64_t since_ms = silent[i].since_ms > self->listens_ms
+                                ? silent[i].since_ms
+                                : self->listens_ms;
+
+        fits = ps_doc_append_u64(array, silent[i].incarnation) &&
+               ps_doc_append_u64(array, silent[i].shard) &&
+               ps_doc_append_u64(array, self->now_ms - since_ms);
+    }
+    return fits;
 }
 
 static void
@@ -29,6 +52,7 @@ ask(psd_client_t *self, const uint32_t *tables, size_t n)
     for (size_t i = 0; fits && i < n; i++) {
         fits = ps_doc_append_u64(array, tables[i]);
     }
+    fits = fits && add_silent(self, question);
     if (fits && ps_control_send(self, question, &id, NULL) == PSD_OK) {
         self->routes_asked = id;
     }
@@ -44,6 +68,10 @@ ps_reroute_look(psd_client_t *self)
                             ? UINT64_MAX
                             : ps_session_doubt(self->session, tables, &n);
 
+    if (self->now_ms - self->looked_ms > LISTEN_MS) {
+        self->listens_ms = self->now_ms;
+    }
+    self->looked_ms = self->now_ms;
     if (since_ms != self->doubt_ms) {
         self->doubt_ms = since_ms;
         self->routes_due_ms =

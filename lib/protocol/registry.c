@@ -94,6 +94,8 @@ with_defaults(const ps_registry_args_t *args)
     full.ask_again_ms = full.ask_again_ms == 0 ? 100 : full.ask_again_ms;
     full.repair_after_ms =
         full.repair_after_ms == 0 ? 30000 : full.repair_after_ms;
+    full.unreached_after_ms =
+        full.unreached_after_ms == 0 ? 2000 : full.unreached_after_ms;
     full.lease_ms = full.lease_ms == 0 ? 300 : full.lease_ms;
     full.catch_up_after_ms =
         full.catch_up_after_ms == 0 ? 600000 : full.catch_up_after_ms;

@@ -46,6 +46,8 @@ typedef struct ps_node {
     bool suspect; /* silent for too long (registry_decide.h) */
     uint64_t last_seen_ms; /* now_ms of its last sign of life */
     uint64_t started_ms;   /* now_ms of its start, or of the load */
+    uint64_t unreached_ms; /* now_ms when a client last said that it does not
+                              reach it (registry_decide.h); 0: none did */
 } ps_node_t;
 
 typedef enum ps_node_state {
@@ -140,10 +142,12 @@ typedef struct ps_registry_args {
     uint32_t copies_max; /* replicas that a table may want, up to
                             PS_REPLICAS_MAX; 0 is 1 */
     /* For registry_decide.h; 0 is the default beside it. */
-    uint64_t suspect_after_ms;  /* 400: silence after which a node is suspect */
-    uint64_t ask_again_ms;      /* 100: between questions about a fence */
-    uint64_t repair_after_ms;   /* 30000: silence after which a node is given
-                                   up: its copies are made anew elsewhere */
+    uint64_t suspect_after_ms; /* 400: silence after which a node is suspect */
+    uint64_t ask_again_ms;     /* 100: between questions about a fence */
+    uint64_t repair_after_ms;  /* 30000: silence after which a node is given
+                                  up: its copies are made anew elsewhere */
+    uint64_t unreached_after_ms; /* 2000: silence after which a client's word
+                                    that it does not reach a node counts */
     uint64_t lease_ms;          /* 300: that shards have: nothing is promoted on
                                    a node that has started since */
     uint64_t catch_up_after_ms; /* 600000, and 1 s for each MB that is known to

@@ -220,7 +220,8 @@ watch_behind(const ps_table_t *table, const ps_change_t *change)
     const ps_copies_t *old = &table->copies[change->partition];
     const ps_copies_t *copies = &change->copies;
     const ps_watch_t *before = &table->watches[change->partition];
-    ps_watch_t watch = {.prefer = change->prefer};
+    ps_watch_t watch = {.prefer = change->prefer,
+                        .relieved_ms = before->relieved_ms};
 
     for (uint32_t i = 1; i < copies->n; i++) {
         const ps_copy_t *was = ps_copies_on(old, copies->at[i].incarnation);

@@ -24,6 +24,9 @@
  *          more requests, sends what it has to the copies in sync, ends its
  *          leases (release) and answers behind that. Then the others are told.
  *          The wanted one is promoted if it has as much as any.
+ * A primary is heard, but cannot serve: another copy in sync, if there is one,
+ *          takes over, and it catches up. One whose disk takes nothing is
+ *          treated as lost, one that clients do not reach moves.
  * Copies:  a suspect node's, and those that the primary reports, are out of
  *          sync. One that has caught up is in sync. Where copies that stay are
  *          fewer than wanted, a new one catches up (where one whole copy is
@@ -68,6 +71,16 @@ bool ps_registry_node_ends(ps_registry_t *self,
 bool ps_registry_report(ps_registry_t *self,
                         uint64_t from,
                         const ps_report_t *report);
+
+/* A client has heard nothing of that shard for silent_ms, though it asks. Where
+ * the registry hears the node, and another copy can serve, that one is to, as
+ * the way from clients to the node may be cut. false: no primary is there, or
+ * it was not silent for unreached_after. */
+bool ps_registry_unreached(ps_registry_t *self,
+                           uint64_t incarnation,
+                           uint32_t shard,
+                           uint64_t silent_ms,
+                           uint64_t now_ms);
 
 /* The answer to a fence (POSITION) of node `from`: the last record that its own
  * copy has, by epoch and lsn. false: nobody asked it, or not in this epoch. */

@@ -68,6 +68,11 @@ void ps_registry_watch_nodes(ps_registry_t *self, uint64_t now_ms);
 /* The next time at which a node may become so. */
 uint64_t ps_registry_silence_due(const ps_registry_t *self);
 
+/* registry_relieve.c: a client has just said that it does not reach the node;
+ * one did lately, and no primary moves there without need. */
+bool ps_copy_is_unreached(const ps_look_t *look, const ps_copy_t *copy);
+bool ps_copy_is_shunned(ps_look_t *look, const ps_copy_t *copy);
+
 /* Steps: each is called for every partition until the decision is full, and
  * leaves it as it is where there is nothing to do. Errors: PSD_NOMEM. */
 typedef psd_status_t
@@ -76,9 +81,10 @@ ps_step_t ps_step_fence;       /* registry_fence.c: primaries that are lost */
 ps_step_t ps_step_ask;         /*   who has how much */
 ps_step_t ps_step_promote;     /* registry_promote.c: the one with most */
 ps_step_t ps_step_shrink;      /* registry_sync.c: out of sync */
-ps_step_t ps_step_relieve;     /*   primaries whose disk takes nothing */
 ps_step_t ps_step_let_go;      /*   what was kept is not needed */
 ps_step_t ps_step_admit;       /*   in sync */
+ps_step_t ps_step_relieve;     /* registry_relieve.c: primaries that are heard,
+                                  and cannot serve */
 ps_step_t ps_step_remove;      /* registry_repair.c: what leaves goes */
 ps_step_t ps_step_replace;     /*   what never catches up is given up */
 ps_step_t ps_step_hand;        /*   primaries that leave move */

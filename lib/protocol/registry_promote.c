@@ -112,16 +112,18 @@ heir_of(ps_look_t *look, const ps_spot_t *spot)
 }
 
 /* Those on suspect nodes, and those that were kept, may lack what the primary,
- * at 0, has or will have. */
+ * at 0, has or will have. One that has handed over because it is not reached
+ * may not be reached by the new one either, which is not to wait for it. */
 static void
-leave_out(const ps_look_t *look, ps_copies_t *copies)
+leave_out(const ps_look_t *look, ps_copies_t *copies, bool handed)
 {
     for (uint32_t i = copies->n - 1; i > 0; i--) {
         const ps_copy_t *copy = &copies->at[i];
 
         if (copy->state == PS_COPY_KEPT ||
             (copy->state == PS_COPY_IN_SYNC &&
-             ps_copy_is_suspect(look->registry, copy))) {
+             (ps_copy_is_suspect(look->registry, copy) ||
+              (handed && ps_copy_is_unreached(look, copy))))) {
             ps_copies_set_state(copies, i, PS_COPY_CATCHING_UP);
         }
     }
@@ -142,7 +144,7 @@ ps_step_promote(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
         look->registry->hand_after_ms = look->now_ms + HAND_AGAIN_MS;
     }
     ps_copies_promote(&copies, heir);
-    leave_out(look, &copies);
+    leave_out(look, &copies, spot->watch->prefer != 0);
     (void)snprintf(text, sizeof text, "has its primary on node %s now",
                    ps_copy_node(look->registry, &copies.at[0])->name);
     return ps_look_change(look, spot, &copies, 0, text, err);

@@ -50,9 +50,13 @@ typedef struct ps_watch {
     uint64_t asked_ms;                 /* when the fence was last told */
     uint8_t asked;                     /* bit i: copy i was told at asked_ms */
     uint8_t answered;                  /* bit i: lsn[i] is known */
-    uint8_t caught_up; /* bit i: the primary says that it has all */
-    uint8_t out;       /* bit i: the primary says that it lags, or
-                          has other records */
+    uint8_t caught_up;     /* bit i: the primary says that it has all */
+    uint8_t out;           /* bit i: the primary says that it lags, or
+                              has other records */
+    uint64_t unreached_ms; /* when a client last said that it does not reach
+                              the primary; 0: none did */
+    uint64_t relieved_ms;  /* when a primary was last replaced for that; stays
+                              for good */
 } ps_watch_t;
 static_assert(PS_COPIES_MAX <= 8, "a bit for each copy");
 

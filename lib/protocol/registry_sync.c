@@ -57,43 +57,6 @@ is_primary_there(ps_look_t *look, const ps_copies_t *copies)
     return false;
 }
 
-/* A copy that can take over at once; PS_COPIES_MAX: none. */
-static uint32_t
-other_in_sync(const ps_look_t *look, const ps_copies_t *copies)
-{
-    for (uint32_t i = 1; i < copies->n; i++) {
-        if (copies->at[i].state == PS_COPY_IN_SYNC &&
-            ps_copy_lives(look->registry, &copies->at[i])) {
-            return i;
-        }
-    }
-    return PS_COPIES_MAX;
-}
-
-/* The primary's own disk takes nothing: another copy is to serve, and it
- * catches up when its disk works again. */
-psd_status_t
-ps_step_relieve(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
-{
-    ps_copies_t copies = *spot->copies;
-    uint32_t heir = PS_COPIES_MAX;
-    char text[128];
-
-    if (!ps_spot_is_served(look, spot) || (spot->watch->out & 1) == 0) {
-        return PSD_OK;
-    }
-    heir = other_in_sync(look, &copies);
-    if (heir == PS_COPIES_MAX) {
-        return PSD_OK;
-    }
-    (void)snprintf(text, sizeof text,
-                   "leaves node %s, whose disk takes nothing",
-                   ps_copy_node(look->registry, &copies.at[0])->name);
-    ps_copies_fence(&copies);
-    ps_copies_set_state(&copies, 0, PS_COPY_CATCHING_UP);
-    return ps_look_change(look, spot, &copies, 0, text, err);
-}
-
 psd_status_t
 ps_step_shrink(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {

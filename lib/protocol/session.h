@@ -122,6 +122,16 @@ void ps_session_relinked(ps_session_t *self,
 uint64_t ps_session_doubt(const ps_session_t *self,
                           uint32_t ret_tables[PS_DOUBT_MAX],
                           size_t *ret_n);
+/* A shard that owes a sign of life, and since when. */
+typedef struct ps_silent {
+    uint64_t incarnation;
+    uint32_t shard;
+    uint64_t since_ms;
+} ps_silent_t;
+#define PS_SILENT_MAX 64
+/* Those with something under way; their number. */
+size_t ps_session_silent(const ps_session_t *self,
+                         ps_silent_t ret_silent[PS_SILENT_MAX]);
 /* When it next wants a tick; UINT64_MAX for never. */
 uint64_t ps_session_deadline(const ps_session_t *self);
 

@@ -57,3 +57,23 @@ ps_session_doubt(const ps_session_t *self,
     }
     return since_ms;
 }
+
+size_t
+ps_session_silent(const ps_session_t *self,
+                  ps_silent_t ret_silent[PS_SILENT_MAX])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < self->n_places && n < PS_SILENT_MAX; i++) {
+        const ps_link_t *link = self->places[i];
+
+        if (link->doubted_ms != 0 && !TAILQ_EMPTY(&link->active)) {
+            ret_silent[n++] = (ps_silent_t){
+                .incarnation = link->route.incarnation,
+                .shard = link->route.shard,
+                .since_ms = link->doubted_ms,
+            };
+        }
+    }
+    return n;
+}

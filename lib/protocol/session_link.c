@@ -155,7 +155,7 @@ ps_part_move(ps_session_t *self,
     if (old == NULL) {
         return; /* nothing under way */
     }
-    ps_part_carry(part);
+    ps_part_carry(part, now_ms);
     part->pause_ms = 0;
     part->pauses = 0;
     ps_link_open(self, now_ms, part->link, outbox);

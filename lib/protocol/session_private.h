@@ -235,7 +235,7 @@ void ps_part_requeue(ps_part_t *part);
 /* Sends nothing to it for a while that grows with each pause. */
 void ps_part_pause(ps_session_t *self, uint64_t now_ms, ps_part_t *part);
 /* Takes all of it to the link of its place; nothing of it is sent there. */
-void ps_part_carry(ps_part_t *part);
+void ps_part_carry(ps_part_t *part, uint64_t now_ms);
 /* Puts it into the ring of its link if it has something to send. */
 void ps_part_make_ready(ps_part_t *part, uint64_t now_ms);
 /* Sends what the credits allow. */

@@ -57,14 +57,26 @@ wait_for_credits(ps_op_t *op)
     }
 }
 
+/* A link that nothing was under way by owed nothing. */
+static void
+join_link(ps_part_t *part, uint64_t now_ms)
+{
+    ps_link_t *link = part->place;
+
+    if (TAILQ_EMPTY(&link->active)) {
+        link->doubted_ms = link->state == PS_LINK_GREETING ? now_ms : 0;
+    }
+    part->link = link;
+    TAILQ_INSERT_TAIL(&link->active, part, in_active);
+}
+
 void
 ps_op_enqueue(ps_op_t *op)
 {
     ps_part_t *part = op->part;
 
     if (TAILQ_EMPTY(&part->ops)) {
-        part->link = part->place;
-        TAILQ_INSERT_TAIL(&part->link->active, part, in_active);
+        join_link(part, op->start_ms);
     }
     TAILQ_INSERT_TAIL(&part->ops, op, in_list);
     if (part->queued == NULL) {
@@ -104,7 +116,7 @@ ps_op_requeue(ps_op_t *op)
 }
 
 void
-ps_part_carry(ps_part_t *part)
+ps_part_carry(ps_part_t *part, uint64_t now_ms)
 {
     ps_op_t *op = NULL;
 
@@ -115,8 +127,7 @@ ps_part_carry(ps_part_t *part)
         leave_link(op);
     }
     TAILQ_REMOVE(&part->link->active, part, in_active);
-    part->link = part->place;
-    TAILQ_INSERT_TAIL(&part->link->active, part, in_active);
+    join_link(part, now_ms);
     TAILQ_FOREACH(op, &part->ops, in_list)
     {
         wait_for_credits(op);

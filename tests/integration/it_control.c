@@ -213,6 +213,25 @@ a_daemon_that_stood_still_hears_its_workers_first(daemon_t *d)
     return true;
 }
 
+static bool
+who_calls_shards_silent_is_understood(daemon_t *d)
+{
+    control_t a = {.fd = -1};
+
+    CHECK(control_open(&a, d, 90));
+    CHECK(control_ask(&a, "routes", ",\"tables\":[9]", "\"gone\":[9]"));
+    CHECK(control_ask(&a, "routes",
+                      ",\"tables\":[9],\"silent\":[77,1,5000,77,0,10]",
+                      "\"gone\":[9]"));
+    CHECK(control_ask(&a, "routes", ",\"tables\":[9],\"silent\":[77,1]",
+                      "silent: 2 numbers; they come in threes"));
+    CHECK(control_ask(&a, "routes",
+                      ",\"tables\":[9],\"silent\":[77,\"x\",5000]",
+                      "\"status\":\"INVALID\""));
+    control_close(&a);
+    return true;
+}
+
 #define RUN(call)                                                          \
     do {                                                                   \
         if (good) {                                                        \
@@ -233,6 +252,7 @@ main(void)
     RUN(a_barrier_opens_for_all_or_names_who_is_missing(&d));
     RUN(a_silent_worker_is_lost_and_named(&d));
     RUN(a_daemon_that_stood_still_hears_its_workers_first(&d));
+    RUN(who_calls_shards_silent_is_understood(&d));
     RUN(daemon_end(&d, SIGTERM));
     daemon_drop(&d, !good);
     return good ? 0 : 1;

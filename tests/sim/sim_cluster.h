@@ -236,7 +236,9 @@ typedef struct cluster_letter {
     uint32_t from; /* node, client, or CLUSTER_REGISTRY */
     uint32_t to;
     uint64_t incarnation;
-    uint64_t number;      /* BEAT: greatest epoch; TELL, KNOWN: version */
+    uint32_t shard;       /* ASK: a silent one of that incarnation */
+    uint64_t number;      /* BEAT: greatest epoch; TELL, KNOWN: version; ASK:
+                             ms since the shard's last word */
     ps_report_t report;   /* REPORT; FENCE: table, partition, epoch */
     ps_copies_t *copies;  /* owned; TELL */
     ps_route_t *routes;   /* owned; TELL and ROUTES */

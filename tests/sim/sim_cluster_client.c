@@ -32,7 +32,9 @@ ask_in_doubt(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
     uint32_t tables[PS_DOUBT_MAX];
+    ps_silent_t silent[PS_SILENT_MAX];
     size_t n = 0;
+    size_t n_silent = 0;
     uint64_t since_ms = ps_session_doubt(client->session, tables, &n);
 
     if (since_ms == UINT64_MAX || self->now_ms < since_ms + SILENCE_MS ||
@@ -40,10 +42,17 @@ ask_in_doubt(cluster_t *self, uint32_t number)
         return;
     }
     client->ask_ms = self->now_ms + ASK_MS;
+    n_silent = ps_session_silent(client->session, silent);
     cluster_trace(self, "client %u asks the registry", number);
-    cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_ASK,
-                                           .from = number,
-                                           .to = CLUSTER_REGISTRY});
+    for (size_t i = 0; i < n_silent; i++) {
+        cluster_post(self, &(cluster_letter_t){
+                               .kind = CLUSTER_ASK,
+                               .from = number,
+                               .to = CLUSTER_REGISTRY,
+                               .incarnation = silent[i].incarnation,
+                               .shard = silent[i].shard,
+                               .number = self->now_ms - silent[i].since_ms});
+    }
 }
 
 static void

@@ -10,6 +10,7 @@
 #define LOOK_MS 50         /* between two looks when nothing happens */
 #define TELL_MS 100        /* between two tells of the same */
 #define SUSPECT_MS 400     /* silence of a node */
+#define UNREACHED_MS 300   /* … of a shard, for a client */
 #define REPAIR_MS 900      /* likewise: its copies are made anew elsewhere */
 #define PATIENCE_MS 600000 /* for workers: they are never lost */
 #define DECISIONS_MAX 1000
@@ -31,6 +32,7 @@ new_machine(cluster_t *self)
                                      .nodes_max = CLUSTER_NODES_MAX,
                                      .copies_max = 3,
                                      .suspect_after_ms = SUSPECT_MS,
+                                     .unreached_after_ms = UNREACHED_MS,
                                      .repair_after_ms = REPAIR_MS};
     cluster_registry_t *registry = &self->registry;
 
@@ -313,6 +315,9 @@ cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
             registry->views[letter->from].known = letter->number;
         }
     } else {
+        (void)ps_registry_unreached(registry->machine, letter->incarnation,
+                                    letter->shard, letter->number,
+                                    self->now_ms);
         answer_client(self, letter->from);
     }
     decide(self);

@@ -323,6 +323,83 @@ Test(registry_copies, a_primary_without_a_disk_that_is_alone_stays)
     cr_assert_not(table->copies[0].fenced);
 }
 
+/* Pushes to a node whose beats came, and that no client could reach, waited for
+ * ever. */
+Test(registry_copies, a_primary_that_clients_do_not_reach_leaves)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    const ps_copies_t *copies = &table->copies[0];
+    uint64_t second = copies->at[1].incarnation;
+    uint32_t shard = copies->at[0].shard;
+
+    cr_assert_not(ps_registry_unreached(registry, 1, shard, 1999, now_ms));
+    cr_assert_not(ps_registry_unreached(registry, 1, shard + 1, 2000, now_ms));
+    cr_assert_not(ps_registry_unreached(registry, second, shard, 2000, now_ms));
+    cr_assert_not(ps_registry_unreached(registry, 9, shard, 2000, now_ms));
+    assert_rests();
+    cr_assert(ps_registry_unreached(registry, 1, shard, 2000, now_ms));
+    assert_commits("partition 0 of table w leaves node n0, which clients do "
+                   "not reach");
+    cr_assert(copies->fenced);
+    cr_assert_not(ps_registry_unreached(registry, 1, shard, 3000, now_ms),
+                  "it is the primary no more");
+    assert_asks(1, 1); /* it hands over all it has */
+    cr_assert(answer(1, 50));
+    assert_asks(1, 2);
+    cr_assert(answer(2, 50));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    cr_assert_eq(copies->at[0].incarnation, second);
+    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP,
+                 "it is not waited for");
+}
+
+/* Of two clients that reach different nodes only, each gets its turns. */
+Test(registry_copies, a_new_primary_may_show_that_it_is_reached)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    const ps_copies_t *copies = &table->copies[0];
+
+    cr_assert(
+        ps_registry_unreached(registry, 1, copies->at[0].shard, 2000, now_ms));
+    assert_commits("partition 0 of table w leaves node n0, which clients do "
+                   "not reach");
+    assert_asks(1, 1);
+    cr_assert(answer(1, 50));
+    assert_asks(1, 2);
+    cr_assert(answer(2, 50));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    cr_assert(say(PS_REPORT_CAUGHT_UP, 2, 1));
+    assert_commits("partition 0 of table w is in sync on node n0");
+    rest_for(3000);
+    cr_assert(
+        ps_registry_unreached(registry, 2, copies->at[0].shard, 2000, now_ms));
+    assert_rests();
+    rest_for(2000);
+    assert_commits("partition 0 of table w leaves node n1, which clients do "
+                   "not reach");
+}
+
+Test(registry_copies, a_primary_that_clients_do_not_reach_may_be_alone)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+    const ps_copies_t *copies = &table->copies[0];
+    uint64_t second = copies->at[1].incarnation;
+
+    cr_assert(say(PS_REPORT_SLOW, 1, second));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    cr_assert(
+        ps_registry_unreached(registry, 1, copies->at[0].shard, 9000, now_ms));
+    assert_rests();
+    cr_assert(say(PS_REPORT_CAUGHT_UP, 1, second));
+    assert_commits("partition 0 of table w is in sync on node n1");
+    assert_rests(); /* what was said is old */
+    cr_assert(
+        ps_registry_unreached(registry, 1, copies->at[0].shard, 9000, now_ms));
+    assert_commits("partition 0 of table w leaves node n0, which clients do "
+                   "not reach");
+}
+
 Test(registry_copies, that_do_not_catch_up_are_given_up)
 {
     const ps_table_t *table = make_copied("w", 1, 2);

@@ -129,6 +129,41 @@ Test(session_link, silent_shard_is_in_doubt_until_it_says_anything)
     cr_assert_eq(ps_session_doubt(f->session, tables, &n), UINT64_MAX);
 }
 
+Test(session_link, silent_shard_is_named)
+{
+    FIXTURE(f);
+    ps_silent_t silent[PS_SILENT_MAX];
+
+    get_ready(f);
+    (void)push(f, 0);
+    cr_assert_eq(ps_session_silent(f->session, silent), 0);
+    tick_at(f, f->now_ms + RESEND_MS);
+    cr_assert_eq(ps_session_silent(f->session, silent), 1);
+    cr_assert_eq(silent[0].incarnation, 77);
+    cr_assert_eq(silent[0].shard, 0);
+    cr_assert_eq(silent[0].since_ms, f->now_ms);
+    ack(f, 0, 2, 0, 2);
+    cr_assert_eq(ps_session_silent(f->session, silent), 0);
+}
+
+/* The silence of an earlier time passed for that of a link just used again. */
+Test(session_link, silence_begins_with_what_is_asked)
+{
+    FIXTURE(f);
+    uint32_t tables[PS_DOUBT_MAX];
+    size_t n = 0;
+
+    get_ready(f);
+    (void)pull(f, 0, 2 * RESEND_MS);
+    tick_at(f, f->now_ms + 3 * RESEND_MS);
+    cr_assert_eq(ps_session_pending(f->session, true), 0, "it has ended");
+    tick_at(f, f->now_ms + 100 * RESEND_MS);
+    (void)push(f, 0);
+    cr_assert_eq(ps_session_doubt(f->session, tables, &n), UINT64_MAX);
+    tick_at(f, f->now_ms + RESEND_MS);
+    cr_assert_eq(ps_session_doubt(f->session, tables, &n), f->now_ms);
+}
+
 /* A worker waited at each clock for the WELCOME of a node that was gone. */
 Test(session_link, one_without_operations_is_not_used)
 {
