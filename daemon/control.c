@@ -347,6 +347,9 @@ judge(ps_control_t *self, ps_task_t *task, psd_error_t *err)
         if (rc == PSD_OK) {
             rc = ps_control_check_session(self, request->session, err);
         }
+        if (rc == PSD_OK) {
+            rc = ps_control_check_rows(self, request, err);
+        }
         if (rc != PSD_OK) {
             return rc;
         }

@@ -31,7 +31,6 @@ typedef struct ps_control_args {
     const char *dir;      /* data directory */
     const char *node;     /* name of this node */
     uint64_t incarnation; /* of this node */
-    bool kept;            /* it has rows of an earlier life */
 } ps_control_args_t;
 
 /* Errors: PSD_NOMEM. */

@@ -51,12 +51,16 @@ end_dead(ps_control_t *self, ps_watch_t *watch, const ps_job_t *job)
     for (size_t i = watch->n_waiters; i > 0; i--) {
         uint32_t rank = watch->waiters[i - 1].worker;
         const ps_worker_t *worker = ps_job_worker(job, rank);
-        char text[160];
+        char text[PS_NAME_MAX + 160];
 
         if (job->stopped) {
             (void)snprintf(text, sizeof text, "job \"%s\" was stopped",
                            job->name);
             end_waiter(self, watch, i - 1, PSD_JOB_STOPPED, text);
+        } else if (job->lost_table[0] != '\0') {
+            (void)snprintf(text, sizeof text, PS_ROWS_LOST_TEXT,
+                           job->lost_table);
+            end_waiter(self, watch, i - 1, PSD_ROWS_LOST, text);
         } else if (worker == NULL || !ps_worker_is_live(worker)) {
             (void)snprintf(
                 text, sizeof text, "worker %" PRIu32 " of job \"%s\" is %s",

@@ -216,11 +216,17 @@ PSD_MUST_CHECK psd_status_t ps_control_check_cluster(const ps_control_t *self,
 PSD_MUST_CHECK psd_status_t ps_control_check_versions(const ps_doc_t *doc,
                                                       psd_error_t *err);
 
-/* PSD_OK when the request may come from this session. Errors: PSD_NO_SESSION,
- * PSD_ROWS_LOST. */
+/* PSD_OK when the request may come from this session. Errors: PSD_NO_SESSION.
+ */
 PSD_MUST_CHECK psd_status_t ps_control_check_session(const ps_control_t *self,
                                                      uint64_t session,
                                                      psd_error_t *err);
+/* PSD_OK unless it comes from a worker that was lost with rows. Errors:
+ * PSD_ROWS_LOST, naming the table. */
+PSD_MUST_CHECK psd_status_t
+ps_control_check_rows(const ps_control_t *self,
+                      const ps_control_request_t *request,
+                      psd_error_t *err);
 /* ps_commit of this registry; remembers when it broke. */
 PSD_MUST_CHECK psd_status_t ps_control_commit(ps_control_t *self,
                                               const ps_command_t *command,
@@ -281,6 +287,9 @@ PSD_MUST_CHECK bool ps_control_stats_doc(const ps_table_t *table,
 /* The job is as the registry now says: tells the nodes, and opens its barrier
  * or ends those who wait at it in vain. */
 void ps_control_job_changed(ps_control_t *self, uint32_t job);
+/* control_lost.c: behind what may have lost rows: the workers of jobs that used
+ * them are lost, and told why. */
+void ps_control_end_jobs(ps_control_t *self);
 /* Answers those who wait at the barrier of a job as far as that is due. */
 void ps_control_settle_barrier(ps_control_t *self, uint32_t job);
 /* Requests whose questions have been answered. */

@@ -59,6 +59,36 @@ lose(ps_control_t *self, uint32_t job, uint32_t worker, psd_error_t *err)
     return PSD_OK;
 }
 
+void
+ps_control_end_jobs(ps_control_t *self)
+{
+    bool more = true;
+
+    while (more && !self->broken) {
+        PSD_AUTO(ps_command_done) ps_command_t command = {0};
+        psd_status_t rc = ps_registry_plan_loss(self->is.registry, ps_unix_ms(),
+                                                &command, self->err);
+
+        more = rc == PSD_OK && command.kind != 0;
+        if (more) {
+            rc = ps_control_commit(self, &command, PS_LOG_WARN, self->err);
+        }
+        if (more && rc == PSD_OK) {
+            ps_control_job_changed(self, command.job.id);
+        }
+        if (rc != PSD_OK) { /* their silence ends them */
+            char quoted[512];
+
+            ps_log(
+                PS_LOG_ERROR, "jobs_not_ended", "status=%s reason=%s",
+                psd_status_name(rc),
+                ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+            psd_error_clear(self->err);
+            return;
+        }
+    }
+}
+
 static bool
 is_known_job(const void *registry, uint32_t job)
 {

@@ -121,7 +121,6 @@ ps_control_node_join(ps_control_t *self,
     ps_id_t uuid;
     const char *cluster_name = ps_registry_cluster(self->is.registry, &uuid);
     uint64_t session = ps_registry_old_sessions(self->is.registry);
-    ps_node_left_t left = {0};
     ps_id_t secret = {{0}};
     psd_status_t rc =
         read_who(self, request->doc, &name, &incarnation, &secret, err);
@@ -132,19 +131,13 @@ ps_control_node_join(ps_control_t *self,
     if (session < self->last_session) {
         session = self->last_session;
     }
-    /* Rows that only an earlier life had are gone. */
-    if (!ps_registry_node_left(self->is.registry, name, &left)) {
-        left.n_last = 0;
-    }
     cluster = ps_doc_add_object(request->reply, "cluster");
     if (cluster == NULL || !ps_doc_set_text(cluster, "name", cluster_name) ||
         !ps_doc_set_id(cluster, "uuid", &uuid) ||
         !ps_doc_set_text(request->reply, "node", self->is.node) ||
         !ps_doc_set_u64(request->reply, "epoch",
                         ps_registry_epoch(self->is.registry)) ||
-        !ps_doc_set_u64(request->reply, "session", session) ||
-        !ps_doc_set_u64(request->reply, "lost",
-                        left.n_last == 0 ? 0 : session)) {
+        !ps_doc_set_u64(request->reply, "session", session)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;
@@ -217,6 +210,7 @@ take_node(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         ps_control_tell_changes(self, &command);
+        ps_control_end_jobs(self);
     }
     return rc;
 }

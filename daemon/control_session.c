@@ -15,15 +15,6 @@ ps_control_check_session(const ps_control_t *self,
 {
     uint64_t old = ps_registry_old_sessions(self->is.registry);
 
-    /* In a cluster of several nodes others have kept their rows, and this one
-     * may have; each shard refuses those whose rows it has lost by itself. */
-    if (session != 0 && session <= old &&
-        ps_registry_n_nodes(self->is.registry) == 1 && !self->is.kept) {
-        return psd_error_set(err, PSD_ROWS_LOST,
-                             "session %" PRIu64 " is from before this node's "
-                             "restart, which lost the rows",
-                             session);
-    }
     if (session == 0 || (session > self->last_session && session > old)) {
         return psd_error_set(err, PSD_NO_SESSION,
                              "session %" PRIu64 " was not given out; say hello "
@@ -31,6 +22,26 @@ ps_control_check_session(const ps_control_t *self,
                              session);
     }
     return PSD_OK;
+}
+
+psd_status_t
+ps_control_check_rows(const ps_control_t *self,
+                      const ps_control_request_t *request,
+                      psd_error_t *err)
+{
+    const ps_job_t *job = NULL;
+    uint64_t id = 0;
+
+    if (ps_doc_get_u64(request->doc, "job_id", 1, UINT32_MAX, &id, NULL) !=
+        PSD_OK) {
+        return PSD_OK; /* no worker, or not one yet */
+    }
+    job = ps_registry_job_by_id(self->is.registry, (uint32_t)id);
+    return job == NULL || job->lost_table[0] == '\0' ||
+                   request->session > job->lost_sessions
+               ? PSD_OK
+               : psd_error_set(err, PSD_ROWS_LOST, PS_ROWS_LOST_TEXT,
+                               job->lost_table);
 }
 
 psd_status_t

@@ -361,6 +361,10 @@ ps_control_routes(ps_control_t *self,
         if (rc == PSD_OK && id <= UINT32_MAX) {
             table = ps_registry_table_by_id(self->is.registry, (uint32_t)id);
         }
+        if (table != NULL && request->session <= table->lost_sessions) {
+            return psd_error_set(err, PSD_ROWS_LOST, PS_ROWS_LOST_TEXT,
+                                 table->spec.name);
+        }
         fits = table == NULL ? ps_doc_append_u64(gone, id)
                              : add_place(table, places);
     }

@@ -167,7 +167,7 @@ add_lost(const why_t *self, const ps_worker_view_t *worker)
             : ps_watch_find(self->view->watch, worker->is->worker);
     ps_doc_t *doc = ps_doc_append_object(self->lost);
     double ago_s = 0;
-    char line[200];
+    char line[PS_NAME_MAX + 200];
 
     if (watched != NULL &&
         (watched->joins != worker->is->joins || watched->lost_ms == 0)) {
@@ -183,7 +183,15 @@ add_lost(const why_t *self, const ps_worker_view_t *worker)
             return false;
         }
     }
-    print_lost(worker, watched, ago_s, line, sizeof line);
+    if (self->view->job->lost_table[0] != '\0') {
+        (void)snprintf(line, sizeof line,
+                       "worker %" PRIu32 " was lost at clock %" PRIu64
+                       ", with the rows of table \"%s\", which are gone",
+                       worker->is->worker, worker->clock,
+                       self->view->job->lost_table);
+    } else {
+        print_lost(worker, watched, ago_s, line, sizeof line);
+    }
     return ps_doc_set_text(doc, "text", line) &&
            ps_doc_append_text(self->text, line);
 }

@@ -432,7 +432,10 @@ ps_job_to_doc(const ps_job_t *job, ps_doc_t *doc)
         text[2 * i] = DIGITS[bytes.data[i] >> 4];
         text[2 * i + 1] = DIGITS[bytes.data[i] & 15];
     }
-    return ps_doc_set_text(doc, "bytes", text);
+    return ps_doc_set_text(doc, "bytes", text) &&
+           (job->lost_table[0] == '\0' ||
+            (ps_doc_set_text(doc, "lost_table", job->lost_table) &&
+             ps_doc_set_u64(doc, "lost_sessions", job->lost_sessions)));
 }
 
 /* 0 .. 15, or 16 for what is no digit. */
@@ -443,6 +446,24 @@ digit_of(char letter)
         return (unsigned)(letter - '0');
     }
     return letter >= 'a' && letter <= 'f' ? (unsigned)(letter - 'a') + 10 : 16;
+}
+
+/* With the rows of which table its workers were lost. */
+static psd_status_t
+read_loss(const ps_doc_t *doc, ps_job_t *job, psd_error_t *err)
+{
+    const char *table = "";
+    psd_status_t rc =
+        ps_doc_get_text_or(doc, "lost_table", PS_NAME_MAX, "", &table, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(doc, "lost_sessions", 0, INT64_MAX, 0,
+                               &job->lost_sessions, err);
+    }
+    if (rc == PSD_OK) {
+        memcpy(job->lost_table, table, strlen(table) + 1);
+    }
+    return rc;
 }
 
 psd_status_t
@@ -473,5 +494,12 @@ ps_job_from_doc(const ps_doc_t *doc, ps_job_t *ret_job, psd_error_t *err)
         }
         bytes[i] = (uint8_t)(high << 4 | low);
     }
-    return ps_job_decode((ps_bytes_t){.data = bytes, .size = n}, ret_job, err);
+    rc = ps_job_decode((ps_bytes_t){.data = bytes, .size = n}, ret_job, err);
+    if (rc == PSD_OK) {
+        rc = read_loss(doc, ret_job, err);
+        if (rc != PSD_OK) {
+            ps_job_done(ret_job);
+        }
+    }
+    return rc;
 }

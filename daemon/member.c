@@ -139,9 +139,6 @@ read_joined(const ps_doc_t *doc, ps_joined_t *joined, psd_error_t *err)
             ps_doc_get_u64(doc, "session", 0, INT64_MAX, &joined->session, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(doc, "lost", 0, INT64_MAX, &joined->lost, err);
-    }
-    if (rc == PSD_OK) {
         memcpy(joined->cluster_name, name, strlen(name) + 1);
     }
     return rc;

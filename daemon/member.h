@@ -26,8 +26,6 @@ typedef struct ps_joined {
     ps_id_t cluster;
     char cluster_name[PS_NAME_MAX + 1];
     uint64_t session; /* the highest that was given out */
-    uint64_t lost;    /* the highest that knew rows which are gone with an
-                         earlier life of the node; 0: none are */
 } ps_joined_t;
 
 /* Who joins. */

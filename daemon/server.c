@@ -90,21 +90,6 @@ settle_cluster(ps_server_t *self, psd_error_t *err)
     return rc;
 }
 
-/* Sessions that knew rows which are gone are not served any more; where every
- * partition has another copy none is. */
-static void
-settle_sessions(ps_server_t *self)
-{
-    ps_node_left_t left = {0};
-
-    self->old_sessions = ps_registry_old_sessions(self->registry);
-    if (ps_registry_n_nodes(self->registry) == 1 ||
-        (ps_registry_node_left(self->registry, self->node, &left) &&
-         left.n_last > 0)) {
-        self->lost_sessions = self->old_sessions;
-    }
-}
-
 /* The node keeps the name of its first start: a host may be renamed, and the
  * tables are this node's. */
 static psd_status_t
@@ -126,7 +111,7 @@ settle_node(ps_server_t *self, psd_error_t *err)
         name = node->name;
     }
     (void)snprintf(self->node, sizeof self->node, "%.*s", PS_NAME_MAX, name);
-    settle_sessions(self);
+    self->old_sessions = ps_registry_old_sessions(self->registry);
     return ps_server_settle_life(self, err);
 }
 
@@ -280,7 +265,6 @@ start_shards(ps_server_t *self, psd_error_t *err)
             {
                 .cluster = self->cluster,
                 .incarnation = self->incarnation,
-                .lost_sessions = self->lost_sessions,
                 .credit_requests = (uint32_t)config->limits.credit_requests,
                 .credit_bytes = config->limits.credit_bytes,
                 .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
@@ -353,32 +337,14 @@ register_node(ps_server_t *self, psd_error_t *err)
     return rc;
 }
 
-/* Rows of an earlier life are here: clients of then may go on, unless their
- * tables are others. */
-static bool
-has_kept(const ps_server_t *self)
-{
-    bool any = false;
-
-    for (size_t i = 0; i < ps_registry_n_tables(self->registry); i++) {
-        any = any ||
-              ps_registry_table_at(self->registry, i)->spec.ack == PS_ACK_DISK;
-    }
-    return any && ps_shards_kept(self->shards);
-}
-
-/* The workers of the last start went with their rows; unless rows were kept,
- * here or on other nodes. */
+/* Workers of the last start whose rows went with it. */
 static psd_status_t
 end_old_jobs(ps_server_t *self, psd_error_t *err)
 {
-    if (ps_registry_n_nodes(self->registry) > 1 || has_kept(self)) {
-        return PSD_OK;
-    }
     for (;;) {
         PSD_AUTO(ps_command_done) ps_command_t command = {0};
-        psd_status_t rc = ps_registry_plan_restart(self->registry, ps_unix_ms(),
-                                                   &command, err);
+        psd_status_t rc =
+            ps_registry_plan_loss(self->registry, ps_unix_ms(), &command, err);
 
         if (rc == PSD_OK) {
             rc = ps_commit(self->db, self->registry, &command, PS_LOG_WARN,
@@ -403,7 +369,6 @@ start_control(ps_server_t *self, psd_error_t *err)
         .dir = self->dir,
         .node = self->node,
         .incarnation = self->incarnation,
-        .kept = has_kept(self),
     };
     psd_status_t rc = ps_control_new(&args, &self->control, err);
 

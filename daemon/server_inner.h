@@ -15,13 +15,11 @@ struct ps_server {
     char node[PS_NAME_MAX + 1];
     ps_id_t cluster;
     uint64_t incarnation;
-    ps_context_t *context;  /* owned, and all below */
-    int lock;               /* of the data directory, when there is no db */
-    uint64_t old_sessions;  /* may have been given out before this life */
-    uint64_t lost_sessions; /* of them: those whose rows went with the last one;
-                               0: none */
-    ps_member_t *member;    /* the registry is elsewhere; then no db, registry
-                               and control */
+    ps_context_t *context; /* owned, and all below */
+    int lock;              /* of the data directory, when there is no db */
+    uint64_t old_sessions; /* may have been given out before this life */
+    ps_member_t *member;   /* the registry is elsewhere; then no db, registry
+                              and control */
     ps_registry_db_t *db;
     ps_registry_t *registry;
     ps_shards_t *shards;

@@ -278,7 +278,6 @@ ps_server_join(ps_server_t *self, psd_error_t *err)
     }
     self->cluster = joined.cluster;
     self->old_sessions = joined.session;
-    self->lost_sessions = joined.lost;
     /* Before the node announces itself: what the registry stores then is never
      * lost here. */
     return ps_id_equal(&known.secret, &who.secret)

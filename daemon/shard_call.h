@@ -43,8 +43,9 @@ typedef struct ps_shard_call {
                                   back; NULL: each is where its route says */
     uint32_t partition;
     uint64_t epoch;
-    ps_job_t job;   /* owned */
-    bool rows_lost; /* of the table, in an earlier life */
+    ps_job_t job;           /* owned */
+    bool rows_lost;         /* of the table */
+    uint64_t lost_sessions; /* that used them */
     uint32_t job_id;
     ps_buffer_t words; /* owned; JSON (checkpoint_task.h), and its answer */
     /* answered */

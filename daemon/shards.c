@@ -104,7 +104,7 @@ ps_shards_start(const ps_shards_args_t *args,
     self->n_shards = args->n_shards;
     atomic_init(&self->common.log_level, args->log_level);
     atomic_init(&self->common.bytes, 0);
-    atomic_init(&self->common.last_session, args->core.lost_sessions);
+    atomic_init(&self->common.last_session, 0);
     rc = ps_filler_new(&self->common.filler, err);
     if (rc != PSD_OK) {
         return rc;

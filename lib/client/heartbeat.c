@@ -25,7 +25,8 @@ struct ps_beat {
     atomic_uint n_holders;
     _Atomic uint64_t clocks[PS_MEMBERS_MAX]; /* NO_CLOCK: no such member */
     _Atomic uint64_t version;
-    atomic_int state; /* psd_status_t */
+    atomic_int state;                /* psd_status_t */
+    char lost_text[PS_TEXT_MAX + 1]; /* the thread's until state is ROWS_LOST */
     /* fixed from the start */
     char job[PS_NAME_MAX + 1];
     uint32_t job_id;
@@ -97,6 +98,19 @@ state_of(const char *word)
     return strcmp(word, "lost") == 0 ? PSD_WORKER_LOST : PSD_OK;
 }
 
+/* The text is written once: others may read it from then on. */
+static void
+keep_loss(ps_beat_t *self, const ps_doc_t *doc)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
+    psd_status_t rc = ps_reply_status(doc, why);
+
+    if (rc == PSD_ROWS_LOST && atomic_load(&self->state) == PSD_OK) {
+        (void)snprintf(self->lost_text, sizeof self->lost_text, "%s",
+                       psd_error_text(why));
+    }
+}
+
 static void
 hear(ps_beat_t *self, const ps_buffer_t *text)
 {
@@ -110,7 +124,11 @@ hear(ps_beat_t *self, const ps_buffer_t *text)
         return;
     }
     status = ps_reply_status(doc, NULL);
-    if (status == PSD_WORKER_LOST || status == PSD_JOB_STOPPED) {
+    if (status == PSD_ROWS_LOST) {
+        keep_loss(self, doc);
+    }
+    if (status == PSD_WORKER_LOST || status == PSD_JOB_STOPPED ||
+        status == PSD_ROWS_LOST) {
         set_state(self, status);
     }
     if (status != PSD_OK) {
@@ -295,7 +313,10 @@ ps_beat_version(const ps_beat_t *self)
 }
 
 psd_status_t
-ps_beat_state(const ps_beat_t *self)
+ps_beat_state(const ps_beat_t *self, const char **ret_text)
 {
-    return (psd_status_t)atomic_load(&self->state);
+    psd_status_t state = (psd_status_t)atomic_load(&self->state);
+
+    *ret_text = state == PSD_ROWS_LOST ? self->lost_text : "";
+    return state;
 }

@@ -42,6 +42,7 @@ void ps_beat_release(ps_beat_t **self_p);
 void ps_beat_set_clock(ps_beat_t *self, uint32_t member, uint64_t clock);
 /* The job's version as last heard; 0: not heard yet. */
 uint64_t ps_beat_version(const ps_beat_t *self);
-/* PSD_OK while the worker runs; PSD_JOB_STOPPED, PSD_WORKER_LOST. */
-psd_status_t ps_beat_state(const ps_beat_t *self);
+/* PSD_OK while the worker runs; PSD_JOB_STOPPED, PSD_WORKER_LOST;
+ * PSD_ROWS_LOST with its text, for as long as the beat is held. */
+psd_status_t ps_beat_state(const ps_beat_t *self, const char **ret_text);
 #endif

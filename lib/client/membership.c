@@ -57,13 +57,17 @@ void
 ps_membership_look(psd_client_t *client)
 {
     ps_membership_t *self = client->membership;
+    const char *text = "";
     bool waits = false;
 
     if (self == NULL) {
         return;
     }
     if (self->ended == PSD_OK) {
-        self->ended = ps_beat_state(self->beat);
+        self->ended = ps_beat_state(self->beat, &text);
+    }
+    if (self->ended == PSD_ROWS_LOST) { /* wherever it waits */
+        ps_client_break(client, self->ended, text);
     }
     waits = client->tables_asked != 0 &&
             ps_now_ms() < self->asked_ms + ASK_AGAIN_MS;
@@ -241,7 +245,7 @@ ps_membership_check(const psd_client_t *client, psd_error_t *err)
     if (self == NULL) {
         return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
     }
-    if (self->ended != PSD_OK) {
+    if (self->ended != PSD_OK && self->ended != PSD_ROWS_LOST) {
         return psd_error_set(
             err, self->ended, "worker %" PRIu32 " of job \"%s\": %s",
             self->worker, self->job, psd_status_text(self->ended));

@@ -227,6 +227,17 @@ ps_answer_refused_conn(ps_shard_t *self,
 }
 
 void
+ps_answer_rows_lost(ps_shard_t *self,
+                    const ps_request_t *request,
+                    const char *table)
+{
+    char text[PS_TEXT_MAX + 1];
+
+    (void)snprintf(text, sizeof text, PS_ROWS_LOST_TEXT, table);
+    ps_answer_refused(self, request, PSD_ROWS_LOST, 0, text);
+}
+
+void
 ps_answer_welcome(ps_shard_t *self, uint64_t conn, uint32_t filters)
 {
     ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_SEND);

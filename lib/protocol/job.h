@@ -23,6 +23,11 @@
 #define PS_WORKERS_MAX 4096 /* ranks of a job: 0 .. PS_WORKERS_MAX - 1 */
 #define PS_MEMBERS_MAX 256  /* clients of a worker */
 
+/* What those hear who used a table's rows that are gone. */
+#define PS_ROWS_LOST_TEXT                                                      \
+    "table \"%s\" lost rows with the last node that had them; this client is " \
+    "from before that, connect anew"
+
 typedef enum ps_worker_state {
     PS_WORKER_EXPECTED = 1,
     PS_WORKER_JOINING = 2,
@@ -42,10 +47,15 @@ typedef struct ps_worker {
 typedef struct ps_job {
     uint32_t id; /* > 0, from the registry */
     char name[PS_NAME_MAX + 1];
-    int32_t max_delay;    /* 0 BSP, > 0 SSP, < 0 ASP */
-    uint64_t version;     /* grows with every change */
-    bool stopped;         /* by an operator */
-    ps_worker_t *workers; /* owned; ascending by rank */
+    int32_t max_delay;                /* 0 BSP, > 0 SSP, < 0 ASP */
+    uint64_t version;                 /* grows with every change */
+    bool stopped;                     /* by an operator */
+    char lost_table[PS_NAME_MAX + 1]; /* its workers were lost with the rows of
+                                         this table; "": they were not. Neither
+                                         stored nor part of the bytes of a
+                                         record */
+    uint64_t lost_sessions; /* … and sessions up to this one are told so */
+    ps_worker_t *workers;   /* owned; ascending by rank */
     size_t n_workers;
 } ps_job_t;
 

@@ -134,6 +134,24 @@ ps_partition_is_ready(ps_shard_t *shard,
            gate_is_open(shard, other, request);
 }
 
+/* Its worker was lost with rows that it used: that is what it hears. */
+static bool
+has_lost_rows(const ps_shard_t *shard,
+              const ps_request_t *request,
+              psd_error_t *err)
+{
+    const ps_job_t *job = ps_map_get(&shard->jobs, request->job);
+    psd_status_t rc = PSD_OK;
+
+    if (job == NULL || job->lost_table[0] == '\0' ||
+        request->session > job->lost_sessions) {
+        return false;
+    }
+    psd_error_clear(err);
+    rc = psd_error_set(err, PSD_ROWS_LOST, PS_ROWS_LOST_TEXT, job->lost_table);
+    return rc != PSD_OK;
+}
+
 /* May this worker work? *ret_place is NULL for a request of no worker. */
 static psd_status_t
 check_worker(ps_shard_t *shard,
@@ -156,8 +174,11 @@ check_worker(ps_shard_t *shard,
         return psd_error_set(err, PSD_NO_JOB,
                              "job %" PRIu32 " is not known here", request->job);
     }
-    return ps_gate_check((*ret_place)->gate, request->worker, request->joins,
-                         request->member, err);
+    rc = ps_gate_check((*ret_place)->gate, request->worker, request->joins,
+                       request->member, err);
+    return rc == PSD_WORKER_LOST && has_lost_rows(shard, request, err)
+               ? PSD_ROWS_LOST
+               : rc;
 }
 
 /* A clock that is open keeps its pushes; one that would keep too much is

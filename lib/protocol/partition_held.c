@@ -399,3 +399,19 @@ ps_partition_leave(ps_shard_t *shard,
     ps_partition_turn_away(shard, self, moved);
     ps_partition_uncount_open(shard, self);
 }
+
+void
+ps_partition_refuse_lost(ps_shard_t *shard,
+                         ps_partition_t *self,
+                         const ps_shard_table_t *table)
+{
+    ps_held_t *next = NULL;
+
+    for (ps_held_t *held = self->held.first; held != NULL; held = next) {
+        next = held->next;
+        if (held->is.session <= table->lost_sessions) {
+            ps_answer_rows_lost(shard, &held->is, table->spec.name);
+            release(shard, self, held);
+        }
+    }
+}

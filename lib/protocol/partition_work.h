@@ -118,5 +118,9 @@ void ps_partition_turn_away(ps_shard_t *shard,
 void ps_partition_leave(ps_shard_t *shard,
                         ps_partition_t *self,
                         const ps_shard_table_t *moved);
+/* Refuses what waits of sessions that used rows of the table which are gone. */
+void ps_partition_refuse_lost(ps_shard_t *shard,
+                              ps_partition_t *self,
+                              const ps_shard_table_t *table);
 
 #endif

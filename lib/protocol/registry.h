@@ -59,15 +59,18 @@ typedef enum ps_node_state {
 typedef struct ps_table {
     uint32_t id; /* > 0, never used twice */
     uint64_t created_unix_ms;
-    bool rows_lost;       /* the last whole copy of a partition was restarted:
-                             what was pushed before is gone; stays true until
-                             the table is dropped */
-    ps_table_spec_t spec; /* settled and checked */
-    ps_copies_t *copies;  /* owned; spec.n_partitions, in order */
-    ps_route_t *routes;   /* owned; beside copies: to the first copy of each,
-                             which clients are told. In a command: NULL */
-    uint64_t *bytes;      /* owned; beside copies: of each, as last told
-                             (ps_registry_set_bytes); in a command: NULL */
+    bool rows_lost;         /* the last whole copy of a partition was restarted:
+                               what was pushed before is gone; stays true until
+                               the table is dropped */
+    uint64_t lost_sessions; /* sessions up to this one are of before that, and
+                               are refused; 0: none */
+    uint32_t lost_jobs;     /* jobs up to this one are of before that */
+    ps_table_spec_t spec;   /* settled and checked */
+    ps_copies_t *copies;    /* owned; spec.n_partitions, in order */
+    ps_route_t *routes;     /* owned; beside copies: to the first copy of each,
+                               which clients are told. In a command: NULL */
+    uint64_t *bytes;        /* owned; beside copies: of each, as last told
+                               (ps_registry_set_bytes); in a command: NULL */
     struct ps_watch *watches; /* owned; beside copies, for the registry only; in
                                  a command: NULL */
 } ps_table_t;
@@ -231,13 +234,13 @@ ps_registry_plan_node_state(const ps_registry_t *self,
                             uint64_t unix_ms,
                             ps_command_t *ret_command,
                             psd_error_t *err);
-/* At a restart, when rows are gone: the first job with live workers, all of
- * them lost, in one command. To be planned, stored and applied until kind is 0;
- * best behind PS_COMMAND_NODE, so that the history tells the reason first. */
-PSD_MUST_CHECK psd_status_t ps_registry_plan_restart(const ps_registry_t *self,
-                                                     uint64_t unix_ms,
-                                                     ps_command_t *ret_command,
-                                                     psd_error_t *err);
+/* Behind a command by which rows were lost: the first job that has live workers
+ * and had opened the table before, all of them lost, in one command. To be
+ * planned, stored and applied until kind is 0. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_loss(const ps_registry_t *self,
+                                                  uint64_t unix_ms,
+                                                  ps_command_t *ret_command,
+                                                  psd_error_t *err);
 /* When fewer than half of n stored sessions are left: a command for n more. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_sessions(const ps_registry_t *self,
                                                       uint32_t n,

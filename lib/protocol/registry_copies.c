@@ -234,6 +234,17 @@ watch_behind(const ps_table_t *table, const ps_change_t *change)
     return watch;
 }
 
+/* All that may have been given out knew what is gone; what comes does not. */
+static void
+lose_rows(ps_registry_t *self, ps_table_t *table)
+{
+    self->next_session = self->sessions + 1;
+    self->old_sessions = self->sessions;
+    table->rows_lost = true;
+    table->lost_sessions = self->sessions;
+    table->lost_jobs = self->last_job;
+}
+
 void
 ps_registry_apply_changes(ps_registry_t *self, const ps_command_t *command)
 {
@@ -243,7 +254,9 @@ ps_registry_apply_changes(ps_registry_t *self, const ps_command_t *command)
 
         table->watches[change->partition] = watch_behind(table, change);
         table->copies[change->partition] = change->copies;
-        table->rows_lost = table->rows_lost || change->rows_lost;
+        if (change->rows_lost) {
+            lose_rows(self, table);
+        }
         settle(self, table, change->partition);
     }
 }

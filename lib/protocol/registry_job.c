@@ -191,20 +191,37 @@ ps_registry_plan_stop(const ps_registry_t *self,
     return PSD_OK;
 }
 
+/* The table by which it has lost its rows while its workers lived. */
+static const ps_table_t *
+lost_table(const ps_registry_t *self, const ps_job_entry_t *entry)
+{
+    for (size_t i = 0; entry->n_live > 0 && i < entry->n_tables; i++) {
+        const ps_table_t *table =
+            ps_registry_find_table(self, entry->tables[i]);
+
+        if (table->rows_lost && entry->job.id <= table->lost_jobs) {
+            return table;
+        }
+    }
+    return NULL;
+}
+
 psd_status_t
-ps_registry_plan_restart(const ps_registry_t *self,
-                         uint64_t unix_ms,
-                         ps_command_t *ret_command,
-                         psd_error_t *err)
+ps_registry_plan_loss(const ps_registry_t *self,
+                      uint64_t unix_ms,
+                      ps_command_t *ret_command,
+                      psd_error_t *err)
 {
     ps_command_t command = {0};
     const ps_job_entry_t *entry = NULL;
+    const ps_table_t *table = NULL;
     psd_status_t rc = PSD_OK;
 
-    for (size_t i = 0; i < self->n_jobs && entry == NULL; i++) {
-        entry = self->jobs[i].n_live > 0 ? &self->jobs[i] : NULL;
+    for (size_t i = 0; i < self->n_jobs && table == NULL; i++) {
+        entry = &self->jobs[i];
+        table = lost_table(self, entry);
     }
-    if (entry == NULL) {
+    if (table == NULL) {
         *ret_command = command;
         return PSD_OK;
     }
@@ -217,10 +234,14 @@ ps_registry_plan_restart(const ps_registry_t *self,
             lose(&command.job.workers[i]);
         }
     }
+    memcpy(command.job.lost_table, table->spec.name,
+           sizeof command.job.lost_table);
+    command.job.lost_sessions = table->lost_sessions;
     command.unix_ms = unix_ms;
     (void)snprintf(command.text, sizeof command.text,
-                   "job %s lost its %zu live workers by a restart",
-                   entry->job.name, entry->n_live);
+                   "job %s lost its %zu live workers: the rows of its table %s "
+                   "are gone",
+                   entry->job.name, entry->n_live, table->spec.name);
     *ret_command = command; /* ownership moves to the caller */
     return PSD_OK;
 }

@@ -199,8 +199,7 @@ ps_replicas_settle(ps_shard_t *shard,
         self->primary = true;
         /* A log may have more of the rows that are lost: an epoch record tells
          * what comes now from that. */
-        self->serving =
-            fresh && (!partition->has_log || partition->lost_sessions == 0);
+        self->serving = fresh && (!partition->has_log || !partition->has_lost);
         self->stopping = false;
         self->n_followers = 0;
     }

@@ -105,13 +105,6 @@ check_hello(const ps_shard_t *self,
     if (hello->session == 0) {
         return psd_error_set(err, PSD_DENIED, "session 0; allowed: 1 and up");
     }
-    if (hello->session <= self->args.lost_sessions && !self->has_kept) {
-        return psd_error_set(err, PSD_ROWS_LOST,
-                             "session %" PRIu64
-                             " is from before a restart in which rows were "
-                             "lost",
-                             hello->session);
-    }
     if (hello->incarnation != self->args.incarnation) {
         return psd_error_set(err, PSD_INCARNATION,
                              "incarnation %" PRIu64 "; this is %" PRIu64,
@@ -186,10 +179,8 @@ ps_shard_request(ps_shard_t *self, const ps_request_t *request)
                 partition->epoch < request->epoch)) {
         ps_answer_refused(self, request, PSD_BUSY, 0,
                           "the primary is elsewhere, or not chosen yet");
-    } else if (request->session <= partition->lost_sessions) {
-        ps_answer_refused(self, request, PSD_ROWS_LOST, 0,
-                          "this client is from before a restart in which the "
-                          "rows were lost");
+    } else if (request->session <= table->lost_sessions) {
+        ps_answer_rows_lost(self, request, table->spec.name);
     } else {
         ps_partition_request(self, partition, request);
     }

@@ -26,8 +26,6 @@ typedef struct ps_shard_args {
     ps_id_t cluster;
     uint64_t incarnation;     /* of the node */
     uint32_t shard;           /* number within the node */
-    uint64_t lost_sessions;   /* sessions up to this one were served by an
-                                 earlier incarnation whose rows are gone */
     uint32_t credit_requests; /* granted to each connection, >= 1 */
     uint64_t credit_bytes;    /* granted to each connection */
     uint32_t chunk_bytes;     /* told in WELCOME */
@@ -109,8 +107,10 @@ typedef struct ps_event {
     uint32_t n_routes;           /* TABLE: spec->n_partitions */
     const ps_copies_t *copies;   /* TABLE: of all partitions, in order; NULL:
                                     each is where its route says, alone */
-    bool rows_lost;              /* TABLE: rows that this shard does not have
-                                    were there in an earlier life */
+    bool rows_lost;              /* TABLE: rows were there that no copy has any
+                                    more */
+    uint64_t lost_sessions;      /* TABLE: sessions up to this one are of before
+                                    that, and are refused; 0: none */
     const ps_job_t *job;         /* JOB; copied; ignored if not newer */
     const ps_position_t *flushed; /* FLUSHED */
     size_t n_flushed;             /* FLUSHED */

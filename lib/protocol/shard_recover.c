@@ -35,7 +35,6 @@ ps_shard_recover_table(ps_shard_t *self,
         return psd_error_set(err, PSD_NOMEM, "no memory for a table");
     }
     fresh = NULL;
-    self->has_kept = true;
     return PSD_OK;
 }
 

@@ -36,6 +36,8 @@ typedef struct ps_shard_table {
     uint32_t id;
     ps_table_spec_t spec;        /* owned copy */
     ps_table_use_t use;          /* what is kept of it here */
+    uint64_t lost_sessions;      /* sessions up to this one used rows of it that
+                                    are gone, here or elsewhere; never falls */
     ps_route_t *routes;          /* owned; spec.n_partitions, in order */
     ps_partition_t **partitions; /* owned; NULL where it lives elsewhere */
 } ps_shard_table_t;
@@ -52,7 +54,6 @@ struct ps_shard {
     uint64_t unflushed_bytes; /* of records for the disk */
     ps_snapshots_t snapshots;
     char disk_trouble[PS_TEXT_MAX / 2]; /* "": there is none */
-    bool has_kept;    /* partitions were recovered from the disk */
     uint64_t n_lives; /* of copies here that began, or began anew */
     uint64_t n_held;
     uint64_t n_paired; /* of them, those that wait for two partitions */
@@ -176,6 +177,10 @@ void ps_answer_refused(ps_shard_t *self,
                        psd_status_t status,
                        uint64_t detail,
                        const char *text);
+/* Refuses a client of before the loss of a table's rows. */
+void ps_answer_rows_lost(ps_shard_t *self,
+                         const ps_request_t *request,
+                         const char *table);
 void ps_answer_ack(ps_shard_t *self, const ps_request_t *request);
 void ps_answer_parked(ps_shard_t *self,
                       const ps_request_t *request,

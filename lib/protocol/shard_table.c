@@ -290,8 +290,7 @@ make_partition(ps_shard_t *self,
         return rc;
     }
     (*ret_made)->has_log = ps_shard_has_log(self, &table->spec);
-    (*ret_made)->lost_sessions =
-        event->rows_lost ? self->args.lost_sessions : 0;
+    (*ret_made)->has_lost = event->rows_lost;
     return equip(self, *ret_made, event, i, err);
 }
 
@@ -426,6 +425,21 @@ tell_paired(ps_shard_t *self)
     (void)rc; /* no visit fails */
 }
 
+/* Rows of the table are gone, here or elsewhere: who used them is told. */
+static void
+take_loss(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event)
+{
+    if (event->lost_sessions <= table->lost_sessions) {
+        return;
+    }
+    table->lost_sessions = event->lost_sessions;
+    for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
+        if (table->partitions[i] != NULL) {
+            ps_partition_refuse_lost(self, table->partitions[i], table);
+        }
+    }
+}
+
 psd_status_t
 ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
 {
@@ -459,6 +473,7 @@ ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
 
         table->use.limit_bytes = share > 0 ? share : 1;
     }
+    take_loss(self, table, event);
     follow_routes(self, table, event);
     ps_shard_close_links(self);
     tell_paired(self);

@@ -40,13 +40,17 @@
       "ipc = excluded.ipc")                                                   \
     X(SHARD_CUT, "shards",                                                    \
       "DELETE FROM shards WHERE node_id = ? AND shard >= ?")                  \
-    X(TABLE_LOST, "tables", "UPDATE tables SET rows_lost = 1 WHERE id = ?")   \
+    X(TABLE_LOST, "tables",                                                   \
+      "UPDATE tables SET rows_lost = 1, "                                     \
+      "lost_sessions = (SELECT sessions FROM cluster), "                      \
+      "lost_jobs = (SELECT last_job FROM cluster) WHERE id = ?")              \
     X(TABLE_ADD, "tables",                                                    \
       "INSERT INTO tables(id, name, created_unix_ms, rows_lost, n_rows, "     \
       "n_cols, type, row_format, keys, updater, init, seed, n_partitions, "   \
       "n_col_slices, partition_by, replicas, ack, allow_nonfinite, filter, "  \
-      "versions) "                                                            \
-      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")   \
+      "versions, lost_sessions, lost_jobs) "                                  \
+      "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "   \
+      "?, ?)")                                                                \
     X(PARTITION_PUT, "partitions",                                            \
       "INSERT INTO partitions(table_id, partition, epoch, fenced) "           \
       "VALUES(?, ?, ?, ?) ON CONFLICT(table_id, partition) DO UPDATE SET "    \
@@ -118,8 +122,8 @@
     X(TABLE_ALL, "tables",                                                    \
       "SELECT id, name, created_unix_ms, rows_lost, n_rows, n_cols, type, "   \
       "row_format, keys, updater, init, seed, n_partitions, n_col_slices, "   \
-      "partition_by, replicas, ack, allow_nonfinite, filter, versions "       \
-      "FROM tables ORDER BY id")                                              \
+      "partition_by, replicas, ack, allow_nonfinite, filter, versions, "      \
+      "lost_sessions, lost_jobs FROM tables ORDER BY id")                     \
     X(PARTITION_ALL, "partitions",                                            \
       "SELECT table_id, partition, epoch, fenced FROM partitions "            \
       "WHERE table_id = ? ORDER BY partition")                                \

@@ -233,6 +233,10 @@ read_table(ps_query_t *query, ps_table_t *table, psd_error_t *err)
     table->rows_lost = ps_query_bool(query);
     rc = read_spec(query, &table->spec, why);
     rc = damaged_at(query, rc, why, err);
+    if (rc == PSD_OK) {
+        table->lost_sessions = ps_query_u64(query);
+        table->lost_jobs = ps_query_u32(query);
+    }
     psd_error_destroy(&why);
     if (rc == PSD_OK) {
         rc = ps_query_check(query, err);

@@ -181,6 +181,9 @@ static const char *const migrations[] = {
     "ALTER TABLE nodes ADD COLUMN secret BLOB NOT NULL"
     "  DEFAULT x'00000000000000000000000000000000';"
     "PRAGMA user_version = 7",
+    "ALTER TABLE tables ADD COLUMN lost_sessions INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE tables ADD COLUMN lost_jobs INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 8",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

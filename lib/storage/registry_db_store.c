@@ -264,6 +264,8 @@ add_table(ps_registry_db_t *self, const ps_table_t *table, psd_error_t *err)
     ps_query_put_u64(&query, spec->allow_nonfinite ? 1 : 0);
     ps_query_put_text(&query, spec->filter);
     ps_query_put_u64(&query, spec->versions ? 1 : 0);
+    ps_query_put_u64(&query, table->lost_sessions);
+    ps_query_put_u64(&query, table->lost_jobs);
     return ps_query_run(&query, err);
 }
 

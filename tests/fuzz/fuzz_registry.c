@@ -413,7 +413,7 @@ use(ps_registry_db_t *db, ps_registry_t *registry, psd_error_t *err)
         return;
     }
     for (int i = 0; i < 4; i++) {
-        rc = ps_registry_plan_restart(registry, 9, &command, err);
+        rc = ps_registry_plan_loss(registry, 9, &command, err);
         if (fixture_do(registry, rc, &command, 1, store_in, db, err) !=
             PSD_OK) {
             return;

@@ -423,6 +423,8 @@ after_a_restart_tables_are_known_and_rows_lost(daemon_t *d)
                       ",\"job\":\"old\",\"worker\":0,\"workers\":1,"
                       "\"max_delay\":2",
                       "\"joins\":1"));
+    CHECK(control_ask(&c, "table_open", ",\"name\":\"kept\",\"job\":\"old\"",
+                      "\"OK\""));
     control_close(&c);
     CHECK(daemon_end(d, SIGKILL));
     CHECK(daemon_restart(d));
@@ -438,11 +440,16 @@ after_a_restart_tables_are_known_and_rows_lost(daemon_t *d)
     CHECK(control_ask(&c, "worker_list", ",\"job\":\"old\"",
                       "\"state\":\"lost\""));
     CHECK(control_ask(&c, "why", ",\"job\":\"old\"",
-                      "worker 0 was lost at clock 0, when the node was "
-                      "restarted"));
-    /* A session of the last start is told that its rows are gone. */
+                      "worker 0 was lost at clock 0, with the rows of table "
+                      "\\\"kept\\\", which are gone"));
+    /* A session of the last start is told that its rows are gone, once it asks
+     * for them, or for what its worker waits for. */
     c.session = old;
-    CHECK(control_ask(&c, "table_list", "", "\"status\":\"ROWS_LOST\""));
+    CHECK(control_ask(&c, "table_list", "", "\"OK\""));
+    CHECK(control_ask(&c, "routes", ",\"tables\":[1]",
+                      "\"status\":\"ROWS_LOST\""));
+    CHECK(control_ask(&c, "heartbeat", ",\"job_id\":1,\"worker\":0",
+                      "\"status\":\"ROWS_LOST\""));
     c.session = old + 100000;
     CHECK(control_ask(&c, "table_list", "", "\"status\":\"NO_SESSION\""));
     control_close(&c);

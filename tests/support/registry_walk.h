@@ -228,7 +228,7 @@ walk_plan(walk_t *self,
                                      err);
     }
     if (dice == 10) {
-        return ps_registry_plan_restart(registry, self->unix_ms, command, err);
+        return ps_registry_plan_loss(registry, self->unix_ms, command, err);
     }
     if (dice < 30) {
         return walk_table(self, registry, command, err);

@@ -107,13 +107,12 @@ static const ps_msg_hello_t good_hello = {.version_min = 1,
                                           .session = SESSION};
 
 /* A shard that holds partition 0 of a table of two; partition 1 is on shard 1.
- * lost_sessions is 3. */
+ */
 static inline psd_status_t
 open_bench_within(bench_t *self, uint64_t memory_bytes)
 {
     const ps_shard_args_t args = {.incarnation = INCARNATION,
                                   .memory_bytes = memory_bytes,
-                                  .lost_sessions = 3,
                                   .credit_requests = 2,
                                   .credit_bytes = 1 << 20,
                                   .chunk_bytes = 1 << 20,

@@ -325,22 +325,64 @@ Test(registry_job, only_a_running_job_can_be_stopped)
         ps_registry_plan_stop(registry, "lr", 5, &command, err));
 }
 
-Test(registry_job, a_restart_loses_all_live_workers_of_all_jobs)
+Test(registry_job, a_loss_of_rows_ends_the_jobs_that_used_them)
 {
+    uint32_t table = make_table("w", 1)->id;
+    ps_job_t *job = NULL;
+
+    do_planned(ps_registry_plan_sessions(registry, 10, 5, &command, err));
+    cr_assert_eq(ps_registry_take_session(registry), 1);
     run_worker("a", 0, 3, 0);
     run_worker("a", 1, 3, 0);
     end_worker("a", 1, PS_WORKER_FINISHED);
     run_worker("b", 0, 1, 0);
-    run_worker("c", 0, 1, 0);
-    end_worker("c", 0, PS_WORKER_FINISHED);
-    do_planned(ps_registry_plan_restart(registry, 5, &command, err));
-    do_planned(ps_registry_plan_restart(registry, 5, &command, err));
-    assert_nothing_to_do(ps_registry_plan_restart(registry, 5, &command, err));
+    do_planned(
+        ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
+    assert_nothing_to_do(ps_registry_plan_loss(registry, 5, &command, err));
+    start_node("n0", 8, 2);
+    cr_assert(ps_registry_table(registry, "w")->rows_lost);
+    cr_assert_eq(ps_registry_table(registry, "w")->lost_sessions, 10);
+    do_planned(ps_registry_plan_loss(registry, 5, &command, err));
+    assert_nothing_to_do(ps_registry_plan_loss(registry, 5, &command, err));
     cr_assert_str_eq(ps_registry_job_state(registry, 1), "lost");
-    cr_assert_str_eq(ps_registry_job_state(registry, 2), "lost");
-    cr_assert_str_eq(ps_registry_job_state(registry, 3), "finished");
-    cr_assert_eq(worker_of("a", 1)->state, PS_WORKER_FINISHED);
-    cr_assert_eq(worker_of("a", 2)->state, PS_WORKER_LOST);
+    cr_assert_str_eq(ps_registry_job_state(registry, 2), "running",
+                     "it did not use them");
+    job = (ps_job_t *)ps_registry_job(registry, "a");
+    cr_assert_eq(ps_job_worker(job, 1)->state, PS_WORKER_FINISHED);
+    cr_assert_eq(ps_job_worker(job, 2)->state, PS_WORKER_LOST);
+    cr_assert_str_eq(job->lost_table, "w");
+    cr_assert_eq(job->lost_sessions, 10);
+    cr_assert_str_eq(ps_registry_job(registry, "b")->lost_table, "");
+}
+
+/* Rows that were gone before it began are no loss of its. */
+Test(registry_job, a_later_job_may_use_a_table_that_has_lost_rows)
+{
+    uint32_t table = make_table("w", 1)->id;
+
+    start_node("n0", 8, 2);
+    run_worker("a", 0, 1, 0);
+    do_planned(
+        ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
+    assert_nothing_to_do(ps_registry_plan_loss(registry, 5, &command, err));
+}
+
+/* Sessions that were given out before the loss, by a start or a removal, are
+ * old; what comes is not. */
+Test(registry_job, a_forced_removal_makes_sessions_old)
+{
+    start_node("n1", 8, 2);
+    do_planned(ps_registry_plan_sessions(registry, 10, 5, &command, err));
+    (void)make_table("w", 4);
+    cr_assert_eq(ps_registry_take_session(registry), 1);
+    ps_registry_set_node_up(registry, 8, false, 1);
+    do_planned(ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED,
+                                           true, 5, &command, err));
+    cr_assert(ps_registry_table(registry, "w")->rows_lost);
+    cr_assert_eq(ps_registry_table(registry, "w")->lost_sessions, 10);
+    cr_assert_eq(ps_registry_take_session(registry), 0);
+    do_planned(ps_registry_plan_sessions(registry, 10, 5, &command, err));
+    cr_assert_eq(ps_registry_take_session(registry), 11);
 }
 
 Test(registry_job, the_jobs_that_ended_last_are_remembered)

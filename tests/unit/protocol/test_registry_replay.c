@@ -19,7 +19,7 @@ Test(registry_replay, same_commands_give_the_same_state)
         args.copies_max = FIXTURE_COPIES_MAX;
         cr_assert_eq(ps_registry_new(&args, &first, err), PSD_OK);
         cr_assert_eq(ps_registry_new(&args, &second, err), PSD_OK);
-        for (int i = 0; i < 600; i++) {
+        for (int i = 0; i < 900; i++) {
             PSD_AUTO(ps_command_done) ps_command_t step = {0};
 
             if (walk_plan(&walk, first, &step, NULL) != PSD_OK ||

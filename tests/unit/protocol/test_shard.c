@@ -47,15 +47,81 @@ Test(shard, refuses_a_hello_by_name)
     change.incarnation = 7;
     cr_assert_eq(hello(&bench, &change), PSD_OK);
     expect_refused(&bench, PSD_INCARNATION, "incarnation 7; this is 1001");
-    change.session = 3;
-    cr_assert_eq(hello(&bench, &change), PSD_OK);
-    expect_refused(&bench, PSD_ROWS_LOST,
-                   "session 3 is from before a restart in which rows were "
-                   "lost");
     change = good_hello;
     change.session = 0;
     cr_assert_eq(hello(&bench, &change), PSD_OK);
     expect_refused(&bench, PSD_DENIED, "session 0; allowed: 1 and up");
+}
+
+#define LOST_TEXT                                                             \
+    "table \"w\" lost rows with the last node that had them; this client is " \
+    "from before that, connect anew"
+
+/* Table 1 is told anew, or table 2 for the first time. */
+static void
+tell_table(uint32_t table, uint64_t epoch, uint64_t lost_sessions)
+{
+    bench.routes[0].epoch = epoch;
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TABLE,
+                                            .table = table,
+                                            .spec = &bench.spec,
+                                            .routes = bench.routes,
+                                            .n_routes = 2,
+                                            .rows_lost = lost_sessions > 0,
+                                            .lost_sessions = lost_sessions}),
+                 PSD_OK);
+}
+
+/* Every request of an old session for a table that has lost rows, wherever its
+ * partition is and whatever that has; no other table's. */
+Test(shard, refuses_who_used_rows_that_are_gone_by_table)
+{
+    ps_message_t other = push_message(1);
+
+    tell_table(2, 4, 0);
+    cr_assert_eq(push(&bench, 1, 0, 1.0F), PSD_OK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
+    tell_table(1, 4, SESSION);
+    cr_assert_eq(push(&bench, 2, 0, 1.0F), PSD_OK);
+    expect_refused(&bench, PSD_ROWS_LOST, LOST_TEXT);
+    tell_table(1, 4, 0);
+    cr_assert_eq(push(&bench, 2, 0, 1.0F), PSD_OK);
+    expect_refused(&bench, PSD_ROWS_LOST, LOST_TEXT);
+    other.push.table = 2;
+    cr_assert_eq(push_as(&bench, &other, 0, 1.0F), PSD_OK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK, "it lost nothing");
+}
+
+Test(shard, serves_who_came_behind_the_loss)
+{
+    tell_table(1, 4, SESSION - 1);
+    cr_assert_eq(push(&bench, 1, 0, 1.0F), PSD_OK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
+}
+
+/* Nobody has to ask again to hear of it. */
+Test(shard, tells_those_who_wait_that_rows_are_gone)
+{
+    const ps_message_t message = {.kind = PS_KIND_PULL,
+                                  .pull = {.request = 9,
+                                           .table = 1,
+                                           .epoch = 4,
+                                           .after = 1,
+                                           .type = PS_TYPE_F32,
+                                           .n_rows = 1,
+                                           .n_cols = 1,
+                                           .timeout_ms = 100000}};
+    const uint64_t row = 0;
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *payload =
+        ps_payload_copy((ps_bytes_t){(const uint8_t *)&row, sizeof row},
+                        (ps_bytes_t){0}, (ps_bytes_t){0});
+
+    cr_assert_eq(say(&bench, &message, payload), PSD_OK);
+    cr_assert_null(answer(&bench), "it waits for a push that has not come");
+    tell_table(1, 5, SESSION);
+    expect_refused(&bench, PSD_ROWS_LOST, LOST_TEXT);
+    cr_expect_eq(said(&bench)->refused.request, 9);
 }
 
 /* Nobody may take a number before the registry gives it to another. */

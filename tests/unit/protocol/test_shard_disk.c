@@ -13,7 +13,6 @@ static void
 open_disk_bench(void)
 {
     const ps_shard_args_t args = {.incarnation = INCARNATION,
-                                  .lost_sessions = 3,
                                   .credit_requests = 8,
                                   .credit_bytes = 1 << 20,
                                   .chunk_bytes = 1 << 20,

@@ -74,7 +74,7 @@ Test(registry_db, has_the_settings_that_its_promises_need)
         const char *pragma;
         int value;
     } cases[] = {{"PRAGMA application_id", 0x70735247},
-                 {"PRAGMA user_version", 7}};
+                 {"PRAGMA user_version", 8}};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
 
@@ -138,6 +138,8 @@ static const char to_version_3[] =
     "DROP TABLE slices_done; DROP TABLE slices_given; DROP TABLE queues;"
     "ALTER TABLE cluster DROP COLUMN commits;"
     "ALTER TABLE nodes DROP COLUMN secret;"
+    "ALTER TABLE tables DROP COLUMN lost_sessions;"
+    "ALTER TABLE tables DROP COLUMN lost_jobs;"
     "PRAGMA user_version = 3";
 
 Test(registry_db, a_partition_of_version_3_is_a_copy)
