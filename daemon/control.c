@@ -7,11 +7,9 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "daemon/commit.h"
 
 #define BATCH 64        /* requests before other things are looked at */
 #define OP_BYTES_MAX 64 /* of an operation's name */
-#define PROTOCOL_VERSION 1
 
 /* What the nodes are asked before an operation runs. */
 typedef enum first_ask {
@@ -76,141 +74,6 @@ static const struct {
 };
 #define N_OPS (sizeof OPS / sizeof OPS[0])
 
-psd_status_t
-ps_control_no_memory(psd_error_t *err)
-{
-    return psd_error_set(err, PSD_NOMEM, "no memory for an answer");
-}
-
-psd_status_t
-ps_control_commit(ps_control_t *self,
-                  const ps_command_t *command,
-                  ps_log_level_t level,
-                  psd_error_t *err)
-{
-    return ps_commit(self->is.db, self->is.registry, command, level,
-                     &self->broken, err);
-}
-
-/* ---- answers ---- */
-
-static bool
-add_error(ps_doc_t *reply, psd_status_t status, const char *text)
-{
-    ps_doc_t *error = ps_doc_add_object(reply, "error");
-
-    return error != NULL &&
-           ps_doc_set_text(error, "code", psd_status_code(status)) &&
-           ps_doc_set_i64(error, "exit", psd_status_exit(status)) &&
-           ps_doc_set_text(error, "message",
-                           text[0] == '\0' ? psd_status_text(status) : text) &&
-           ps_doc_set_text(error, "hint", psd_status_hint(status));
-}
-
-/* A document with v, id and status; NULL: no memory. */
-static ps_doc_t *
-new_reply(uint64_t id, psd_status_t status)
-{
-    ps_doc_t *reply = ps_doc_new();
-
-    if (reply != NULL &&
-        (!ps_doc_set_u64(reply, "v", PROTOCOL_VERSION) ||
-         !ps_doc_set_u64(reply, "id", id) ||
-         !ps_doc_set_text(reply, "status", psd_status_name(status)))) {
-        ps_doc_destroy(&reply);
-    }
-    return reply;
-}
-
-static void
-send_text(ps_control_t *self, uint64_t conn, ps_bytes_t text)
-{
-    psd_status_t rc = ps_socket_send_text(self->is.port, conn, text, NULL);
-
-    /* The client asks again for what did not go out. */
-    if (rc != PSD_OK) {
-        ps_log(PS_LOG_DEBUG, "answer_dropped", "conn=%" PRIu64 " status=%s",
-               conn, psd_status_name(rc));
-    }
-}
-
-/* Prints a reply; one that is too long becomes an error. */
-static bool
-print_reply(const ps_doc_t *reply, uint64_t id, ps_buffer_t *ret_text)
-{
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *instead = NULL;
-
-    if (!ps_doc_print(reply, ret_text)) {
-        return false;
-    }
-    if (ret_text->size <= PS_DOC_BYTES_MAX) {
-        return true;
-    }
-    ps_buffer_done(ret_text);
-    instead = new_reply(id, PSD_LIMIT);
-    return instead != NULL &&
-           add_error(instead, PSD_LIMIT,
-                     "the answer is longer than a control message may be; ask "
-                     "for less at once") &&
-           ps_doc_print(instead, ret_text);
-}
-
-void
-ps_control_send_reply(ps_control_t *self,
-                      const ps_control_request_t *request,
-                      const ps_doc_t *reply)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
-    ps_bytes_t bytes;
-
-    if (reply == NULL || !print_reply(reply, request->id, &text)) {
-        ps_log(PS_LOG_ERROR, "answer_dropped", "reason=no_memory id=%" PRIu64,
-               request->id);
-        return;
-    }
-    bytes = (ps_bytes_t){.data = text.data, .size = text.size};
-    if (request->once) {
-        ps_replies_keep(&self->replies, request->session, request->id, bytes);
-    }
-    send_text(self, request->conn, bytes);
-}
-
-void
-ps_control_refuse(ps_control_t *self,
-                  const ps_control_request_t *request,
-                  psd_status_t status,
-                  const char *text)
-{
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = new_reply(request->id, status);
-
-    if (reply != NULL && !add_error(reply, status, text)) {
-        ps_doc_destroy(&reply);
-    }
-    ps_control_send_reply(self, request, reply);
-}
-
-void
-ps_control_answer(ps_control_t *self,
-                  const ps_waiter_t *waiter,
-                  psd_status_t status,
-                  const char *text)
-{
-    const ps_control_request_t request = {.conn = waiter->conn,
-                                          .id = waiter->id,
-                                          .session = waiter->session,
-                                          .once = true};
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
-
-    if (status != PSD_OK) {
-        ps_control_refuse(self, &request, status, text);
-        return;
-    }
-    reply = new_reply(waiter->id, PSD_OK);
-    ps_control_send_reply(self, &request, reply);
-}
-
-/* ---- requests ---- */
-
 static psd_status_t
 find_op(const char *name, size_t *ret_op, psd_error_t *err)
 {
@@ -254,10 +117,10 @@ read_head(ps_control_request_t *request, size_t *ret_op, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (version != PROTOCOL_VERSION) {
+    if (version != PS_CONTROL_VERSION) {
         return psd_error_set(err, PSD_VERSION,
                              "v is %" PRIu64 "; this psd speaks %d", version,
-                             PROTOCOL_VERSION);
+                             PS_CONTROL_VERSION);
     }
     rc = ps_doc_get_text(request->doc, "op", OP_BYTES_MAX, &op, err);
     if (rc != PSD_OK) {
@@ -310,7 +173,7 @@ answer_again(ps_control_t *self, const ps_control_request_t *request)
                          &text)) {
         return false;
     }
-    send_text(self, request->conn, text);
+    ps_control_send_text(self, request->conn, text);
     return true;
 }
 
@@ -360,7 +223,7 @@ judge(ps_control_t *self, ps_task_t *task, psd_error_t *err)
         request->once = false;
         return PSD_OK;
     }
-    request->reply = new_reply(request->id, PSD_OK);
+    request->reply = ps_control_new_reply(request->id, PSD_OK);
     if (request->reply == NULL) {
         return ps_control_no_memory(err);
     }
@@ -509,6 +372,19 @@ ps_control_receive(ps_control_t *self)
         go_on(self);
     }
     ps_control_settle_work(self);
+    ps_control_decide(self);
+}
+
+void
+ps_control_receive_shards(ps_control_t *self)
+{
+    ps_report_t report;
+
+    ps_fleet_take_shards(self->fleet);
+    while (ps_shards_next_report(self->is.shards, &report)) {
+        ps_control_take_report(self, self->is.incarnation, &report);
+    }
+    go_on(self);
     ps_control_decide(self);
 }
 

@@ -5,13 +5,10 @@
 
 #include "daemon/commit.h"
 #include "daemon/control_inner.h"
-#include "daemon/fleet_doc.h"
 #include "protocol/registry_decide.h"
 
-#define RETRY_MS 500 /* after a decision that could not be made or stored */
-#define GRACE_MS                                                 \
-    1000 /* for the nodes to find a registry that has just begun \
-          */
+#define RETRY_MS 500  /* after a decision that could not be made or stored */
+#define GRACE_MS 1000 /* for nodes to find a registry that has begun */
 #define ROUNDS_MAX 1000
 
 /* ---- what is decided ---- */
@@ -125,8 +122,10 @@ ps_control_decide_at(const ps_control_t *self)
 
 /* ---- what is heard ---- */
 
-static void
-take_report(ps_control_t *self, uint64_t from, const ps_report_t *report)
+void
+ps_control_take_report(ps_control_t *self,
+                       uint64_t from,
+                       const ps_report_t *report)
 {
     bool minded = false;
 
@@ -140,67 +139,4 @@ take_report(ps_control_t *self, uint64_t from, const ps_report_t *report)
            " lsn=%" PRIu64 " minded=%d",
            (int)report->kind, report->table, report->partition, report->epoch,
            report->lsn, minded);
-}
-
-void
-ps_control_receive_shards(ps_control_t *self)
-{
-    ps_report_t report;
-
-    ps_fleet_take_shards(self->fleet);
-    while (ps_shards_next_report(self->is.shards, &report)) {
-        take_report(self, self->is.incarnation, &report);
-    }
-    ps_control_go_on(self);
-    ps_control_decide(self);
-}
-
-psd_status_t
-ps_control_node_report(ps_control_t *self,
-                       ps_control_request_t *request,
-                       psd_error_t *err)
-{
-    const ps_doc_t *array = NULL;
-    uint64_t incarnation = 0;
-    size_t n = 0;
-    psd_status_t rc = ps_control_hear_node(self, request, &incarnation, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_array(request->doc, "reports", PS_REPORTS_MAX * 8,
-                              &array, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_reports_count(array, &n, err);
-    }
-    for (size_t i = 0; rc == PSD_OK && i < n; i++) {
-        ps_report_t report;
-
-        rc = ps_report_from_doc(array, i, &report, err);
-        if (rc == PSD_OK) {
-            take_report(self, incarnation, &report);
-        }
-    }
-    request->parked = rc == PSD_OK; /* a report is not answered */
-    return rc;
-}
-
-psd_status_t
-ps_control_node_end(ps_control_t *self,
-                    ps_control_request_t *request,
-                    psd_error_t *err)
-{
-    const ps_node_t *node = NULL;
-    uint64_t incarnation = 0;
-    psd_status_t rc = ps_control_hear_node(self, request, &incarnation, err);
-
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    request->parked = true; /* it does not wait for an answer */
-    node = ps_registry_node_by_incarnation(self->is.registry, incarnation);
-    if (node != NULL && ps_registry_node_ends(self->is.registry, node->name,
-                                              incarnation, ps_now_ms())) {
-        ps_log(PS_LOG_INFO, "node_ends", "node=%s", node->name);
-    }
-    return PSD_OK;
 }

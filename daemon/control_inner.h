@@ -12,7 +12,8 @@
 #include "storage/checkpoint.h"
 #include "wire/doc.h"
 
-#define PS_CLIENTS_MAX 4096 /* whose repeated hello gives the same session */
+#define PS_CONTROL_VERSION 1 /* of requests and answers */
+#define PS_CLIENTS_MAX 4096  /* whose repeated hello gives the same session */
 
 typedef struct ps_client_row {
     ps_id_t client;
@@ -162,6 +163,8 @@ ps_control_op_t ps_control_node_join;
 ps_control_op_t ps_control_node_announce;
 ps_control_op_t ps_control_node_beat;
 ps_control_op_t ps_control_node_answer;
+ps_control_op_t ps_control_node_report;
+ps_control_op_t ps_control_node_end;
 /* The node that announced itself by the request's connection. Errors:
  * PSD_NO_NODE, PSD_PROTO. */
 PSD_MUST_CHECK psd_status_t
@@ -183,8 +186,10 @@ ps_control_op_t ps_control_node_remove;
 ps_control_op_t ps_control_cluster_rebalance;
 
 /* control_copies.c */
-ps_control_op_t ps_control_node_report;
-ps_control_op_t ps_control_node_end;
+/* What a shard of the node with that incarnation says of a copy. */
+void ps_control_take_report(ps_control_t *self,
+                            uint64_t from,
+                            const ps_report_t *report);
 /* Does what the registry finds to do about copies; behind all that it may have
  * heard of. */
 void ps_control_decide(ps_control_t *self);
@@ -227,11 +232,16 @@ PSD_MUST_CHECK psd_status_t
 ps_control_check_rows(const ps_control_t *self,
                       const ps_control_request_t *request,
                       psd_error_t *err);
-/* ps_commit of this registry; remembers when it broke. */
+/* control_commit.c: ps_commit of this registry; remembers when it broke. */
 PSD_MUST_CHECK psd_status_t ps_control_commit(ps_control_t *self,
                                               const ps_command_t *command,
                                               ps_log_level_t level,
                                               psd_error_t *err);
+/* control_answer.c */
+/* A document with v, id and status; NULL: no memory. */
+PSD_MUST_CHECK ps_doc_t *ps_control_new_reply(uint64_t id, psd_status_t status);
+/* Sends a text as it is. Errors go to the log: the client asks again. */
+void ps_control_send_text(ps_control_t *self, uint64_t conn, ps_bytes_t text);
 /* Sends the answer of a request that was parked. Errors go to the log. */
 void ps_control_answer(ps_control_t *self,
                        const ps_waiter_t *waiter,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes that are not the registry's: they ask to join, announce themselves, say
- * that they live, and answer. */
+ * that they live, answer, and report of copies. */
 #include "daemon/control_inner.h"
 
 #include <inttypes.h>
@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "daemon/commit.h"
 #include "daemon/endpoint.h"
+#include "daemon/fleet_doc.h"
 #include "protocol/registry_decide.h"
 
 static psd_status_t
@@ -333,4 +334,54 @@ ps_control_node_answer(ps_control_t *self,
     }
     request->parked = rc == PSD_OK; /* an answer is not answered */
     return rc;
+}
+
+psd_status_t
+ps_control_node_report(ps_control_t *self,
+                       ps_control_request_t *request,
+                       psd_error_t *err)
+{
+    const ps_doc_t *array = NULL;
+    uint64_t incarnation = 0;
+    size_t n = 0;
+    psd_status_t rc = ps_control_hear_node(self, request, &incarnation, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_array(request->doc, "reports", PS_REPORTS_MAX * 8,
+                              &array, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_reports_count(array, &n, err);
+    }
+    for (size_t i = 0; rc == PSD_OK && i < n; i++) {
+        ps_report_t report;
+
+        rc = ps_report_from_doc(array, i, &report, err);
+        if (rc == PSD_OK) {
+            ps_control_take_report(self, incarnation, &report);
+        }
+    }
+    request->parked = rc == PSD_OK; /* a report is not answered */
+    return rc;
+}
+
+psd_status_t
+ps_control_node_end(ps_control_t *self,
+                    ps_control_request_t *request,
+                    psd_error_t *err)
+{
+    const ps_node_t *node = NULL;
+    uint64_t incarnation = 0;
+    psd_status_t rc = ps_control_hear_node(self, request, &incarnation, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    request->parked = true; /* it does not wait for an answer */
+    node = ps_registry_node_by_incarnation(self->is.registry, incarnation);
+    if (node != NULL && ps_registry_node_ends(self->is.registry, node->name,
+                                              incarnation, ps_now_ms())) {
+        ps_log(PS_LOG_INFO, "node_ends", "node=%s", node->name);
+    }
+    return PSD_OK;
 }
