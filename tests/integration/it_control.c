@@ -227,7 +227,7 @@ who_calls_shards_silent_is_understood(daemon_t *d)
                       "silent: 2 numbers; they come in threes"));
     CHECK(control_ask(&a, "routes",
                       ",\"tables\":[9],\"silent\":[77,\"x\",5000]",
-                      "\"status\":\"INVALID\""));
+                      "silent[1] is \\\"x\\\"; allowed: "));
     control_close(&a);
     return true;
 }
