@@ -285,19 +285,30 @@ ps_doc_parse(ps_bytes_t text, ps_doc_t **ret_doc, psd_error_t *err)
     return PSD_OK;
 }
 
+/* Jansson does not hear of a key that could not be written. */
+typedef struct print {
+    ps_buffer_t *buffer;
+    bool failed;
+} print_t;
+
 static int
-append_piece(const char *piece, size_t size, void *buffer)
+append_piece(const char *piece, size_t size, void *context)
 {
-    return ps_buffer_append(buffer, piece, size) ? 0 : -1;
+    print_t *self = context;
+
+    self->failed = self->failed || !ps_buffer_append(self->buffer, piece, size);
+    return self->failed ? -1 : 0;
 }
 
 bool
 ps_doc_print(const ps_doc_t *self, ps_buffer_t *buffer)
 {
+    print_t print = {.buffer = buffer};
     size_t size = buffer->size;
 
-    if (json_dump_callback(self->json, append_piece, buffer, JSON_COMPACT) ==
-        0) {
+    if (json_dump_callback(self->json, append_piece, &print, JSON_COMPACT) ==
+            0 &&
+        !print.failed) {
         return true;
     }
     buffer->size = size; /* half a document is none */

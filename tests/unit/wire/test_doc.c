@@ -348,3 +348,28 @@ Test(doc, no_memory_of_ours_is_survived)
 {
     cr_assert_null(fail_alloc_sweep(write_and_parse, NULL));
 }
+
+static psd_status_t
+write_long_key(void *fixture)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t buffer = {0};
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    char key[1000];
+
+    (void)fixture;
+    memset(key, 'k', sizeof key - 1);
+    key[sizeof key - 1] = '\0';
+    if (doc == NULL || !ps_doc_set_u64(doc, key, 7) ||
+        !ps_doc_print(doc, &buffer)) {
+        return PSD_NOMEM;
+    }
+    cr_assert_eq(buffer.size, strlen("{\"\":7}") + sizeof key - 1);
+    return PSD_OK;
+}
+
+/* Jansson went on behind a key that could not be written, and a question that
+ * nobody understood was asked until its deadline. */
+Test(doc, a_key_without_memory_is_no_document)
+{
+    cr_assert_null(fail_alloc_sweep(write_long_key, NULL));
+}
