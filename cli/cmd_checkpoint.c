@@ -25,6 +25,7 @@ static const ps_column_t LIST[] = {
     {"CONSISTENT", "consistent", PS_UNIT_NONE, false},
     {"TABLES", "tables", PS_UNIT_NONE, false},
     {"BYTES", "bytes", PS_UNIT_BYTES, false},
+    {"SINCE", "since", PS_UNIT_NONE, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 static const ps_column_t FILES[] = {
     {"TABLE", "table", PS_UNIT_NONE, false},
@@ -34,6 +35,8 @@ static const ps_column_t FILES[] = {
     {"CLOCK", "clock", PS_UNIT_NONE, false},
     {"ROWS", "rows", PS_UNIT_NONE, false},
     {"BYTES", "bytes", PS_UNIT_BYTES, false},
+    {"VERSION", "version", PS_UNIT_NONE, false},
+    {"SINCE", "since", PS_UNIT_NONE, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 static const ps_column_t DROPPED[] = {
     {"CHECKPOINT", "name", PS_UNIT_NONE, false},
@@ -97,16 +100,16 @@ static psd_status_t
 work(ps_cli_t *cli,
      const json_t *request,
      const ps_column_t *columns,
+     json_t **ret_reply,
      psd_error_t *err)
 {
-    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    psd_status_t rc = ps_cli_ask(cli, request, &reply, err);
+    psd_status_t rc = ps_cli_ask(cli, request, ret_reply, err);
 
     if (rc == PSD_OK) {
-        rc = wait_done(cli, ps_json_u64(reply, "number"), &reply, err);
+        rc = wait_done(cli, ps_json_u64(*ret_reply, "number"), ret_reply, err);
     }
     if (rc == PSD_OK) {
-        ps_out_object(&cli->out, reply, columns);
+        ps_out_object(&cli->out, *ret_reply, columns);
     }
     return rc;
 }
@@ -141,6 +144,8 @@ psd_status_t
 ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *request = NULL;
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    const char *since = ps_args_text(&cli->args, "since");
     const char *name = NULL;
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
@@ -148,13 +153,28 @@ ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
         return rc;
     }
     request = json_pack("{s:s,s:s}", "op", "checkpoint_create", "name", name);
+    if (since != NULL) {
+        (void)json_object_set_new(request, "since", json_string(since));
+    }
     rc = add_names(cli, request, err);
-    return rc == PSD_OK ? work(cli, request, WORKED, err) : rc;
+    if (rc == PSD_OK) {
+        rc = work(cli, request, WORKED, &reply, err);
+    }
+    if (rc == PSD_OK && since != NULL && ps_json_u64(reply, "whole") > 0) {
+        ps_say(&cli->out,
+               "%" PRIu64 " of %" PRIu64
+               " partitions were written with all rows: \"%s\" has not the "
+               "table, or it keeps no versions, or records of it were lost "
+               "since",
+               ps_json_u64(reply, "whole"), ps_json_u64(reply, "of"), since);
+    }
+    return rc;
 }
 
 psd_status_t
 ps_cmd_checkpoint_verify(ps_cli_t *cli, psd_error_t *err)
 {
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     PSD_AUTO(ps_json_unref) json_t *request = NULL;
     const char *name = NULL;
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
@@ -163,7 +183,7 @@ ps_cmd_checkpoint_verify(ps_cli_t *cli, psd_error_t *err)
         return rc;
     }
     request = json_pack("{s:s,s:s}", "op", "checkpoint_verify", "name", name);
-    return work(cli, request, READ, err);
+    return work(cli, request, READ, &reply, err);
 }
 
 psd_status_t
@@ -245,6 +265,7 @@ restore_table(ps_cli_t *cli,
     PSD_AUTO(ps_json_unref)
     json_t *request = json_pack("{s:s,s:s,s:s}", "op", "checkpoint_restore",
                                 "name", name, "table", table);
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const char *as = ps_args_text(&cli->args, "as");
     uint64_t partitions = ps_args_u64(&cli->args, "partitions");
     uint64_t replicas = ps_args_u64(&cli->args, "replicas");
@@ -260,8 +281,8 @@ restore_table(ps_cli_t *cli,
         (void)json_object_set_new(request, "replicas",
                                   json_integer((json_int_t)replicas));
     }
-    return psd_error_wrap(err, work(cli, request, READ, err), "table \"%s\"",
-                          table);
+    return psd_error_wrap(err, work(cli, request, READ, &reply, err),
+                          "table \"%s\"", table);
 }
 
 psd_status_t

@@ -7,8 +7,14 @@
 static const ps_example_t CREATE_EXAMPLES[] = {
     {"pscli checkpoint create monday", "all tables, while jobs go on"},
     {"pscli checkpoint create monday --tables w,b", "tables \"w\" and \"b\""},
+    {"pscli checkpoint create tuesday --since monday",
+     "only rows that have changed since \"monday\" was made"},
     {NULL, NULL}};
 static const ps_opt_t CREATE_OPTIONS[] = {
+    {.name = "since",
+     .kind = PS_OPT_TEXT,
+     .value = "NAME",
+     .help = "only rows that have changed since that checkpoint"},
     {.name = "tables",
      .kind = PS_OPT_TEXT,
      .value = "T,…",
@@ -65,7 +71,11 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
          "all of them: under BSP exactly what these clocks have made. The "
          "files "
          "lie in checkpoint.dir/NAME, which all nodes must see; without its "
-         "manifest, which comes last, there is no checkpoint.",
+         "manifest, which comes last, there is no checkpoint.\n\n"
+         "--since needs tables that keep versions (table create --versions), "
+         "and that checkpoint as long as this one is kept. A partition is "
+         "written with all rows where it is not sure what has changed: records "
+         "were lost with a node, or the table is another one.",
      .examples = CREATE_EXAMPLES,
      .options = CREATE_OPTIONS,
      .run = ps_cmd_checkpoint_create},
@@ -94,7 +104,8 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
      .summary = "reads every byte of a checkpoint",
      .details =
          "Every file must be there, whole, and the one that the manifest "
-         "means. The error names file and byte.",
+         "means; so must those of the checkpoints that it was made since. The "
+         "error names file and byte.",
      .examples = VERIFY_EXAMPLES,
      .run = ps_cmd_checkpoint_verify},
     {.noun = "checkpoint",
@@ -116,7 +127,8 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
      .min_args = 1,
      .max_args = 1,
      .summary = "removes a checkpoint",
-     .details = "Also what an interrupted one has left.",
+     .details = "Also what an interrupted one has left. One that others were "
+                "made since stays until they are dropped.",
      .examples = DROP_EXAMPLES,
      .run = ps_cmd_checkpoint_drop},
     {.noun = NULL}};

@@ -21,6 +21,7 @@ typedef struct ps_item {
     ps_image_view_t view;
     uint64_t bytes;
     uint64_t sum;
+    size_t dir; /* that is read; place in dirs */
 } ps_item_t;
 
 struct ps_checkpoint_task {
@@ -34,6 +35,9 @@ struct ps_checkpoint_task {
     ps_item_t *items;          /* owned */
     size_t n_items;
     size_t items_capacity;
+    ps_buffer_t *dirs; /* owned, each too; paths that files are read from */
+    size_t n_dirs;
+    size_t dirs_capacity;
     size_t at;        /* item at hand */
     uint64_t bytes;   /* of rows, handed out or taken */
     uint64_t seen_ms; /* when somebody looked */
@@ -47,6 +51,26 @@ struct ps_checkpoint_task {
     bool has_begun;      /* partitions keep clients waiting */
 };
 
+/* Forgets what there was; NULL: the shard ends. */
+void ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard);
+/* Begins, with files that are written to `dir`. Errors: PSD_NOMEM, PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_checkpoint_start(ps_checkpoint_task_t *self,
+                                                const ps_image_step_t *step,
+                                                const ps_id_t *cluster,
+                                                const char *dir,
+                                                uint64_t number,
+                                                psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_checkpoint_add_item(ps_checkpoint_task_t *self,
+                                                   const ps_item_t *item,
+                                                   psd_error_t *err);
+psd_status_t ps_checkpoint_no_memory(psd_error_t *err);
+/* checkpoint_read.c: the words of a restore. */
+PSD_MUST_CHECK psd_status_t ps_checkpoint_restore(ps_checkpoint_task_t *self,
+                                                  ps_shard_t *shard,
+                                                  const ps_image_step_t *step,
+                                                  const ps_doc_t *doc,
+                                                  ps_doc_t *answer,
+                                                  psd_error_t *err);
 /* It cannot go on: says why in self->err. */
 void ps_checkpoint_fail(ps_checkpoint_task_t *self, psd_status_t status);
 

@@ -2,9 +2,155 @@
 /* Rows of a checkpoint's files on their way into a shard's partitions. */
 #include <inttypes.h>
 
+#include "base/alloc.h"
 #include "daemon/checkpoint_inner.h"
 
+#define FILES_MAX 65536
 #define WAIT_MS 1 /* for the disk, or for copies */
+
+/* ---- the words ---- */
+
+static psd_status_t
+read_file(const ps_checkpoint_task_t *self,
+          const ps_doc_t *files,
+          size_t i,
+          ps_item_t *ret,
+          psd_error_t *err)
+{
+    const ps_doc_t *doc = NULL;
+    uint64_t table = 0;
+    uint64_t partition = 0;
+    uint64_t dir = 0;
+    psd_status_t rc = ps_doc_at_object(files, i, &doc, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "dir", 0, self->n_dirs - 1, &dir, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "table", 1, UINT32_MAX, &table, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "partition", 0, UINT32_MAX, &partition, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "lsn", 0, UINT64_MAX, &ret->id.lsn, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "sum", 0, UINT64_MAX, &ret->sum, err);
+    }
+    ret->id.table = (uint32_t)table;
+    ret->id.partition = (uint32_t)partition;
+    ret->dir = (size_t)dir;
+    return rc;
+}
+
+static psd_status_t
+read_dirs(ps_checkpoint_task_t *self, const ps_doc_t *doc, psd_error_t *err)
+{
+    const ps_doc_t *dirs = NULL;
+    psd_status_t rc = ps_doc_get_array(doc, "dirs", FILES_MAX, &dirs, err);
+
+    if (rc == PSD_OK && ps_doc_count(dirs) == 0) {
+        rc = psd_error_set(err, PSD_PROTO, "dirs is empty");
+    }
+    for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(dirs); i++) {
+        const char *dir = NULL;
+
+        rc = ps_doc_at_text(dirs, i, 4096, &dir, err);
+        if (rc == PSD_OK && !ps_grow(&self->dirs, &self->dirs_capacity,
+                                     self->n_dirs + 1, sizeof *self->dirs)) {
+            rc = ps_checkpoint_no_memory(err);
+        }
+        if (rc == PSD_OK) {
+            self->dirs[self->n_dirs] = (ps_buffer_t){0};
+            if (!ps_buffer_print(&self->dirs[self->n_dirs++], "%s", dir)) {
+                rc = ps_checkpoint_no_memory(err);
+            }
+        }
+    }
+    return rc;
+}
+
+/* Partitions of the table are here; or, without a table, this shard is to read
+ * them all for their checksums. */
+static bool
+wants_files(const ps_checkpoint_task_t *self,
+            const ps_shard_t *shard,
+            uint64_t reader)
+{
+    ps_image_view_t view;
+
+    for (uint32_t i = 0; i < self->n_partitions; i++) {
+        if (ps_shard_image_look(shard, self->table, i, &view)) {
+            return true;
+        }
+    }
+    return self->table == 0 && self->incarnation == reader && self->shard == 0;
+}
+
+static psd_status_t
+read_files(ps_checkpoint_task_t *self, const ps_doc_t *doc, psd_error_t *err)
+{
+    const ps_doc_t *files = NULL;
+    psd_status_t rc = ps_doc_get_array(doc, "files", FILES_MAX, &files, err);
+
+    for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(files); i++) {
+        ps_item_t item = {.dir = 0};
+
+        rc = read_file(self, files, i, &item, err);
+        if (rc == PSD_OK) {
+            rc = ps_checkpoint_add_item(self, &item, err);
+        }
+    }
+    return rc;
+}
+
+psd_status_t
+ps_checkpoint_restore(ps_checkpoint_task_t *self,
+                      ps_shard_t *shard,
+                      const ps_image_step_t *step,
+                      const ps_doc_t *doc,
+                      ps_doc_t *answer,
+                      psd_error_t *err)
+{
+    ps_id_t cluster = {{0}};
+    uint64_t number = 0;
+    uint64_t table = 0;
+    uint64_t reader = 0;
+    psd_status_t rc = ps_doc_get_id(doc, "cluster", &cluster, err);
+
+    (void)answer;
+    ps_checkpoint_end(self, shard);
+    self->restores = true;
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &number, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "table", 0, UINT32_MAX, &table, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(doc, "reader", 0, UINT64_MAX, &reader, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_dirs(self, doc, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_checkpoint_start(self, step, &cluster,
+                                 (const char *)self->dirs[0].data, number, err);
+    }
+    if (rc == PSD_OK) {
+        self->table = (uint32_t)table;
+        self->n_partitions = ps_shard_image_partitions(shard, self->table);
+        rc = wants_files(self, shard, reader) ? read_files(self, doc, err)
+                                              : PSD_OK;
+    }
+    if (rc != PSD_OK) {
+        ps_checkpoint_end(self, shard);
+    }
+    return rc;
+}
+
+/* ---- the rows ---- */
 
 /* The piece for every partition that is primary here; NULL: the first or last
  * words. false: it has to go on later, from self->next on, or has failed. */
@@ -68,7 +214,9 @@ order_file(ps_checkpoint_task_t *self)
         return;
     }
     item->state = PS_ITEM_WALKING;
-    if (!ps_piece_thread_read(self->thread, &item->id)) {
+    if (!ps_piece_thread_read(self->thread,
+                              (const char *)self->dirs[item->dir].data,
+                              &item->id)) {
         ps_checkpoint_fail(
             self, psd_error_set(self->err, PSD_NOMEM, "no memory to read"));
     }

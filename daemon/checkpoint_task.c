@@ -14,15 +14,19 @@
 
 /* ---- beginning and ending ---- */
 
-static void
-end(ps_checkpoint_task_t *self, ps_shard_t *shard)
+void
+ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard)
 {
     for (size_t i = 0; shard != NULL && !self->restores && i < self->n_items;
          i++) {
         ps_shard_image_end(shard, self->items[i].id.table,
                            self->items[i].id.partition);
     }
-    ps_piece_thread_stop(&self->thread);
+    ps_piece_thread_stop(&self->thread); /* borrows dirs */
+    for (size_t i = 0; i < self->n_dirs; i++) {
+        ps_buffer_done(&self->dirs[i]);
+    }
+    self->n_dirs = 0;
     ps_payload_destroy(&self->piece);
     psd_error_clear(self->err);
     self->n_items = 0;
@@ -64,9 +68,10 @@ ps_checkpoint_task_destroy(ps_checkpoint_task_t **self_p)
     if (self == NULL) {
         return;
     }
-    end(self, NULL);
+    ps_checkpoint_end(self, NULL);
     psd_error_destroy(&self->err);
     ps_free(self->items);
+    ps_free(self->dirs);
     ps_free(self);
     *self_p = NULL;
 }
@@ -77,47 +82,37 @@ ps_checkpoint_fail(ps_checkpoint_task_t *self, psd_status_t status)
     self->status = status;
 }
 
-static psd_status_t
-no_memory(psd_error_t *err)
+psd_status_t
+ps_checkpoint_no_memory(psd_error_t *err)
 {
     return psd_error_set(err, PSD_NOMEM, "no memory for a checkpoint");
 }
 
-static psd_status_t
-add_item(ps_checkpoint_task_t *self,
-         const ps_snapshot_id_t *id,
-         uint64_t sum,
-         psd_error_t *err)
+psd_status_t
+ps_checkpoint_add_item(ps_checkpoint_task_t *self,
+                       const ps_item_t *item,
+                       psd_error_t *err)
 {
     if (!ps_grow(&self->items, &self->items_capacity, self->n_items + 1,
                  sizeof *self->items)) {
-        return no_memory(err);
+        return ps_checkpoint_no_memory(err);
     }
-    self->items[self->n_items++] = (ps_item_t){.id = *id, .sum = sum};
+    self->items[self->n_items++] = *item;
     return PSD_OK;
 }
 
-/* The number and the directory of what begins now. */
-static psd_status_t
-start(ps_checkpoint_task_t *self,
-      ps_shard_t *shard,
-      const ps_image_step_t *step,
-      const ps_id_t *cluster,
-      const ps_doc_t *doc,
-      psd_error_t *err)
+psd_status_t
+ps_checkpoint_start(ps_checkpoint_task_t *self,
+                    const ps_image_step_t *step,
+                    const ps_id_t *cluster,
+                    const char *dir,
+                    uint64_t number,
+                    psd_error_t *err)
 {
-    ps_snapshot_dir_t dir = {.disk = ps_disk_real(), .cluster = *cluster};
-    uint64_t number = 0;
-    psd_status_t rc =
-        ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &number, err);
+    const ps_snapshot_dir_t in = {
+        .disk = ps_disk_real(), .cluster = *cluster, .dir = dir};
+    psd_status_t rc = ps_piece_thread_start(&in, &self->thread, err);
 
-    end(self, shard);
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_text(doc, "dir", 4096, &dir.dir, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_piece_thread_start(&dir, &self->thread, err);
-    }
     if (rc == PSD_OK) {
         self->number = number;
         self->seen_ms = step->now_ms;
@@ -165,7 +160,7 @@ do_arm(ps_checkpoint_task_t *self,
     uint64_t most = 0;
     psd_status_t rc = ps_doc_get_array(doc, "tables", TABLES_MAX, &tables, err);
 
-    end(self, shard);
+    ps_checkpoint_end(self, shard);
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(tables); i++) {
         ps_image_order_t order = {0};
         const ps_doc_t *item = NULL;
@@ -180,35 +175,38 @@ do_arm(ps_checkpoint_task_t *self,
     }
     return rc != PSD_OK || ps_doc_set_u64(answer, "clock", most)
                ? rc
-               : no_memory(err);
+               : ps_checkpoint_no_memory(err);
 }
 
-/* The versions from which on rows are wanted, one a partition. */
+/* What earlier images had, three numbers a partition. */
 static psd_status_t
 read_since(const ps_doc_t *doc,
-           uint64_t **ret,
+           ps_image_since_t **ret,
            uint32_t *ret_n,
            psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
-    uint64_t *since = NULL;
+    ps_image_since_t *since = NULL;
     psd_status_t rc = PSD_OK;
 
     if (!ps_doc_has(doc, "since")) {
         return PSD_OK;
     }
-    rc = ps_doc_get_array(doc, "since", FILES_MAX, &array, err);
+    rc = ps_doc_get_array(doc, "since", 3 * FILES_MAX, &array, err);
     if (rc != PSD_OK) {
         return rc;
     }
-    since = ps_alloc(ps_doc_count(array) + 1, sizeof *since);
+    *ret_n = (uint32_t)(ps_doc_count(array) / 3);
+    since = ps_alloc(*ret_n + 1, sizeof *since);
     if (since == NULL) {
-        return no_memory(err);
+        return ps_checkpoint_no_memory(err);
     }
     *ret = since;
-    *ret_n = (uint32_t)ps_doc_count(array);
-    for (uint32_t i = 0; rc == PSD_OK && i < *ret_n; i++) {
-        rc = ps_doc_at_u64(array, i, &since[i], err);
+    for (size_t i = 0; rc == PSD_OK && i < 3 * (size_t)*ret_n; i++) {
+        ps_image_since_t *each = &since[i / 3];
+        uint64_t *const numbers[3] = {&each->version, &each->lsn, &each->epoch};
+
+        rc = ps_doc_at_u64(array, i, numbers[i % 3], err);
     }
     return rc;
 }
@@ -222,7 +220,7 @@ begin_table(ps_checkpoint_task_t *self,
             ps_image_order_t *order,
             psd_error_t *err)
 {
-    PSD_AUTO(ps_free_at) uint64_t *since = NULL;
+    PSD_AUTO(ps_free_at) ps_image_since_t *since = NULL;
     uint32_t n_since = 0;
     ps_image_view_t view = {0};
     uint32_t n = ps_shard_image_partitions(shard, order->table);
@@ -230,16 +228,16 @@ begin_table(ps_checkpoint_task_t *self,
 
     if (rc == PSD_OK && since != NULL && n_since != n && n > 0) {
         return psd_error_set(err, PSD_INVALID,
-                             "since has %" PRIu32
-                             " numbers; allowed: one a partition, %" PRIu32,
+                             "since is of %" PRIu32
+                             " partitions; allowed: %" PRIu32,
                              n_since, n);
     }
     order->since = since;
     for (uint32_t i = 0; rc == PSD_OK && i < n; i++) {
-        const ps_snapshot_id_t id = {.table = order->table, .partition = i};
+        const ps_item_t item = {.id = {.table = order->table, .partition = i}};
 
         if (ps_shard_image_look(shard, order->table, i, &view)) {
-            rc = add_item(self, &id, 0, err);
+            rc = ps_checkpoint_add_item(self, &item, err);
         }
     }
     if (rc == PSD_OK) {
@@ -257,11 +255,21 @@ do_begin(ps_checkpoint_task_t *self,
          psd_error_t *err)
 {
     const ps_doc_t *tables = NULL;
+    const char *dir = NULL;
     uint64_t early_bytes = 0;
-    psd_status_t rc = start(self, shard, step, &self->cluster, doc, err);
+    uint64_t number = 0;
+    psd_status_t rc =
+        ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &number, err);
 
     (void)answer;
+    ps_checkpoint_end(self, shard);
     self->restores = false;
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_text(doc, "dir", 4096, &dir, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_checkpoint_start(self, step, &self->cluster, dir, number, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(doc, "early_bytes", 0, UINT64_MAX, &early_bytes,
                             err);
@@ -279,103 +287,7 @@ do_begin(ps_checkpoint_task_t *self,
         }
     }
     if (rc != PSD_OK) {
-        end(self, shard);
-    }
-    return rc;
-}
-
-/* ---- restore ---- */
-
-static psd_status_t
-read_file(const ps_doc_t *files,
-          size_t i,
-          ps_snapshot_id_t *ret,
-          uint64_t *ret_sum,
-          psd_error_t *err)
-{
-    const ps_doc_t *doc = NULL;
-    uint64_t table = 0;
-    uint64_t partition = 0;
-    psd_status_t rc = ps_doc_at_object(files, i, &doc, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(doc, "table", 1, UINT32_MAX, &table, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(doc, "partition", 0, UINT32_MAX, &partition, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(doc, "lsn", 0, UINT64_MAX, &ret->lsn, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(doc, "sum", 0, UINT64_MAX, ret_sum, err);
-    }
-    ret->table = (uint32_t)table;
-    ret->partition = (uint32_t)partition;
-    return rc;
-}
-
-/* Partitions of the table are here; or, without a table, this shard is to read
- * them all for their checksums. */
-static bool
-wants_files(const ps_checkpoint_task_t *self,
-            const ps_shard_t *shard,
-            uint64_t reader)
-{
-    ps_image_view_t view;
-
-    for (uint32_t i = 0; i < self->n_partitions; i++) {
-        if (ps_shard_image_look(shard, self->table, i, &view)) {
-            return true;
-        }
-    }
-    return self->table == 0 && self->incarnation == reader && self->shard == 0;
-}
-
-static psd_status_t
-do_restore(ps_checkpoint_task_t *self,
-           ps_shard_t *shard,
-           const ps_image_step_t *step,
-           const ps_doc_t *doc,
-           ps_doc_t *answer,
-           psd_error_t *err)
-{
-    const ps_doc_t *files = NULL;
-    ps_id_t cluster = {{0}};
-    uint64_t table = 0;
-    uint64_t reader = 0;
-    psd_status_t rc = ps_doc_get_id(doc, "cluster", &cluster, err);
-
-    (void)answer;
-    if (rc == PSD_OK) {
-        rc = start(self, shard, step, &cluster, doc, err);
-    }
-    self->restores = true;
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(doc, "table", 0, UINT32_MAX, &table, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_u64(doc, "reader", 0, UINT64_MAX, &reader, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_array(doc, "files", FILES_MAX, &files, err);
-    }
-    self->table = (uint32_t)table;
-    self->n_partitions = ps_shard_image_partitions(shard, self->table);
-    if (!wants_files(self, shard, reader)) {
-        return rc;
-    }
-    for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(files); i++) {
-        ps_snapshot_id_t id = {0};
-        uint64_t sum = 0;
-
-        rc = read_file(files, i, &id, &sum, err);
-        if (rc == PSD_OK) {
-            rc = add_item(self, &id, sum, err);
-        }
-    }
-    if (rc != PSD_OK) {
-        end(self, shard);
+        ps_checkpoint_end(self, shard);
     }
     return rc;
 }
@@ -390,7 +302,9 @@ add_view(const ps_item_t *item, ps_doc_t *array)
     return doc != NULL && ps_doc_set_u64(doc, "table", item->id.table) &&
            ps_doc_set_u64(doc, "partition", item->id.partition) &&
            ps_doc_set_u64(doc, "lsn", item->id.lsn) &&
+           ps_doc_set_u64(doc, "lsn_epoch", item->view.lsn_epoch) &&
            ps_doc_set_u64(doc, "epoch", item->view.epoch) &&
+           ps_doc_set_u64(doc, "since", item->view.since) &&
            ps_doc_set_u64(doc, "version", item->view.version) &&
            ps_doc_set_u64(doc, "clock", item->view.clock) &&
            ps_doc_set_u64(doc, "rows", item->view.rows) &&
@@ -438,7 +352,7 @@ do_look(ps_checkpoint_task_t *self,
            ps_doc_set_u64(answer, "row_bytes", self->bytes) &&
            ps_doc_set_u64(answer, "done", n_done) &&
            ps_doc_set_u64(answer, "of", self->n_items);
-    return fits ? PSD_OK : no_memory(err);
+    return fits ? PSD_OK : ps_checkpoint_no_memory(err);
 }
 
 static psd_status_t
@@ -453,7 +367,7 @@ do_end(ps_checkpoint_task_t *self,
     (void)doc;
     (void)answer;
     (void)err;
-    end(self, shard);
+    ps_checkpoint_end(self, shard);
     return PSD_OK;
 }
 
@@ -466,7 +380,7 @@ static const struct {
                         ps_doc_t *answer,
                         psd_error_t *err);
 } ACTIONS[] = {
-    {"arm", do_arm},   {"begin", do_begin}, {"restore", do_restore},
+    {"arm", do_arm},   {"begin", do_begin}, {"restore", ps_checkpoint_restore},
     {"look", do_look}, {"end", do_end},
 };
 
@@ -519,7 +433,7 @@ ps_checkpoint_task_call(ps_checkpoint_task_t *self,
     psd_status_t rc = ps_doc_parse(argument, &doc, why);
 
     if (why == NULL || answer == NULL) {
-        return no_memory(err);
+        return ps_checkpoint_no_memory(err);
     }
     if (rc == PSD_OK) {
         rc = run(self, shard, step, doc, answer, why);
@@ -527,7 +441,7 @@ ps_checkpoint_task_call(ps_checkpoint_task_t *self,
     return (rc == PSD_OK ? ps_doc_print(answer, ret_answer)
                          : print_refusal(rc, why, ret_answer))
                ? PSD_OK
-               : no_memory(err);
+               : ps_checkpoint_no_memory(err);
 }
 
 uint64_t
@@ -542,7 +456,7 @@ ps_checkpoint_task_work(ps_checkpoint_task_t *self,
         return UINT64_MAX;
     }
     if (self->seen_ms + PS_CHECKPOINT_LEASE_MS < step->now_ms) {
-        end(self, shard);
+        ps_checkpoint_end(self, shard);
         return UINT64_MAX;
     }
     rc = ps_piece_thread_look(self->thread, text);

@@ -6,10 +6,11 @@
  *            {"do":"arm","tables":[{"id":1,"job":2},…]}
  *               marks wait for a moment; answers {"clock":c}
  *            {"do":"begin","number":7,"dir":"…","early_bytes":…,
- *             "tables":[{"id":1,"job":2,"clock":c,"since":[v,…]},…]}
- *               images of all primary partitions begin
- *            {"do":"restore","number":8,"dir":"…","cluster":"…","table":3,
- *             "reader":…,"files":[{"table":1,"partition":0,"lsn":9,
+ *             "tables":[{"id":1,"job":2,"clock":c,"since":[v,lsn,epoch,…]},…]}
+ *               images of all primary partitions begin; since: what an earlier
+ *               image of each partition had
+ *            {"do":"restore","number":8,"dirs":["…",…],"cluster":"…","table":3,
+ *             "reader":…,"files":[{"dir":0,"table":1,"partition":0,"lsn":9,
  *             "sum":…,"bytes":…},…]}
  *               files are read in this order, each row set where it belongs;
  *               table 0: only read, by the first shard of that incarnation

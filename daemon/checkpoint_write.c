@@ -106,6 +106,10 @@ go_on(ps_checkpoint_task_t *self,
     if (view.state == PS_IMAGE_FAILED) {
         return psd_error_set(self->err, PSD_NOMEM, "no memory for an image");
     }
+    if (view.state == PS_IMAGE_RESTORING) {
+        return psd_error_set(self->err, PSD_BUSY,
+                             "rows of a checkpoint are still to come");
+    }
     *ret_idle = view.state == PS_IMAGE_PENDING;
     if (*ret_idle) {
         return PSD_OK;

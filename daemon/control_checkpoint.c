@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli checkpoint create: which tables, behind which clock; list, inspect,
- * drop. */
+/* pscli checkpoint create: which tables, behind which clock, since which
+ * earlier one. */
 #include "daemon/control_checkpoint.h"
 
 #include <inttypes.h>
@@ -8,110 +8,10 @@
 
 #include "daemon/commit.h"
 #include "protocol/table_doc.h"
+#include "storage/checkpoint_chain.h"
 
 #define TABLES_MAX 65536
 #define FORMAT 1
-
-psd_status_t
-ps_control_checkpoint_dir(const ps_control_t *self,
-                          ps_buffer_t *ret,
-                          psd_error_t *err)
-{
-    const char *dir = self->is.config->checkpoint.dir;
-    bool fits = dir != NULL && dir[0] != '\0'
-                    ? ps_buffer_print(ret, "%s", dir)
-                    : ps_buffer_print(ret, "%s/checkpoints", self->is.dir);
-
-    return fits ? PSD_OK : ps_control_no_memory(err);
-}
-
-psd_status_t
-ps_control_ask_words(ps_control_request_t *request,
-                     const ps_doc_t *words,
-                     psd_error_t *err)
-{
-    request->words.size = 0;
-    if (words == NULL || !ps_doc_print(words, &request->words) ||
-        !ps_buffer_append(&request->words, "", 1)) {
-        return ps_control_no_memory(err);
-    }
-    return ps_control_ask(request, PS_CALL_CHECKPOINT, 0);
-}
-
-psd_status_t
-ps_control_read_words(const ps_control_request_t *request,
-                      uint32_t i,
-                      ps_doc_t **ret,
-                      psd_error_t *err)
-{
-    const ps_shard_call_t *call = request->answers->calls[i];
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
-    const char *text = "";
-    uint64_t status = 0;
-    psd_status_t rc = ps_doc_parse(
-        (ps_bytes_t){call->words.data, call->words.size}, &doc, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(doc, "status", 0, UINT16_MAX, 0, &status, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_text_or(doc, "text", 1000, "", &text, err);
-    }
-    if (rc == PSD_OK && status != 0) {
-        return psd_error_set(err, (psd_status_t)status,
-                             "shard %" PRIu32 " of node %" PRIx64 ": %s",
-                             call->shard, call->incarnation, text);
-    }
-    if (rc == PSD_OK) {
-        *ret = doc;
-        doc = NULL;
-    }
-    return rc;
-}
-
-psd_status_t
-ps_control_checkpoint_is_free(ps_control_t *self, psd_error_t *err)
-{
-    const ps_checkpoint_work_t *work = &self->checkpoint;
-
-    return work->number == 0 ||
-                   work->looked_ms + PS_CHECKPOINT_LEASE_MS < ps_now_ms()
-               ? PSD_OK
-               : psd_error_set(err, PSD_BUSY,
-                               "checkpoint \"%s\" is being worked on; one at a "
-                               "time",
-                               work->name);
-}
-
-void
-ps_control_checkpoint_start(ps_control_t *self,
-                            ps_checkpoint_kind_t kind,
-                            const char *name,
-                            ps_doc_t **manifest_p)
-{
-    ps_checkpoint_work_t *work = &self->checkpoint;
-
-    ps_doc_destroy(&work->manifest);
-    *work = (ps_checkpoint_work_t){.number = ++self->checkpoint_serial,
-                                   .kind = kind,
-                                   .manifest = *manifest_p,
-                                   .looked_ms = ps_now_ms()};
-    (void)snprintf(work->name, sizeof work->name, "%s", name);
-    *manifest_p = NULL;
-}
-
-static psd_status_t
-read_name(const ps_control_request_t *request,
-          const char **ret_name,
-          psd_error_t *err)
-{
-    psd_status_t rc =
-        ps_doc_get_text(request->doc, "name", 4096, ret_name, err);
-
-    return rc == PSD_OK ? ps_checkpoint_check_name(*ret_name, err) : rc;
-}
-
-/* ---- create ---- */
 
 /* The job whose clocks the table's rows follow; 0: none. */
 static uint32_t
@@ -248,10 +148,47 @@ make_manifest(const ps_control_t *self,
     return PSD_OK;
 }
 
-/* "tables":[{"id":…,"job":…,"clock":…},…] */
+/* What a shard is told of one table of the manifest. */
+static psd_status_t
+add_order(const ps_doc_t *table,
+          bool follows_job,
+          uint64_t clock,
+          const ps_chain_t *parent,
+          ps_doc_t *orders,
+          psd_error_t *err)
+{
+    ps_doc_t *item = ps_doc_append_object(orders);
+    const ps_doc_t *spec = NULL;
+    uint64_t id = 0;
+    uint64_t job = 0;
+    uint64_t n_partitions = 0;
+    psd_status_t rc = ps_doc_get_u64(table, "id", 1, UINT32_MAX, &id, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(table, "job", 0, UINT32_MAX, &job, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_object(table, "spec", &spec, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(spec, "n_partitions", 1, UINT32_MAX, &n_partitions,
+                            err);
+    }
+    if (rc == PSD_OK && (item == NULL || !ps_doc_set_u64(item, "id", id) ||
+                         !ps_doc_set_u64(item, "job", follows_job ? job : 0) ||
+                         !ps_doc_set_u64(item, "clock", clock))) {
+        rc = ps_control_no_memory(err);
+    }
+    return rc == PSD_OK && parent->n > 0
+               ? ps_chain_since(parent, id, n_partitions, item, err)
+               : rc;
+}
+
+/* "tables":[{"id":…,"job":…,"clock":…,"since":…},…] */
 static psd_status_t
 add_orders(const ps_control_t *self,
            uint64_t clock,
+           const ps_chain_t *parent,
            ps_doc_t *words,
            psd_error_t *err)
 {
@@ -260,33 +197,114 @@ add_orders(const ps_control_t *self,
     const ps_doc_t *tables = NULL;
     uint64_t only = 0;
     psd_status_t rc =
-        ps_doc_get_array(manifest, "tables", TABLES_MAX, &tables, err);
+        orders == NULL
+            ? ps_control_no_memory(err)
+            : ps_doc_get_array(manifest, "tables", TABLES_MAX, &tables, err);
 
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(manifest, "job", 0, UINT32_MAX, &only, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(tables); i++) {
         const ps_doc_t *table = NULL;
-        ps_doc_t *item = orders == NULL ? NULL : ps_doc_append_object(orders);
-        uint64_t id = 0;
-        uint64_t job = 0;
 
         rc = ps_doc_at_object(tables, i, &table, err);
         if (rc == PSD_OK) {
-            rc = ps_doc_get_u64(table, "id", 1, UINT32_MAX, &id, err);
-        }
-        if (rc == PSD_OK) {
-            rc = ps_doc_get_u64(table, "job", 0, UINT32_MAX, &job, err);
-        }
-        if (rc == PSD_OK &&
-            (item == NULL || !ps_doc_set_u64(item, "id", id) ||
-             !ps_doc_set_u64(item, "job", only == 0 ? 0 : job) ||
-             !ps_doc_set_u64(item, "clock", clock))) {
-            rc = ps_control_no_memory(err);
+            rc = add_order(table, only != 0, clock, parent, orders, err);
         }
     }
     return rc;
 }
+
+/* ---- since which one ---- */
+
+/* The parent may be built on. */
+static psd_status_t
+check_parent(const ps_control_t *self,
+             const ps_chain_t *parent,
+             const char *name,
+             psd_error_t *err)
+{
+    ps_id_t of = {{0}};
+    ps_id_t uuid;
+    psd_status_t rc =
+        ps_doc_get_id(ps_chain_manifest(parent), "cluster", &of, err);
+
+    (void)ps_registry_cluster(self->is.registry, &uuid);
+    if (rc == PSD_OK && memcmp(&of, &uuid, sizeof of) != 0) {
+        return psd_error_set(err, PSD_INVALID,
+                             "checkpoint \"%s\" is of another cluster, whose "
+                             "versions of rows say nothing here",
+                             name);
+    }
+    if (rc == PSD_OK && parent->n >= PS_CHAIN_MAX) {
+        return psd_error_set(err, PSD_LIMIT,
+                             "checkpoint \"%s\" needs %zu others; allowed: "
+                             "%d: make one without --since",
+                             name, parent->n - 1, PS_CHAIN_MAX - 2);
+    }
+    return rc;
+}
+
+/* "since" of the request becomes that of the manifest. */
+static psd_status_t
+name_parent(const ps_control_t *self,
+            const ps_control_request_t *request,
+            const char *dir,
+            ps_doc_t *manifest,
+            psd_error_t *err)
+{
+    PSD_AUTO(ps_chain_done) ps_chain_t parent = {.n = 0};
+    const char *name = NULL;
+    ps_doc_t *since = NULL;
+    psd_status_t rc = PSD_OK;
+
+    if (!ps_doc_has(request->doc, "since")) {
+        return PSD_OK;
+    }
+    rc = ps_doc_get_text(request->doc, "since", 4096, &name, err);
+    if (rc == PSD_OK) {
+        rc = ps_checkpoint_check_name(name, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_chain_read(&parent, ps_disk_real(), dir, name, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_parent(self, &parent, name, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    since = ps_doc_add_object(manifest, "since");
+    return since != NULL && ps_doc_set_text(since, "name", name) &&
+                   ps_doc_set_u64(since, "sum", ps_chain_sum(&parent))
+               ? PSD_OK
+               : ps_control_no_memory(err);
+}
+
+/* The parent that the manifest names; none: parent stays empty. */
+static psd_status_t
+read_parent(const ps_doc_t *manifest,
+            const char *dir,
+            ps_chain_t *parent,
+            psd_error_t *err)
+{
+    const char *name = NULL;
+    uint64_t sum = 0;
+    psd_status_t rc = ps_chain_parent(manifest, &name, &sum, err);
+
+    if (rc != PSD_OK || name[0] == '\0') {
+        return rc;
+    }
+    rc = ps_chain_read(parent, ps_disk_real(), dir, name, err);
+    return rc == PSD_OK && ps_chain_sum(parent) != sum
+               ? psd_error_set(err, PSD_BUSY,
+                               "checkpoint \"%s\" has become another one "
+                               "meanwhile",
+                               name)
+               : rc;
+}
+
+/* ---- the steps ---- */
 
 /* First step: what is wanted is clear; marks wait for the next one. */
 static psd_status_t
@@ -295,8 +313,9 @@ arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
     PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
     PSD_AUTO(ps_doc_destroy) ps_doc_t *manifest = NULL;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *words = ps_doc_new();
+    const ps_chain_t none = {.n = 0};
     const char *name = NULL;
-    psd_status_t rc = read_name(request, &name, err);
+    psd_status_t rc = ps_control_checkpoint_name(request, &name, err);
 
     if (rc == PSD_OK) {
         rc = ps_control_checkpoint_is_free(self, err);
@@ -308,6 +327,9 @@ arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
         rc = ps_control_checkpoint_dir(self, &dir, err);
     }
     if (rc == PSD_OK) {
+        rc = name_parent(self, request, (const char *)dir.data, manifest, err);
+    }
+    if (rc == PSD_OK) {
         rc = ps_checkpoint_begin(ps_disk_real(), (const char *)dir.data, name,
                                  err);
     }
@@ -317,7 +339,7 @@ arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
     ps_control_checkpoint_start(self, PS_CHECKPOINT_CREATE, name, &manifest);
     rc = words == NULL || !ps_doc_set_text(words, "do", "arm")
              ? ps_control_no_memory(err)
-             : add_orders(self, 0, words, err);
+             : add_orders(self, 0, &none, words, err);
     return rc == PSD_OK ? ps_control_ask_words(request, words, err) : rc;
 }
 
@@ -346,6 +368,7 @@ begin(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
     PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     PSD_AUTO(ps_doc_destroy) ps_doc_t *words = ps_doc_new();
+    PSD_AUTO(ps_chain_done) ps_chain_t parent = {.n = 0};
     ps_checkpoint_work_t *work = &self->checkpoint;
     uint64_t clock = 0;
     psd_status_t rc = furthest(request, &clock, err);
@@ -366,23 +389,12 @@ begin(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
         rc = ps_control_no_memory(err);
     }
     if (rc == PSD_OK) {
-        rc = add_orders(self, clock, words, err);
+        rc = read_parent(work->manifest, (const char *)dir.data, &parent, err);
+    }
+    if (rc == PSD_OK) {
+        rc = add_orders(self, clock, &parent, words, err);
     }
     return rc == PSD_OK ? ps_control_ask_words(request, words, err) : rc;
-}
-
-/* All have begun, or one could not. */
-static psd_status_t
-check_begun(const ps_control_request_t *request, psd_error_t *err)
-{
-    psd_status_t rc = ps_control_check_answered(request, err);
-
-    for (uint32_t i = 0; rc == PSD_OK && i < request->answers->n_calls; i++) {
-        PSD_AUTO(ps_doc_destroy) ps_doc_t *answer = NULL;
-
-        rc = ps_control_read_words(request, i, &answer, err);
-    }
-    return rc;
 }
 
 psd_status_t
@@ -396,7 +408,7 @@ ps_control_checkpoint_create(ps_control_t *self,
         return arm(self, request, err);
     }
     rc = request->step == 1 ? begin(self, request, err)
-                            : check_begun(request, err);
+                            : ps_control_check_words(request, err);
     if (rc != PSD_OK) {
         self->checkpoint.number = 0;
         return rc;
@@ -404,190 +416,5 @@ ps_control_checkpoint_create(ps_control_t *self,
     return request->asks || ps_doc_set_u64(request->reply, "number",
                                            self->checkpoint.number)
                ? PSD_OK
-               : ps_control_no_memory(err);
-}
-
-/* ---- what it has become ---- */
-
-/* The job whose clocks that table of the manifest follows; 0: none. */
-static uint64_t
-job_in(const ps_doc_t *manifest, uint64_t id)
-{
-    const ps_doc_t *tables = NULL;
-    uint64_t job = 0;
-
-    if (ps_doc_get_array(manifest, "tables", TABLES_MAX, &tables, NULL) !=
-        PSD_OK) {
-        return 0;
-    }
-    for (size_t i = 0; i < ps_doc_count(tables); i++) {
-        const ps_doc_t *table = NULL;
-        uint64_t of = 0;
-
-        if (ps_doc_at_object(tables, i, &table, NULL) == PSD_OK &&
-            ps_doc_get_u64(table, "id", 1, UINT32_MAX, &of, NULL) == PSD_OK &&
-            of == id) {
-            return ps_doc_get_u64(table, "job", 0, UINT32_MAX, &job, NULL) ==
-                           PSD_OK
-                       ? job
-                       : 0;
-        }
-    }
-    return 0;
-}
-
-bool
-ps_control_checkpoint_judge(ps_doc_t *manifest)
-{
-    const ps_doc_t *files = NULL;
-    uint64_t clock = 0;
-    uint64_t table = 0;
-    uint64_t job = 0;
-    bool is_even =
-        ps_doc_get_u64(manifest, "clock", 0, UINT64_MAX, &clock, NULL) ==
-            PSD_OK &&
-        ps_doc_get_array(manifest, "files", TABLES_MAX, &files, NULL) == PSD_OK;
-
-    for (size_t i = 0; is_even && i < ps_doc_count(files); i++) {
-        const ps_doc_t *file = NULL;
-        uint64_t of = 0;
-        uint64_t at = 0;
-
-        is_even =
-            ps_doc_at_object(files, i, &file, NULL) == PSD_OK &&
-            ps_doc_get_u64(file, "table", 1, UINT32_MAX, &of, NULL) == PSD_OK &&
-            ps_doc_get_u64(file, "clock", 0, UINT64_MAX, &at, NULL) == PSD_OK;
-        if (is_even && of != table) {
-            table = of;
-            job = job_in(manifest, of);
-        }
-        is_even = is_even && (job == 0 || at == clock);
-    }
-    return is_even || ps_doc_set_text(manifest, "consistent", "partition");
-}
-
-/* ---- list, inspect, drop ---- */
-
-typedef struct listing {
-    const char *dir;
-    ps_doc_t *array;
-} listing_t;
-
-/* What a line of the list shows. */
-static bool
-add_summary(const ps_doc_t *manifest, ps_doc_t *item)
-{
-    const ps_doc_t *array = NULL;
-    const char *consistent = "?";
-    uint64_t created = 0;
-    uint64_t bytes = 0;
-    size_t n_tables = 0;
-
-    if (ps_doc_get_text(manifest, "consistent", 32, &consistent, NULL) !=
-            PSD_OK ||
-        ps_doc_get_u64(manifest, "created_unix_ms", 0, UINT64_MAX, &created,
-                       NULL) != PSD_OK ||
-        ps_doc_get_u64(manifest, "bytes", 0, UINT64_MAX, &bytes, NULL) !=
-            PSD_OK) {
-        return ps_doc_set_text(item, "state", "damaged");
-    }
-    if (ps_doc_get_array(manifest, "tables", TABLES_MAX, &array, NULL) ==
-        PSD_OK) {
-        n_tables = ps_doc_count(array);
-    }
-    return ps_doc_set_text(item, "state", "whole") &&
-           ps_doc_set_text(item, "consistent", consistent) &&
-           ps_doc_set_u64(item, "tables", n_tables) &&
-           ps_doc_set_u64(item, "bytes", bytes) &&
-           ps_doc_set_u64(item, "created_unix_ms", created);
-}
-
-static psd_status_t
-add_listed(void *context, const char *name, psd_error_t *err)
-{
-    const listing_t *self = context;
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *manifest = NULL;
-    ps_doc_t *item = ps_doc_append_object(self->array);
-    bool fits = item != NULL && ps_doc_set_text(item, "name", name);
-    psd_status_t rc =
-        ps_checkpoint_read(ps_disk_real(), self->dir, name, &manifest, NULL);
-
-    if (rc == PSD_OK) {
-        fits = fits && add_summary(manifest, item);
-    } else {
-        fits = fits && ps_doc_set_text(item, "state", "damaged");
-    }
-    return fits ? PSD_OK : ps_control_no_memory(err);
-}
-
-psd_status_t
-ps_control_checkpoint_list(ps_control_t *self,
-                           ps_control_request_t *request,
-                           psd_error_t *err)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
-    listing_t listing = {.array =
-                             ps_doc_add_array(request->reply, "checkpoints")};
-    psd_status_t rc = ps_control_checkpoint_dir(self, &dir, err);
-
-    if (rc != PSD_OK || listing.array == NULL) {
-        return rc != PSD_OK ? rc : ps_control_no_memory(err);
-    }
-    listing.dir = (const char *)dir.data;
-    return ps_checkpoint_list(ps_disk_real(), listing.dir, add_listed, &listing,
-                              err);
-}
-
-psd_status_t
-ps_control_checkpoint_inspect(ps_control_t *self,
-                              ps_control_request_t *request,
-                              psd_error_t *err)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
-    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *manifest = NULL;
-    const char *name = NULL;
-    psd_status_t rc = read_name(request, &name, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_control_checkpoint_dir(self, &dir, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_checkpoint_read(ps_disk_real(), (const char *)dir.data, name,
-                                &manifest, err);
-    }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    return ps_doc_print(manifest, &text) && ps_buffer_append(&text, "", 1) &&
-                   ps_doc_set_text(request->reply, "manifest",
-                                   (const char *)text.data)
-               ? PSD_OK
-               : ps_control_no_memory(err);
-}
-
-psd_status_t
-ps_control_checkpoint_drop(ps_control_t *self,
-                           ps_control_request_t *request,
-                           psd_error_t *err)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
-    const char *name = NULL;
-    psd_status_t rc = read_name(request, &name, err);
-
-    if (rc == PSD_OK && self->checkpoint.number != 0 &&
-        strcmp(self->checkpoint.name, name) == 0) {
-        rc = ps_control_checkpoint_is_free(self, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_control_checkpoint_dir(self, &dir, err);
-    }
-    if (rc == PSD_OK) {
-        rc = ps_checkpoint_drop(ps_disk_real(), (const char *)dir.data, name,
-                                err);
-    }
-    return rc != PSD_OK || (ps_doc_set_text(request->reply, "name", name) &&
-                            ps_doc_set_bool(request->reply, "dropped", true))
-               ? rc
                : ps_control_no_memory(err);
 }

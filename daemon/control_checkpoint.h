@@ -13,6 +13,9 @@
 PSD_MUST_CHECK psd_status_t ps_control_checkpoint_dir(const ps_control_t *self,
                                                       ps_buffer_t *ret,
                                                       psd_error_t *err);
+/* "name" of the request. Errors: PSD_PROTO; PSD_INVALID. */
+PSD_MUST_CHECK psd_status_t ps_control_checkpoint_name(
+    const ps_control_request_t *request, const char **ret, psd_error_t *err);
 /* Asks all shards; `words` is what ps_checkpoint_task_call knows. */
 PSD_MUST_CHECK psd_status_t ps_control_ask_words(ps_control_request_t *request,
                                                  const ps_doc_t *words,
@@ -24,14 +27,20 @@ ps_control_read_words(const ps_control_request_t *request,
                       uint32_t i,
                       ps_doc_t **ret,
                       psd_error_t *err);
+/* All that were asked do it. Errors: of the one that cannot. */
+PSD_MUST_CHECK psd_status_t
+ps_control_check_words(const ps_control_request_t *request, psd_error_t *err);
 /* None is under way. Errors: PSD_BUSY naming it. */
 PSD_MUST_CHECK psd_status_t ps_control_checkpoint_is_free(ps_control_t *self,
                                                           psd_error_t *err);
-/* Begins work; takes manifest. */
+/* Begins work; takes manifest, or NULL. */
 void ps_control_checkpoint_start(ps_control_t *self,
                                  ps_checkpoint_kind_t kind,
                                  const char *name,
                                  ps_doc_t **manifest_p);
+/* Ends the work at hand, which cannot be finished; a table that it has made
+ * does not stay. */
+void ps_control_checkpoint_give_up(ps_control_t *self);
 /* All files are there: not all partitions that follow a job's clocks are at the
  * clock of the manifest, for MARKs were held back too short a while, so it says
  * no more than "partition". false: no memory. */

@@ -37,7 +37,7 @@ typedef struct ps_checkpoint_work {
     ps_checkpoint_kind_t kind;
     char name[PS_CHECKPOINT_NAME_MAX + 1];
     char table[PS_NAME_MAX + 1]; /* RESTORE: that is made */
-    ps_doc_t *manifest;          /* owned; CREATE: without its files */
+    ps_doc_t *manifest; /* owned; CREATE: without its files; else NULL */
     uint64_t looked_ms;
     psd_status_t status; /* why it failed, if it did … */
     char text[400];      /* … in words */

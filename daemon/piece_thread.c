@@ -25,6 +25,7 @@ typedef struct order {
     order_kind_t kind;
     ps_snapshot_id_t id;
     ps_payload_t *piece; /* owned; ADD */
+    const char *dir;     /* borrowed; READ */
 } order_t;
 
 struct ps_piece_thread {
@@ -43,8 +44,8 @@ struct ps_piece_thread {
     char text[PS_PIECE_TEXT_SIZE];
     bool stopping;
     /* the thread's own */
-    ps_snapshot_dir_t dir; /* with a copy of the path */
-    char *path;            /* owned */
+    ps_snapshot_dir_t dir; /* of the file at hand */
+    char *path;            /* owned; where files are written */
     ps_snapshot_writer_t *writer;
     ps_snapshot_id_t id; /* of the file at hand */
     uint64_t sum;
@@ -159,6 +160,7 @@ obey(ps_piece_thread_t *self, const order_t *order)
     default:
         self->id = order->id;
         self->sum = 0;
+        self->dir.dir = order->dir;
         return read_file(self);
     }
 }
@@ -359,9 +361,11 @@ ps_piece_thread_commit(ps_piece_thread_t *self)
 }
 
 bool
-ps_piece_thread_read(ps_piece_thread_t *self, const ps_snapshot_id_t *id)
+ps_piece_thread_read(ps_piece_thread_t *self,
+                     const char *dir,
+                     const ps_snapshot_id_t *id)
 {
-    return give(self, &(order_t){.kind = ORDER_READ, .id = *id});
+    return give(self, &(order_t){.kind = ORDER_READ, .id = *id, .dir = dir});
 }
 
 bool

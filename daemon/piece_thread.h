@@ -29,7 +29,7 @@ typedef struct ps_piece_done {
     uint64_t sum;        /* over its pieces, when it is done */
 } ps_piece_done_t;
 
-/* dir is copied. Errors: PSD_NOMEM, PSD_IO. */
+/* dir is copied; files are written there. Errors: PSD_NOMEM, PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_piece_thread_start(const ps_snapshot_dir_t *dir,
                                                   ps_piece_thread_t **ret,
                                                   psd_error_t *err);
@@ -45,7 +45,9 @@ PSD_MUST_CHECK bool ps_piece_thread_open(ps_piece_thread_t *self,
 PSD_MUST_CHECK bool ps_piece_thread_add(ps_piece_thread_t *self,
                                         ps_payload_t **piece_p);
 PSD_MUST_CHECK bool ps_piece_thread_commit(ps_piece_thread_t *self);
+/* dir is borrowed until the file is done, or the thread stopped. */
 PSD_MUST_CHECK bool ps_piece_thread_read(ps_piece_thread_t *self,
+                                         const char *dir,
                                          const ps_snapshot_id_t *id);
 
 /* The next thing that was done, in order. false: nothing yet. */

@@ -151,7 +151,7 @@ _pscli() {
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
     "checkpoint create")
-        flags+=" --tables"
+        flags+=" --since --tables"
         case $previous in
         esac
         ;;

@@ -91,6 +91,7 @@ complete -c pscli -n '__fish_seen_subcommand_from push' -l from -r -d 'read delt
 complete -c pscli -f -n '__fish_seen_subcommand_from pull' -a '(pscli table list -o name --timeout 300ms 2>/dev/null)'
 complete -c pscli -n '__fish_seen_subcommand_from pull' -l cols -r -d 'which columns: 7, 1,3,5, 10-19, all'
 complete -c pscli -f -n '__fish_seen_subcommand_from checkpoint; and not __fish_seen_subcommand_from create list inspect verify restore drop' -a create -d 'rows and states of tables into files, while jobs go on'
+complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from create' -l since -r -d 'only rows that have changed since that checkpoint'
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from create' -l tables -r -d 'only these tables; else all'
 complete -c pscli -f -n '__fish_seen_subcommand_from checkpoint; and not __fish_seen_subcommand_from create list inspect verify restore drop' -a list -d 'the checkpoints'
 complete -c pscli -f -n '__fish_seen_subcommand_from checkpoint; and not __fish_seen_subcommand_from create list inspect verify restore drop' -a inspect -d 'what a checkpoint has'

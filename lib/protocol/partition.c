@@ -90,6 +90,8 @@ ps_partition_begin_anew(ps_shard_t *shard, ps_partition_t *self)
     ps_partition_clear(self);
     self->lsn = 0;
     self->lsn_epoch = 0;
+    self->epochs.n = 0;
+    self->restoring = false;
     self->snapshot_lsn = 0;
     self->needs_base = false;
     self->base_given = false;

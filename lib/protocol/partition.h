@@ -13,6 +13,7 @@
 
 #include "base/map.h"
 #include "model/store.h"
+#include "protocol/epochs.h"
 #include "protocol/gate.h"
 #include "protocol/open_clock.h"
 #include "protocol/request.h"
@@ -42,7 +43,7 @@ typedef struct ps_partition_image {
     uint64_t hold_ms; /* MARKs wait until then; 0: they do not */
     uint32_t job;     /* PENDING: begins when this job has … */
     uint64_t clock;   /* … closed this clock */
-    uint64_t since;
+    ps_image_since_t since;
     uint64_t early_bytes;
 } ps_partition_image_t;
 
@@ -59,6 +60,7 @@ typedef struct ps_partition {
                                      has no log */
     uint64_t lsn;                 /* of the last record; 0 when none */
     uint64_t lsn_epoch;           /* under which that was made */
+    ps_epochs_t epochs;           /* of all its records */
     uint64_t snapshot_lsn;   /* state of its last snapshot, which was handed out
                                 whole; 0: none */
     uint64_t snapshot_round; /* in which it was looked at last */

@@ -320,6 +320,8 @@ typedef struct front {
     uint64_t lsn_epoch;
     uint64_t version;
     uint64_t lowest_session;
+    uint32_t restoring; /* 1: rows of a checkpoint are still to come; or 0 */
+    ps_epochs_t epochs;
 } front_t;
 
 static psd_status_t
@@ -349,7 +351,13 @@ read_front(ps_cursor_t *cursor,
             ", %" PRIu32,
             format, number, table, PS_STATE_FORMAT, self->number, self->table);
     }
-    return PSD_OK;
+    ret->restoring = ps_cursor_u32(cursor);
+    return ret->restoring > 1
+               ? psd_error_set(err, PSD_PROTO,
+                               "a state says %" PRIu32 " of being restored; "
+                               "allowed: 0, 1",
+                               ret->restoring)
+               : ps_epochs_take(cursor, &ret->epochs, err);
 }
 
 static psd_status_t
@@ -399,6 +407,8 @@ ps_partition_take_state(ps_shard_t *shard,
     self->lsn_epoch = front.lsn_epoch;
     self->version = front.version;
     self->lowest_session = front.lowest_session;
+    self->restoring = front.restoring != 0;
+    self->epochs = front.epochs;
     for (size_t i = 0; i < self->n_jobs; i++) {
         shard->logged_bytes += self->jobs[i].open.bytes;
         self->use->logged_bytes += self->jobs[i].open.bytes;

@@ -374,6 +374,7 @@ ps_partition_replay(ps_shard_t *shard,
     }
     self->lsn = record->lsn;
     self->lsn_epoch = record->epoch;
+    ps_epochs_add(&self->epochs, record->lsn, record->epoch);
     if (record->kind == PS_RECORD_MARK || record->kind == PS_RECORD_JOB) {
         (void)finish_clocks(shard, self); /* or with the next one, or a tick */
         ps_partition_image_try(self);

@@ -52,15 +52,31 @@ closed_here(const ps_partition_t *self, uint32_t job)
                                        : ps_gate_closed(place->gate);
 }
 
+/* The version behind which rows are wanted; 0: all. */
+static uint64_t
+since_here(const ps_partition_t *self)
+{
+    const ps_image_since_t *since = &self->image.since;
+
+    return ps_store_has_versions(self->store) &&
+                   ps_epochs_have(&self->epochs, since->lsn, since->epoch)
+               ? since->version
+               : 0;
+}
+
 void
 ps_partition_image_try(ps_partition_t *self)
 {
     ps_partition_image_t *image = &self->image;
-    const ps_image_args_t args = {.since = image->since,
+    const ps_image_args_t args = {.since = since_here(self),
                                   .early_bytes = image->early_bytes};
 
     if (image->view.state != PS_IMAGE_PENDING ||
         (image->job != 0 && closed_here(self, image->job) < image->clock)) {
+        return;
+    }
+    if (self->restoring) {
+        image->view.state = PS_IMAGE_RESTORING;
         return;
     }
     if (ps_store_image_begin(self->store, &args, NULL) != PSD_OK) {
@@ -69,6 +85,8 @@ ps_partition_image_try(ps_partition_t *self)
     }
     image->view = (ps_image_view_t){.state = PS_IMAGE_BEGUN,
                                     .lsn = self->lsn,
+                                    .lsn_epoch = self->lsn_epoch,
+                                    .since = args.since,
                                     .epoch = self->epoch,
                                     .version = self->version,
                                     .clock = closed_here(self, image->job)};
@@ -107,6 +125,8 @@ ps_shard_image_begin(ps_shard_t *self,
                      const ps_image_step_t *step,
                      const ps_image_order_t *order)
 {
+    const ps_image_since_t none = {.version = 0};
+
     begin_step(self, step);
     for (uint32_t i = 0; i < ps_shard_image_partitions(self, order->table);
          i++) {
@@ -119,7 +139,7 @@ ps_shard_image_begin(ps_shard_t *self,
             .view = {.state = PS_IMAGE_PENDING},
             .job = order->job,
             .clock = order->clock,
-            .since = order->since == NULL ? 0 : order->since[i],
+            .since = order->since == NULL ? none : order->since[i],
             .early_bytes = order->early_bytes};
         ps_partition_image_try(partition);
         ps_partition_advance(self, partition); /* MARKs that were held back */

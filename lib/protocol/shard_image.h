@@ -20,28 +20,41 @@
 #include "model/store_image.h"
 #include "protocol/shard.h"
 
+/* An earlier image of a partition. */
+typedef struct ps_image_since {
+    uint64_t version; /* greatest of its rows; 0: there was none */
+    uint64_t lsn;     /* of the last record in it … */
+    uint64_t epoch;   /* … and under which that was made */
+} ps_image_since_t;
+
 typedef struct ps_image_order {
     uint32_t table;
-    uint32_t job;          /* whose clock; 0: every partition begins at once */
-    uint64_t clock;        /* that is to be closed */
-    const uint64_t *since; /* for each partition: only rows of a greater
-                              version; NULL: all rows */
-    uint64_t early_bytes;  /* as ps_image_args_t */
+    uint32_t job;   /* whose clock; 0: every partition begins at once */
+    uint64_t clock; /* that is to be closed */
+    const ps_image_since_t *since; /* for each partition: only rows that have
+                                      changed behind it; NULL: all rows */
+    uint64_t early_bytes;          /* as ps_image_args_t */
 } ps_image_order_t;
 
 typedef enum ps_image_state {
     PS_IMAGE_NONE = 0,    /* there is none, or it was taken away */
     PS_IMAGE_PENDING = 1, /* waits for its clock */
     PS_IMAGE_BEGUN = 2,
-    PS_IMAGE_FAILED = 3 /* no memory when it was to begin */
+    PS_IMAGE_FAILED = 3,   /* no memory when it was to begin */
+    PS_IMAGE_RESTORING = 4 /* rows of a checkpoint are still to come */
 } ps_image_state_t;
 
 /* What an image is of. */
 typedef struct ps_image_view {
     ps_image_state_t state;
-    uint64_t lsn; /* BEGUN: the last record in it, so the others */
+    uint64_t lsn;       /* BEGUN: the last record in it, so the others */
+    uint64_t lsn_epoch; /* under which that was made */
     uint64_t epoch;
     uint64_t version; /* greatest of its rows */
+    uint64_t since;   /* only rows of a greater version are in it; 0: all. All
+                         too where the table has no versions, and where the
+                         records behind that earlier image were lost or are
+                         too long ago: versions would not mean the same. */
     uint64_t clock;   /* of the job: closed; 0 without one */
     uint64_t rows;    /* handed out */
 } ps_image_view_t;

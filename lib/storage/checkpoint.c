@@ -250,12 +250,13 @@ ps_checkpoint_read(ps_disk_t *disk,
                    const char *dir,
                    const char *name,
                    ps_doc_t **ret_manifest,
+                   uint64_t *ret_sum,
                    psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
-    ps_bytes_t json;
+    ps_bytes_t json = {NULL, 0};
     uint64_t format = 0;
     psd_status_t rc = ps_disk_path(&path, err, dir, "%s/" MANIFEST, name);
 
@@ -284,6 +285,9 @@ ps_checkpoint_read(ps_disk_t *disk,
     if (rc == PSD_OK) {
         *ret_manifest = doc;
         doc = NULL;
+        if (ret_sum != NULL) {
+            *ret_sum = ps_hash_bytes(json.data, json.size, 0);
+        }
     }
     return rc;
 }

@@ -9,7 +9,8 @@
  *          its name is begun or dropped.
  * Shape    the manifest: one line of JSON, and a line "xxh3 " with the 16
  *          hexadecimal digits of the XXH3-64 of the line before, without its
- * end Threads  any, one at a time for a name
+ *          end
+ * Threads  any, one at a time for a name
  */
 #ifndef PS_STORAGE_CHECKPOINT_H
 #define PS_STORAGE_CHECKPOINT_H
@@ -39,12 +40,14 @@ PSD_MUST_CHECK psd_status_t ps_checkpoint_write(ps_disk_t *disk,
                                                 const char *name,
                                                 const ps_doc_t *manifest,
                                                 psd_error_t *err);
-/* Errors: PSD_NO_CHECKPOINT; PSD_DAMAGED naming the file and the byte;
+/* ret_sum: the checksum at its end; may be NULL.
+ * Errors: PSD_NO_CHECKPOINT; PSD_DAMAGED naming the file and the byte;
  * PSD_FOREIGN a newer version; PSD_IO; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_read(ps_disk_t *disk,
                                                const char *dir,
                                                const char *name,
                                                ps_doc_t **ret_manifest,
+                                               uint64_t *ret_sum,
                                                psd_error_t *err);
 /* Told of each name that has a manifest, which was not read, in any order. No
  * directory: there are none. Errors: PSD_IO, PSD_NOMEM, and what `each` says.

@@ -275,6 +275,33 @@ Test(partition_copy, damaged_bytes_are_refused_or_do_no_harm)
     }
 }
 
+/* ---- a table that is being restored ---- */
+
+/* It served half of its rows when its primary was lost before the next record
+ * of rows came. */
+Test(partition_copy, a_copy_knows_that_rows_of_a_checkpoint_are_to_come)
+{
+    for (uint64_t seed = 0; seed < 12; seed++) {
+        PSD_AUTO(story_close) story_t story;
+        PSD_AUTO(side_close) side_t copy;
+        ps_record_t record = {.kind = PS_RECORD_ROWS, .seq = 1};
+
+        story_open(&story, seed);
+        record.lsn = story.primary.partition->lsn + 1;
+        record.epoch = 2;
+        cr_assert(ps_partition_replay(story.primary.shard,
+                                      story.primary.partition, &record, NULL));
+        cr_assert(begin_copy(&story, &copy));
+        cr_expect(copy.partition->restoring);
+        cr_expect(ps_epochs_have(&copy.partition->epochs, record.lsn, 2));
+        record = (ps_record_t){
+            .kind = PS_RECORD_ROWS, .lsn = record.lsn + 1, .epoch = 2};
+        cr_assert(
+            ps_partition_replay(copy.shard, copy.partition, &record, NULL));
+        cr_expect_not(copy.partition->restoring);
+    }
+}
+
 /* ---- memory ---- */
 
 static psd_status_t
