@@ -115,6 +115,22 @@ log_trouble(const ps_journal_thread_t *self, const char *what)
            ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
 }
 
+/* true: it failed. */
+static bool
+note_failure(ps_journal_thread_t *self, const char *what, psd_status_t rc)
+{
+    char quoted[QUOTED_SIZE];
+
+    if (rc != PSD_OK) {
+        ps_log(PS_LOG_WARN, what,
+               "shard=%" PRIu32 " reason=%s hint=\"tried again later\"",
+               self->shard,
+               ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+        psd_error_clear(self->err);
+    }
+    return rc != PSD_OK;
+}
+
 static void
 flush(ps_journal_thread_t *self)
 {
@@ -136,23 +152,9 @@ flush(ps_journal_thread_t *self)
     if (was_in_trouble) {
         ps_log(PS_LOG_WARN, "disk_works_again", "shard=%" PRIu32, self->shard);
     }
+    (void)note_failure(self, "log_not_cut",
+                       ps_journal_tidy(self->journal, self->err));
     tell(self, positions, n);
-}
-
-/* true: it failed. */
-static bool
-note_failure(ps_journal_thread_t *self, const char *what, psd_status_t rc)
-{
-    char quoted[QUOTED_SIZE];
-
-    if (rc != PSD_OK) {
-        ps_log(PS_LOG_WARN, what,
-               "shard=%" PRIu32 " reason=%s hint=\"tried again later\"",
-               self->shard,
-               ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
-        psd_error_clear(self->err);
-    }
-    return rc != PSD_OK;
 }
 
 static void

@@ -460,7 +460,7 @@ ps_partition_takes_record(ps_shard_t *shard,
                ps_store_check_piece(self->store, payload->spans[0], NULL) ==
                    PSD_OK;
     }
-    if (record->kind == PS_RECORD_ANEW) {
+    if (record->kind == PS_RECORD_ANEW || record->kind == PS_RECORD_LEAVE) {
         return false; /* a log's business */
     }
     return record->kind != PS_RECORD_MARK ||

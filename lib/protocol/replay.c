@@ -354,6 +354,7 @@ replay(ps_shard_t *shard,
     case PS_RECORD_ROWS:
         return replay_rows(shard, self, record, payload);
     case PS_RECORD_ANEW: /* never one of a partition's records */
+    case PS_RECORD_LEAVE:
     default:
         return false;
     }

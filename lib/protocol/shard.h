@@ -82,8 +82,7 @@ typedef struct ps_position {
     uint32_t table;
     uint32_t partition;
     uint64_t lsn;
-    uint64_t life; /* of the partition's copy (PS_RECORD_ANEW's seq); 0: it
-                      was found at the start */
+    uint64_t life; /* of the partition's copy (PS_RECORD_ANEW's seq) */
 } ps_position_t;
 
 typedef struct ps_event {

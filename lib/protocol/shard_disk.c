@@ -83,25 +83,45 @@ ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event)
     (void)rc; /* no visit fails */
 }
 
-bool
-ps_shard_log_anew(ps_shard_t *self, ps_partition_t *partition)
+/* false: no memory. */
+static bool
+put_mark(ps_shard_t *self,
+         const ps_partition_t *partition,
+         ps_record_kind_t kind)
 {
-    const ps_record_t record = {.kind = PS_RECORD_ANEW,
+    const ps_record_t record = {.kind = kind,
                                 .table = partition->table,
                                 .partition = partition->number,
                                 .lsn = partition->lsn,
                                 .epoch = partition->lsn_epoch,
                                 .seq = partition->life};
 
-    if (!partition->has_log) {
-        return true;
-    }
     if (!ps_outbox_reserve(self->outbox, 1)) {
         return false;
     }
-    partition->needs_base = partition->lsn > 0; /* else records say it all */
     ps_note_record(self, partition, &record, NULL);
     return true;
+}
+
+bool
+ps_shard_log_anew(ps_shard_t *self, ps_partition_t *partition)
+{
+    if (!partition->has_log) {
+        return true;
+    }
+    partition->needs_base = partition->lsn > 0; /* else records say it all */
+    return put_mark(self, partition, PS_RECORD_ANEW);
+}
+
+/* Without memory for it the log is kept until the next start, which finds a
+ * partition that the map does not place here. */
+void
+ps_shard_log_leave(ps_shard_t *self, const ps_partition_t *partition)
+{
+    bool is_told =
+        !partition->has_log || put_mark(self, partition, PS_RECORD_LEAVE);
+
+    (void)is_told;
 }
 
 void

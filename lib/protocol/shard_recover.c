@@ -251,24 +251,36 @@ ps_shard_recover_has(const ps_shard_t *self, const ps_record_t *record)
            (record->lsn <= known->lsn || record->epoch < known->lsn_epoch);
 }
 
-bool
-ps_shard_recover_anew(ps_shard_t *self, const ps_record_t *record)
+void
+ps_shard_recover_drop(ps_shard_t *self, uint32_t table, uint32_t partition)
 {
-    ps_shard_table_t *table = ps_map_get(&self->tables, record->table);
-    ps_partition_t *known = find(self, record->table, record->partition);
+    ps_shard_table_t *known = ps_map_get(&self->tables, table);
+    ps_partition_t *old = find(self, table, partition);
 
-    if (known == NULL) {
-        return false;
+    if (old != NULL) {
+        ps_shard_count_rows(self, old, true);
+        ps_partition_uncount_open(self, old);
+        ps_partition_destroy(&known->partitions[partition]);
     }
-    if (record->lsn > 0 &&
-        (known->lsn_epoch > record->epoch ||
-         (known->lsn_epoch == record->epoch && known->lsn >= record->lsn))) {
-        return true;
+}
+
+void
+ps_shard_recover_life(ps_shard_t *self,
+                      uint32_t table,
+                      uint32_t partition,
+                      uint64_t life)
+{
+    ps_partition_t *known = find(self, table, partition);
+
+    if (known != NULL) {
+        known->life = life;
     }
-    ps_shard_count_rows(self, known, true);
-    ps_partition_uncount_open(self, known);
-    ps_partition_destroy(&table->partitions[record->partition]);
-    return false;
+}
+
+void
+ps_shard_recover_lives(ps_shard_t *self, uint64_t last)
+{
+    self->n_lives = last;
 }
 
 bool

@@ -53,12 +53,16 @@ PSD_MUST_CHECK psd_status_t ps_shard_recover_record(ps_shard_t *self,
  * earlier life of the copy, which had records that its later primary has not.
  */
 bool ps_shard_recover_has(const ps_shard_t *self, const ps_record_t *record);
-/* An ANEW record: true when the partition is behind it already, and goes on;
- * else what is here is thrown away. A copy that was given a state begins again
- * with nothing: it has no snapshot of its own, its records are to be passed
- * over, and the map will not call it whole. */
-PSD_MUST_CHECK bool ps_shard_recover_anew(ps_shard_t *self,
-                                          const ps_record_t *record);
+/* What was told of the partition counts no more; it may be told anew. */
+void
+ps_shard_recover_drop(ps_shard_t *self, uint32_t table, uint32_t partition);
+/* The partition, if it is here, is in this life. */
+void ps_shard_recover_life(ps_shard_t *self,
+                           uint32_t table,
+                           uint32_t partition,
+                           uint64_t life);
+/* Lives that begin from now on have higher numbers. */
+void ps_shard_recover_lives(ps_shard_t *self, uint64_t last);
 /* Such a table was told. */
 bool ps_shard_recover_knows(const ps_shard_t *self, uint32_t table);
 /* The tables that were told, for the caller to free. Errors: PSD_NOMEM. */

@@ -54,7 +54,7 @@ struct ps_shard {
     uint64_t unflushed_bytes; /* of records for the disk */
     ps_snapshots_t snapshots;
     char disk_trouble[PS_TEXT_MAX / 2]; /* "": there is none */
-    uint64_t n_lives; /* of copies here that began, or began anew */
+    uint64_t n_lives; /* number of the last life of a copy that began here */
     uint64_t n_held;
     uint64_t n_paired; /* of them, those that wait for two partitions */
     uint64_t refused;
@@ -129,6 +129,8 @@ ps_shard_log_has_room(const ps_shard_t *self, const ps_partition_t *partition)
  * false: no memory. */
 PSD_MUST_CHECK bool ps_shard_log_anew(ps_shard_t *self,
                                       ps_partition_t *partition);
+/* A copy goes elsewhere: its log says so, and need not be kept for it. */
+void ps_shard_log_leave(ps_shard_t *self, const ps_partition_t *partition);
 /* All rows of such a copy have come: its snapshot begins when it can. */
 void ps_shard_want_base(ps_shard_t *self, const ps_partition_t *partition);
 /* Why it has no room. */

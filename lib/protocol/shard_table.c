@@ -190,6 +190,7 @@ drop_partition(ps_shard_t *self,
 {
     if (*partition_p != NULL) {
         ps_partition_leave(self, *partition_p, moved);
+        ps_shard_log_leave(self, *partition_p);
         ps_shard_count_rows(self, *partition_p, true);
         ps_partition_destroy(partition_p);
     }

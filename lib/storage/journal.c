@@ -59,6 +59,41 @@ ps_journal_part(ps_journal_t *self, uint32_t table, uint32_t partition)
     return part;
 }
 
+void
+ps_journal_forget(ps_journal_t *self, ps_journal_part_t *part)
+{
+    self->n_dirty -= part->is_dirty ? 1 : 0;
+    (void)ps_map_remove(&self->parts, key_of(part->table, part->partition));
+    part_destroy(&part);
+}
+
+psd_status_t
+ps_journal_give_up(ps_journal_t *self,
+                   const ps_snapshot_id_t *id,
+                   psd_error_t *err)
+{
+    if (!ps_grow(&self->old, &self->old_capacity, self->n_old + 1,
+                 sizeof *self->old)) {
+        return no_memory(err);
+    }
+    self->old[self->n_old++] = *id;
+    self->is_untidy = true;
+    return PSD_OK;
+}
+
+/* The part's snapshot, if there is one, is of no use from here on. */
+static psd_status_t
+give_up_base(ps_journal_t *self, ps_journal_part_t *part, psd_error_t *err)
+{
+    const ps_snapshot_id_t id = ps_journal_base(part);
+    psd_status_t rc = id.lsn == 0 ? PSD_OK : ps_journal_give_up(self, &id, err);
+
+    if (rc == PSD_OK) {
+        part->base_lsn = 0;
+    }
+    return rc;
+}
+
 /* ---- open ---- */
 
 static psd_status_t
@@ -131,12 +166,42 @@ ps_journal_close(ps_journal_t **self_p)
     ps_map_done(&self->parts);
     ps_shard_log_close(&self->log);
     ps_free(self->positions);
+    ps_free(self->old);
+    ps_free(self->dropped);
     ps_free(self->dir);
     ps_free(self);
     *self_p = NULL;
 }
 
 /* ---- records ---- */
+
+static bool
+is_mark(const ps_record_t *record)
+{
+    return record->kind == PS_RECORD_ANEW || record->kind == PS_RECORD_LEAVE;
+}
+
+/* The mark is in the log: a life ends, and maybe another one begins. */
+static psd_status_t
+mark(ps_journal_t *self,
+     ps_journal_part_t *part,
+     const ps_record_t *record,
+     psd_error_t *err)
+{
+    psd_status_t rc = give_up_base(self, part, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->is_untidy = true;
+    if (self->writer != NULL && self->writing.table == part->table &&
+        self->writing.partition == part->partition) {
+        ps_snapshot_abort(&self->writer);
+    }
+    part->life = record->seq;
+    part->stage = record->lsn > 0 ? PS_JOURNAL_AWAITED : PS_JOURNAL_LOGGED;
+    return PSD_OK;
+}
 
 psd_status_t
 ps_journal_append(ps_journal_t *self,
@@ -148,18 +213,23 @@ ps_journal_append(ps_journal_t *self,
         ps_journal_part(self, record->table, record->partition);
     psd_status_t rc = PSD_OK;
 
-    if (part == NULL || !ps_grow(&self->positions, &self->positions_capacity,
-                                 self->n_dirty + 1, sizeof *self->positions)) {
+    if (part == NULL ||
+        !ps_grow(&self->positions, &self->positions_capacity, self->n_dirty + 1,
+                 sizeof *self->positions) ||
+        !ps_grow(&self->old, &self->old_capacity, self->n_old + 1,
+                 sizeof *self->old)) {
         return no_memory(err);
     }
     rc = ps_shard_log_append(self->log, record, payload, err);
+    if (rc == PSD_OK && is_mark(record)) {
+        rc = mark(self, part, record, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }
-    if (record->kind == PS_RECORD_ANEW) {
-        part->life = record->seq;
-        part->needs_base = record->lsn > 0;
-        part->is_stale = true;
+    if (record->kind == PS_RECORD_LEAVE) {
+        ps_journal_forget(self, part);
+        return PSD_OK;
     }
     part->appended_lsn = record->lsn;
     self->n_dirty += part->is_dirty ? 0 : 1;
@@ -185,7 +255,7 @@ ps_journal_flush(ps_journal_t *self,
     while (self->n_dirty > 0 && ps_map_next(&self->parts, &at, &key, &value)) {
         ps_journal_part_t *part = value;
 
-        if (part->is_dirty && !part->needs_base) {
+        if (part->is_dirty && part->stage != PS_JOURNAL_AWAITED) {
             part->is_dirty = false;
             self->n_dirty--;
             self->positions[n++] = (ps_position_t){
@@ -203,17 +273,30 @@ ps_journal_log_bytes(const ps_journal_t *self)
     return ps_shard_log_bytes(self->log) + ps_shard_log_waiting(self->log);
 }
 
-/* The first record that a start needs of the part: all that are here, while no
- * snapshot of its life counts. */
-static uint64_t
-needed_lsn(const ps_journal_part_t *part)
-{
-    bool counts = part->has_snapshot && !part->is_stale && !part->needs_base;
+/* ---- what goes ---- */
 
-    return counts ? part->snapshot_lsn + 1 : 0;
+/* Removes the files that are of no use, and those of dropped tables. */
+static psd_status_t
+remove_files(ps_journal_t *self, psd_error_t *err)
+{
+    const ps_table_dir_t tables = ps_journal_tables(self);
+    const ps_snapshot_dir_t snapshots = ps_journal_snapshots(self);
+    psd_status_t rc = PSD_OK;
+
+    while (rc == PSD_OK && self->n_dropped > 0) {
+        rc = ps_table_file_remove(&tables, self->dropped[self->n_dropped - 1],
+                                  err);
+        self->n_dropped -= rc == PSD_OK ? 1 : 0;
+    }
+    while (rc == PSD_OK && self->n_old > 0) {
+        rc = ps_snapshot_remove(&snapshots, &self->old[self->n_old - 1], err);
+        self->n_old -= rc == PSD_OK ? 1 : 0;
+    }
+    return rc;
 }
 
-/* Removes the segments that nobody needs. */
+/* Removes the segments that nobody needs: of a part that has a snapshot the
+ * records behind it are needed, of others all since its life began. */
 static psd_status_t
 cut(ps_journal_t *self, psd_error_t *err)
 {
@@ -225,11 +308,30 @@ cut(ps_journal_t *self, psd_error_t *err)
     while (ps_map_next(&self->parts, &at, &key, &value)) {
         const ps_journal_part_t *part = value;
         uint64_t needed = ps_shard_log_segment_with(
-            self->log, part->table, part->partition, needed_lsn(part));
+            self->log, part->table, part->partition,
+            part->stage == PS_JOURNAL_BASED ? part->base_lsn + 1 : 0);
 
         lowest = needed < lowest ? needed : lowest;
     }
     return ps_shard_log_cut(self->log, lowest, err);
+}
+
+/* The marks are on the disk before anything goes for them, and snapshots are
+ * gone before the marks that say what they are worth. */
+psd_status_t
+ps_journal_tidy(ps_journal_t *self, psd_error_t *err)
+{
+    psd_status_t rc =
+        self->is_untidy ? ps_shard_log_flush(self->log, err) : PSD_OK;
+
+    if (rc == PSD_OK && self->is_untidy) {
+        rc = remove_files(self, err);
+    }
+    if (rc == PSD_OK && self->is_untidy) {
+        rc = cut(self, err);
+    }
+    self->is_untidy = self->is_untidy && rc != PSD_OK;
+    return rc;
 }
 
 /* ---- tables ---- */
@@ -243,23 +345,6 @@ ps_journal_put_table(ps_journal_t *self,
     const ps_table_dir_t tables = ps_journal_tables(self);
 
     return ps_table_file_write(&tables, table, spec, err);
-}
-
-static psd_status_t
-drop_part(ps_journal_t *self, ps_journal_part_t *part, psd_error_t *err)
-{
-    const ps_snapshot_dir_t dir = ps_journal_snapshots(self);
-    const ps_snapshot_id_t id = {part->table, part->partition,
-                                 part->snapshot_lsn};
-    psd_status_t rc =
-        part->has_snapshot ? ps_snapshot_remove(&dir, &id, err) : PSD_OK;
-
-    if (rc == PSD_OK) {
-        self->n_dirty -= part->is_dirty ? 1 : 0;
-        (void)ps_map_remove(&self->parts, key_of(part->table, part->partition));
-        part_destroy(&part);
-    }
-    return rc;
 }
 
 /* One of the table's; NULL: there is none. */
@@ -280,22 +365,29 @@ any_of(const ps_journal_t *self, uint32_t table)
     return NULL;
 }
 
+/* From here on its records and snapshots are nobody's. A file whose name could
+ * not be kept goes with the next start. */
 psd_status_t
 ps_journal_drop_table(ps_journal_t *self, uint32_t table, psd_error_t *err)
 {
-    const ps_table_dir_t tables = ps_journal_tables(self);
     psd_status_t rc = PSD_OK;
 
+    if (!ps_grow(&self->dropped, &self->dropped_capacity, self->n_dropped + 1,
+                 sizeof *self->dropped)) {
+        return no_memory(err);
+    }
     if (self->writer != NULL && self->writing.table == table) {
         ps_snapshot_abort(&self->writer);
     }
-    /* From here on its records and snapshots are nobody's. */
-    rc = ps_table_file_remove(&tables, table, err);
-    for (ps_journal_part_t *part = any_of(self, table);
-         rc == PSD_OK && part != NULL; part = any_of(self, table)) {
-        rc = drop_part(self, part, err);
+    self->dropped[self->n_dropped++] = table;
+    self->is_untidy = true;
+    for (ps_journal_part_t *part = any_of(self, table); part != NULL;
+         part = any_of(self, table)) {
+        rc = give_up_base(self, part, NULL);
+        ps_journal_forget(self, part);
     }
-    return rc == PSD_OK ? cut(self, err) : rc;
+    (void)rc;
+    return ps_journal_tidy(self, err);
 }
 
 /* ---- snapshots ---- */
@@ -306,52 +398,27 @@ begin(ps_journal_t *self, const ps_piece_t *piece, psd_error_t *err)
     const ps_snapshot_dir_t dir = ps_journal_snapshots(self);
 
     ps_snapshot_abort(&self->writer);
-    self->writing =
-        (ps_snapshot_id_t){piece->table, piece->partition, piece->first_lsn};
+    self->writing = (ps_snapshot_id_t){piece->table, piece->partition,
+                                       piece->first_lsn, piece->life};
     return ps_snapshot_begin(&dir, &self->writing, ZSTD_LEVEL, &self->writer,
                              err);
-}
-
-/* A snapshot of an earlier life of the copy goes before there is a newer one,
- * behind whose lsn it may be. From the ANEW record on, it is of no use. */
-static psd_status_t
-remove_stale(ps_journal_t *self, ps_journal_part_t *part, psd_error_t *err)
-{
-    const ps_snapshot_dir_t dir = ps_journal_snapshots(self);
-    const ps_snapshot_id_t id = {part->table, part->partition,
-                                 part->snapshot_lsn};
-    psd_status_t rc = PSD_OK;
-
-    if (part->is_stale && part->has_snapshot) {
-        rc = ps_snapshot_remove(&dir, &id, err);
-        if (rc == PSD_OK) {
-            rc = self->disk->flush_dir(self->disk, self->dir, err);
-        }
-    }
-    if (rc == PSD_OK && part->is_stale) {
-        part->is_stale = false;
-        part->has_snapshot = false;
-    }
-    return rc;
 }
 
 /* The pieces are all there: it counts, when the log has what they were read
  * behind. The positions stay dirty: the next flush tells of them. */
 static psd_status_t
-commit(ps_journal_t *self, const ps_piece_t *piece, psd_error_t *err)
+commit(ps_journal_t *self,
+       ps_journal_part_t *part,
+       const ps_piece_t *piece,
+       psd_error_t *err)
 {
-    const ps_snapshot_dir_t dir = ps_journal_snapshots(self);
-    ps_journal_part_t *part =
-        ps_journal_part(self, piece->table, piece->partition);
-    ps_snapshot_id_t old = self->writing;
-    bool has_old = false;
-    psd_status_t rc = part == NULL ? no_memory(err) : PSD_OK;
+    const ps_snapshot_id_t old = ps_journal_base(part);
+    bool has_old = old.lsn != 0 && old.lsn != piece->first_lsn;
+    psd_status_t rc = ps_shard_log_flush(self->log, err);
 
-    if (rc == PSD_OK) {
-        rc = ps_shard_log_flush(self->log, err);
-    }
-    if (rc == PSD_OK) {
-        rc = remove_stale(self, part, err);
+    if (rc == PSD_OK && !ps_grow(&self->old, &self->old_capacity,
+                                 self->n_old + 1, sizeof *self->old)) {
+        rc = no_memory(err);
     }
     if (rc != PSD_OK) {
         ps_snapshot_abort(&self->writer);
@@ -361,15 +428,11 @@ commit(ps_journal_t *self, const ps_piece_t *piece, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    has_old = part->has_snapshot && part->snapshot_lsn != piece->first_lsn;
-    old.lsn = part->snapshot_lsn;
-    part->has_snapshot = true;
-    part->snapshot_lsn = piece->first_lsn;
-    part->needs_base = false;
-    if (has_old) {
-        rc = ps_snapshot_remove(&dir, &old, err);
-    }
-    return rc == PSD_OK ? cut(self, err) : rc;
+    part->stage = PS_JOURNAL_BASED;
+    part->base_lsn = piece->first_lsn;
+    part->base_life = part->life;
+    self->is_untidy = true;
+    return has_old ? ps_journal_give_up(self, &old, err) : PSD_OK;
 }
 
 psd_status_t
@@ -378,15 +441,16 @@ ps_journal_piece(ps_journal_t *self,
                  ps_bytes_t bytes,
                  psd_error_t *err)
 {
-    const ps_journal_part_t *part =
+    ps_journal_part_t *part =
         ps_journal_find(self, piece->table, piece->partition);
-    psd_status_t rc = piece->is_first ? begin(self, piece, err) : PSD_OK;
+    bool is_alive = part != NULL && part->life == piece->life;
+    psd_status_t rc = PSD_OK;
 
-    if (part != NULL && part->life != piece->life) {
-        ps_snapshot_abort(&self->writer); /* it began anew meanwhile */
+    if (is_alive && piece->is_first) {
+        rc = begin(self, piece, err);
     }
-    if (rc == PSD_OK && self->writer == NULL) {
-        return PSD_OK; /* it was given up */
+    if (rc == PSD_OK && (!is_alive || self->writer == NULL)) {
+        return PSD_OK; /* it was given up, or the life is over */
     }
     if (rc == PSD_OK) {
         rc = ps_snapshot_add(self->writer, piece->lsn, bytes, err);
@@ -395,5 +459,5 @@ ps_journal_piece(ps_journal_t *self,
         ps_snapshot_abort(&self->writer);
         return rc;
     }
-    return piece->is_last ? commit(self, piece, err) : PSD_OK;
+    return piece->is_last ? commit(self, part, piece, err) : PSD_OK;
 }

@@ -9,7 +9,9 @@
  *          them, and segments that no partition needs behind its snapshot are
  *          removed. The order of doing is the promise: a snapshot counts only
  *          when the records that it was read behind are flushed; what it
- *          replaces goes afterwards.
+ *          replaces goes afterwards. Each time that a partition comes here it
+ *          begins a life, which has a number: the log says where lives begin
+ *          and end (ANEW, LEAVE), a snapshot of which life it is.
  * Order    open, recover once, then append, flush and piece as often as wanted.
  * Owner    The caller closes it, and holds the lock of the data directory.
  * Threads  Confined to one at a time.
@@ -74,8 +76,8 @@ PSD_MUST_CHECK psd_status_t ps_journal_put_table(ps_journal_t *self,
                                                  uint32_t table,
                                                  const ps_table_spec_t *spec,
                                                  psd_error_t *err);
-/* The table is gone: the next start knows nothing of it; its snapshots are
- * removed. Errors: PSD_IO, PSD_NOMEM; to be called again. */
+/* The table is gone: the next start knows nothing of it. Errors: PSD_NOMEM, to
+ * be called again; else those of ps_journal_tidy. */
 PSD_MUST_CHECK psd_status_t ps_journal_drop_table(ps_journal_t *self,
                                                   uint32_t table,
                                                   psd_error_t *err);
@@ -98,14 +100,20 @@ ps_journal_flush(ps_journal_t *self,
                  const ps_position_t **ret_positions,
                  size_t *ret_n,
                  psd_error_t *err);
+/* Removes snapshots and segments that nobody needs any more, if there may be
+ * any: behind a snapshot, and since partitions have left or begun anew. To be
+ * called behind each flush. Errors: as of ps_journal_flush; what is left is
+ * removed by a later call. */
+PSD_MUST_CHECK psd_status_t ps_journal_tidy(ps_journal_t *self,
+                                            psd_error_t *err);
 /* Bytes of the log: segments, and what waits. */
 uint64_t ps_journal_log_bytes(const ps_journal_t *self);
 
 /* A part of a partition's snapshot: the state first, then rows. Behind the last
- * one the snapshot counts, the one before is removed, and the log is cut.
- * Everything up to piece->lsn was appended before. Errors: PSD_LIMIT, PSD_IO,
- * PSD_NOMEM: this snapshot is given up, and the rest of its pieces are passed
- * over. */
+ * one the snapshot counts; the one before, and the log that is in it, go with
+ * ps_journal_tidy. Everything up to piece->lsn was appended before. Pieces of a
+ * life that is over are passed over. Errors: PSD_LIMIT, PSD_IO, PSD_NOMEM: this
+ * snapshot is given up, and the rest of its pieces are passed over. */
 PSD_MUST_CHECK psd_status_t ps_journal_piece(ps_journal_t *self,
                                              const ps_piece_t *piece,
                                              ps_bytes_t bytes,

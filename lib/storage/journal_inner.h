@@ -8,19 +8,32 @@
 #include "storage/snapshot_file.h"
 #include "storage/table_file.h"
 
+/*
+ * What there is of the life that a partition is in. ANEW begins one, with an
+ * empty partition (LOGGED) or with a state that is not in the log (AWAITED); a
+ * snapshot of it makes it BASED; the next ANEW or LEAVE ends it.
+ */
+typedef enum ps_journal_stage {
+    PS_JOURNAL_LOGGED = 0,  /* the log has all of it */
+    PS_JOURNAL_AWAITED = 1, /* nothing counts before its first snapshot */
+    PS_JOURNAL_BASED = 2,   /* its snapshot, and the log behind that */
+    PS_JOURNAL_OVER = 3,    /* at a start only: records are passed over */
+    PS_JOURNAL_LOST = 4     /* likewise, as some before them are missing: they
+                               went since the life is over, which the log says
+                               further on; else it is damaged */
+} ps_journal_stage_t;
+
 /* A partition that has records or a snapshot here. */
 typedef struct ps_journal_part {
     uint32_t table;
     uint32_t partition;
-    bool has_snapshot;
-    uint64_t snapshot_lsn; /* in its name */
-    uint64_t appended_lsn; /* of its last record */
-    bool is_dirty;         /* appended and not told as flushed */
-    uint64_t life;         /* of the copy, as positions name it */
-    bool needs_base;       /* it began anew with a state: nothing of it is
-                              told before a snapshot of that life counts */
-    bool is_stale;         /* the snapshot is of an earlier life */
-    bool is_passed_over;   /* at a start: its records lead to nothing */
+    uint64_t life;
+    ps_journal_stage_t stage;
+    uint64_t base_lsn;  /* of its snapshot, as in its name; 0: there is none */
+    uint64_t base_life; /* likewise; life's, but at a start */
+    uint64_t lost_lsn;  /* at a start: the first record that is missing */
+    uint64_t appended_lsn;        /* of its last record */
+    bool is_dirty;                /* appended and not told as flushed */
     ps_snapshot_reader_t *reader; /* owned; at a start, until the end is seen */
     ps_snapshot_piece_t piece;    /* the next one; of reader */
 } ps_journal_part_t;
@@ -38,6 +51,13 @@ struct ps_journal {
     size_t n_dirty;
     ps_snapshot_writer_t *writer; /* owned; NULL: none is under way */
     ps_snapshot_id_t writing;     /* its */
+    ps_snapshot_id_t *old;        /* owned; files to be removed */
+    size_t n_old;
+    size_t old_capacity;
+    uint32_t *dropped; /* owned; tables whose files are to be removed */
+    size_t n_dropped;
+    size_t dropped_capacity;
+    bool is_untidy; /* something may be there that nobody needs */
 };
 
 static inline ps_snapshot_dir_t
@@ -53,10 +73,23 @@ ps_journal_tables(const ps_journal_t *self)
                             self->n_shards};
 }
 
+static inline ps_snapshot_id_t
+ps_journal_base(const ps_journal_part_t *part)
+{
+    return (ps_snapshot_id_t){part->table, part->partition, part->base_lsn,
+                              part->base_life};
+}
+
 /* NULL: nothing of it is here. */
 ps_journal_part_t *
 ps_journal_find(const ps_journal_t *self, uint32_t table, uint32_t partition);
 /* Made when it is new; NULL: no memory. */
 ps_journal_part_t *
 ps_journal_part(ps_journal_t *self, uint32_t table, uint32_t partition);
+/* Nothing of it is here any more. */
+void ps_journal_forget(ps_journal_t *self, ps_journal_part_t *part);
+/* A file that is to be removed. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_journal_give_up(ps_journal_t *self,
+                                               const ps_snapshot_id_t *id,
+                                               psd_error_t *err);
 #endif

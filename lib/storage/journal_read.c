@@ -21,9 +21,7 @@ typedef struct reading {
     uint64_t bytes; /* read, about */
     uint64_t told;  /* of them */
     ps_journal_found_t found;
-    ps_snapshot_id_t *old; /* owned; snapshots that a later one replaces */
-    size_t n_old;
-    size_t old_capacity;
+    uint64_t max_life; /* of all that there were */
 } reading_t;
 
 static void
@@ -52,15 +50,10 @@ each_table(void *context,
 
 /* ---- snapshots ---- */
 
-static psd_status_t
-give_up(reading_t *self, const ps_snapshot_id_t *id, psd_error_t *err)
+static void
+see_life(reading_t *self, uint64_t life)
 {
-    if (!ps_grow(&self->old, &self->old_capacity, self->n_old + 1,
-                 sizeof *self->old)) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a journal");
-    }
-    self->old[self->n_old++] = *id;
-    return PSD_OK;
+    self->max_life = life > self->max_life ? life : self->max_life;
 }
 
 /* The newest of each partition counts: it was whole before an older one was
@@ -71,24 +64,25 @@ each_snapshot(void *context, const ps_snapshot_id_t *id, psd_error_t *err)
     reading_t *self = context;
     ps_journal_part_t *part = NULL;
     ps_snapshot_id_t older = *id;
-    psd_status_t rc = PSD_OK;
 
+    see_life(self, id->life);
     if (!ps_shard_recover_knows(self->shard, id->table)) {
-        return give_up(self, id, err);
+        return ps_journal_give_up(self->self, id, err);
     }
     part = ps_journal_part(self->self, id->table, id->partition);
     if (part == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a journal");
     }
-    if (part->has_snapshot) {
-        older.lsn = id->lsn < part->snapshot_lsn ? id->lsn : part->snapshot_lsn;
-        rc = give_up(self, &older, err);
+    if (part->base_lsn == 0 || id->life > part->base_life ||
+        (id->life == part->base_life && id->lsn > part->base_lsn)) {
+        older = ps_journal_base(part);
+        part->base_life = id->life;
+        part->base_lsn = id->lsn;
+        part->life = id->life;
+        part->stage = PS_JOURNAL_BASED;
     }
-    if (!part->has_snapshot || id->lsn > part->snapshot_lsn) {
-        part->snapshot_lsn = id->lsn;
-    }
-    part->has_snapshot = true;
-    return rc;
+    return older.lsn == 0 ? PSD_OK
+                          : ps_journal_give_up(self->self, &older, err);
 }
 
 static psd_status_t
@@ -101,9 +95,9 @@ name_file(const reading_t *self,
                ? rc
                : psd_error_wrap(err, rc,
                                 "%s/snap-%" PRIu32 "-%" PRIu32 "-%" PRIu64
-                                ".rows",
+                                "-%" PRIu64 ".rows",
                                 self->self->dir, part->table, part->partition,
-                                part->snapshot_lsn);
+                                part->base_life, part->base_lsn);
 }
 
 /* Looks at the next piece; behind the last one the partition is whole. */
@@ -155,8 +149,7 @@ static psd_status_t
 open_snapshot(reading_t *self, ps_journal_part_t *part, psd_error_t *err)
 {
     const ps_snapshot_dir_t dir = ps_journal_snapshots(self->self);
-    const ps_snapshot_id_t id = {part->table, part->partition,
-                                 part->snapshot_lsn};
+    const ps_snapshot_id_t id = ps_journal_base(part);
     psd_status_t rc = ps_snapshot_open(&dir, &id, &part->reader, err);
 
     if (rc == PSD_OK) {
@@ -177,19 +170,18 @@ open_snapshot(reading_t *self, ps_journal_part_t *part, psd_error_t *err)
                        err);
     }
     if (rc == PSD_OK) {
-        self->found.n_snapshots++;
         rc = look(self, part, err);
     }
     return rc;
 }
 
-/* Does it with every part that has a snapshot. */
+/* Does it with every part. */
 static psd_status_t
-for_snapshots(reading_t *self,
-              psd_status_t (*each)(reading_t *self,
-                                   ps_journal_part_t *part,
-                                   psd_error_t *err),
-              psd_error_t *err)
+for_parts(reading_t *self,
+          psd_status_t (*each)(reading_t *self,
+                               ps_journal_part_t *part,
+                               psd_error_t *err),
+          psd_error_t *err)
 {
     size_t at = 0;
     uint64_t key = 0;
@@ -197,47 +189,56 @@ for_snapshots(reading_t *self,
     psd_status_t rc = PSD_OK;
 
     while (rc == PSD_OK && ps_map_next(&self->self->parts, &at, &key, &value)) {
-        ps_journal_part_t *part = value;
-
-        if (part->has_snapshot) {
-            rc = each(self, part, err);
-        }
+        rc = each(self, value, err);
     }
     return rc;
 }
 
 /* ---- records ---- */
 
-/* The copy threw away what it had, and began with a state behind record->lsn,
- * or with nothing. A snapshot that was thrown away for an earlier beginning may
- * be the one of this life. If what was read is of an earlier life, the map does
- * not call the copy whole: there was no snapshot of this life. */
-static psd_status_t
-begin_anew(reading_t *self,
-           ps_journal_part_t *part,
-           const ps_record_t *record,
-           psd_error_t *err)
+static uint64_t
+lsn_of(const reading_t *self, const ps_journal_part_t *part)
 {
+    return ps_shard_recover_lsn(self->shard, part->table, part->partition);
+}
+
+/* What was read of the part until now is of a life that is over. */
+static void
+throw_away(reading_t *self, ps_journal_part_t *part, ps_journal_stage_t stage)
+{
+    ps_snapshot_close(&part->reader);
+    ps_shard_recover_drop(self->shard, part->table, part->partition);
+    part->stage = stage;
+}
+
+/* One life ends, and with ANEW another one begins: with its snapshot, if there
+ * is one; with nothing, if the log has all of it; else it leads to nothing. A
+ * snapshot of a later life stays for that one. */
+static psd_status_t
+take_mark(reading_t *self,
+          ps_journal_part_t *part,
+          const ps_record_t *record,
+          psd_error_t *err)
+{
+    bool begins = record->kind == PS_RECORD_ANEW;
+    const ps_snapshot_id_t base = ps_journal_base(part);
     psd_status_t rc = PSD_OK;
 
-    part->is_passed_over = false;
-    if (ps_shard_recover_anew(self->shard, record)) {
-        return PSD_OK;
+    see_life(self, record->seq);
+    throw_away(self, part, PS_JOURNAL_OVER);
+    part->life = record->seq;
+    if (base.lsn > 0 && begins && base.life == part->life) {
+        part->stage = PS_JOURNAL_BASED;
+        return open_snapshot(self, part, err);
     }
-    ps_snapshot_close(&part->reader);
-    if (record->lsn > 0 && part->has_snapshot) {
-        rc = open_snapshot(self, part, err);
-        if (rc != PSD_OK || ps_shard_recover_anew(self->shard, record)) {
-            part->needs_base = false;
-            part->is_stale = false;
-            return rc;
-        }
-        ps_snapshot_close(&part->reader);
+    if (base.lsn > 0 && base.life <= part->life) {
+        part->base_lsn = 0;
+        rc = ps_journal_give_up(self->self, &base, err);
     }
-    part->is_passed_over = record->lsn > 0;
-    part->needs_base = record->lsn > 0;
-    part->is_stale = true;
-    return PSD_OK;
+    if (begins && part->base_lsn == 0 && record->lsn == 0) {
+        part->stage = PS_JOURNAL_LOGGED;
+    }
+    return rc;
 }
 
 static psd_status_t
@@ -258,10 +259,17 @@ each_record(void *context,
     if (part == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a journal");
     }
-    if (record->kind == PS_RECORD_ANEW) {
-        return begin_anew(self, part, record, err);
+    if (record->kind == PS_RECORD_ANEW || record->kind == PS_RECORD_LEAVE) {
+        return take_mark(self, part, record, err);
     }
-    if (part->is_passed_over || ps_shard_recover_has(self->shard, record)) {
+    if (part->stage >= PS_JOURNAL_OVER ||
+        ps_shard_recover_has(self->shard, record)) {
+        return PSD_OK;
+    }
+    if (record->lsn != lsn_of(self, part) + 1) {
+        part->lost_lsn = lsn_of(self, part) + 1;
+        part->appended_lsn = record->lsn;
+        throw_away(self, part, PS_JOURNAL_LOST);
         return PSD_OK;
     }
     rc = take_pieces(self, part, record->lsn, err);
@@ -274,35 +282,70 @@ each_record(void *context,
 }
 
 static psd_status_t
+missing(const reading_t *self,
+        const ps_journal_part_t *part,
+        uint64_t first,
+        uint64_t last,
+        const char *where,
+        psd_error_t *err)
+{
+    return psd_error_set(
+        err, PSD_DAMAGED,
+        "%s: records %" PRIu64 " .. %" PRIu64 " of partition %" PRIu32
+        " of table %" PRIu32 " are missing%s",
+        self->self->dir, first, last, part->partition, part->table, where);
+}
+
+/* The log is at its end: so are the pieces of the part. */
+static psd_status_t
 take_rest(reading_t *self, ps_journal_part_t *part, psd_error_t *err)
 {
-    uint64_t lsn =
-        ps_shard_recover_lsn(self->shard, part->table, part->partition);
-    psd_status_t rc = take_pieces(self, part, lsn + 1, err);
+    uint64_t lsn = lsn_of(self, part);
+    psd_status_t rc = PSD_OK;
 
+    if (part->stage == PS_JOURNAL_LOST) {
+        return missing(self, part, part->lost_lsn, part->appended_lsn - 1, "",
+                       err);
+    }
+    if (part->stage == PS_JOURNAL_OVER && part->base_lsn > 0) {
+        return name_file(self, part,
+                         psd_error_set(err, PSD_DAMAGED,
+                                       "the log does not have the beginning of "
+                                       "life %" PRIu64,
+                                       part->base_life),
+                         err);
+    }
+    rc = take_pieces(self, part, lsn + 1, err);
     if (rc == PSD_OK && part->reader != NULL) {
-        rc = psd_error_set(err, PSD_DAMAGED,
-                           "%s: records %" PRIu64 " .. %" PRIu64
-                           " of partition %" PRIu32 " of table %" PRIu32
-                           " are missing at the end of the log",
-                           self->self->dir, lsn + 1, part->piece.lsn,
-                           part->partition, part->table);
+        rc = missing(self, part, lsn + 1, part->piece.lsn,
+                     " at the end of the log", err);
+    }
+    if (rc == PSD_OK) {
+        self->found.n_snapshots += part->stage == PS_JOURNAL_BASED ? 1 : 0;
+        ps_shard_recover_life(self->shard, part->table, part->partition,
+                              part->life);
     }
     return rc;
 }
 
 /* ---- all of it ---- */
 
-static psd_status_t
-remove_old(reading_t *self, psd_error_t *err)
+/* Lives that are over are not needed any more. */
+static void
+forget_over(ps_journal_t *self)
 {
-    const ps_snapshot_dir_t dir = ps_journal_snapshots(self->self);
-    psd_status_t rc = PSD_OK;
+    size_t at = 0;
+    uint64_t key = 0;
+    void *value = NULL;
 
-    for (size_t i = 0; rc == PSD_OK && i < self->n_old; i++) {
-        rc = ps_snapshot_remove(&dir, &self->old[i], err);
+    while (ps_map_next(&self->parts, &at, &key, &value)) {
+        ps_journal_part_t *part = value;
+
+        if (part->stage == PS_JOURNAL_OVER) {
+            ps_journal_forget(self, part);
+            at = 0; /* the others may lie elsewhere now */
+        }
     }
-    return rc;
 }
 
 static psd_status_t
@@ -316,19 +359,25 @@ read_all(reading_t *self, psd_error_t *err)
         rc = ps_snapshot_list(&snapshots, each_snapshot, self, err);
     }
     if (rc == PSD_OK) {
-        rc = for_snapshots(self, open_snapshot, err);
+        rc = for_parts(self, open_snapshot, err);
     }
     if (rc == PSD_OK) {
         rc = ps_shard_log_read(self->self->log, each_record, self,
                                &self->found.log, err);
     }
     if (rc == PSD_OK) {
-        rc = for_snapshots(self, take_rest, err);
+        rc = for_parts(self, take_rest, err);
     }
     if (rc == PSD_OK) {
         rc = ps_shard_recover_end(self->shard, err);
     }
-    return rc == PSD_OK ? remove_old(self, err) : rc;
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_shard_recover_lives(self->shard, self->max_life);
+    forget_over(self->self);
+    self->self->is_untidy = true;
+    return ps_journal_tidy(self->self, err);
 }
 
 psd_status_t
@@ -346,7 +395,6 @@ ps_journal_recover(ps_journal_t *self,
                          .found.was_there = self->was_there};
     psd_status_t rc = read_all(&reading, err);
 
-    ps_free(reading.old);
     if (rc == PSD_OK) {
         *ret_found = reading.found;
     }

@@ -86,6 +86,18 @@ ps_segment_note(ps_segment_t *self,
     range->last = lsn > range->last ? lsn : range->last;
 }
 
+void
+ps_segment_forget(ps_segment_t *self, uint32_t table, uint32_t partition)
+{
+    size_t at = place_of(self, table, partition);
+
+    if (is_at(self, at, table, partition)) {
+        self->n_ranges--;
+        memmove(self->ranges + at, self->ranges + at + 1,
+                (self->n_ranges - at) * sizeof *self->ranges);
+    }
+}
+
 bool
 ps_segment_has(const ps_segment_t *self,
                uint32_t table,

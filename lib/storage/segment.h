@@ -41,6 +41,8 @@ void ps_segment_note(ps_segment_t *self,
                      uint32_t table,
                      uint32_t partition,
                      uint64_t lsn);
+/* Nobody needs what it has of the partition. */
+void ps_segment_forget(ps_segment_t *self, uint32_t table, uint32_t partition);
 /* Room for `more` ranges. Errors: PSD_NOMEM, nothing changed. */
 PSD_MUST_CHECK psd_status_t ps_segment_reserve(ps_segment_t *self,
                                                size_t more,

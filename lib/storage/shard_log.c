@@ -343,7 +343,8 @@ new_entry(const ps_record_t *record, size_t n, size_t size)
     ps_log_entry_t *entry = ps_alloc_raw(1, front + size);
 
     if (entry != NULL) {
-        *entry = (ps_log_entry_t){.table = record->table,
+        *entry = (ps_log_entry_t){.kind = record->kind,
+                                  .table = record->table,
                                   .partition = record->partition,
                                   .lsn = record->lsn};
     }
@@ -446,6 +447,24 @@ ps_shard_log_append_bytes(ps_shard_log_t *self,
     }
     add_entry(self, entry);
     return PSD_OK;
+}
+
+void
+ps_shard_log_note(ps_shard_log_t *self,
+                  size_t segment,
+                  ps_record_kind_t kind,
+                  uint32_t table,
+                  uint32_t partition,
+                  uint64_t lsn)
+{
+    bool is_mark = kind == PS_RECORD_ANEW || kind == PS_RECORD_LEAVE;
+
+    for (size_t i = 0; is_mark && i <= segment; i++) {
+        ps_segment_forget(&self->segments[i], table, partition);
+    }
+    if (kind != PS_RECORD_LEAVE) {
+        ps_segment_note(&self->segments[segment], table, partition, lsn);
+    }
 }
 
 /* ---- what there is ------------------------------------------------------- */

@@ -126,8 +126,9 @@ uint64_t ps_shard_log_waiting(const ps_shard_log_t *self);
 /* Bytes of all segments. */
 uint64_t ps_shard_log_bytes(const ps_shard_log_t *self);
 
-/* The lowest segment with a record of the partition whose lsn is `lsn` or more;
- * UINT64_MAX: none has one. What was appended and not written is in none. */
+/* The lowest segment with a record of the partition whose lsn is `lsn` or more,
+ * of those since the last ANEW or LEAVE; UINT64_MAX: none has one. What was
+ * appended and not written is in none. */
 uint64_t ps_shard_log_segment_with(const ps_shard_log_t *self,
                                    uint32_t table,
                                    uint32_t partition,

@@ -15,6 +15,7 @@
 typedef struct ps_log_entry {
     struct ps_log_entry *next;
     ps_payload_t *payload; /* held; may be NULL */
+    ps_record_kind_t kind;
     uint32_t table;
     uint32_t partition;
     uint64_t lsn;
@@ -69,6 +70,15 @@ ps_shard_log_current(ps_shard_log_t *self)
     return &self->segments[self->n_segments - 1];
 }
 
+/* A record is in self->segments[segment], the last one that was looked at;
+ * room for a range was reserved there. With the mark of a life's beginning or
+ * end, nobody needs what the log has of the partition before it. */
+void ps_shard_log_note(ps_shard_log_t *self,
+                       size_t segment,
+                       ps_record_kind_t kind,
+                       uint32_t table,
+                       uint32_t partition,
+                       uint64_t lsn);
 /* Drops the first entry. */
 void ps_shard_log_drop_first(ps_shard_log_t *self);
 /* Says in log-flushed that the last segment is on the disk up to `bytes`. What

@@ -136,7 +136,8 @@ read_record(reader_t *self, bool *ret_good, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_segment_note(self->segment, record.table, record.partition, record.lsn);
+    ps_shard_log_note(self->log, (size_t)(self->segment - self->log->segments),
+                      record.kind, record.table, record.partition, record.lsn);
     self->at += size;
     self->offset += size;
     self->found.n_records++;

@@ -136,7 +136,8 @@ note_written(ps_shard_log_t *self)
     ps_segment_t *segment = ps_shard_log_current(self);
 
     for (ps_log_entry_t *at = self->unwritten; at != NULL; at = at->next) {
-        ps_segment_note(segment, at->table, at->partition, at->lsn);
+        ps_shard_log_note(self, self->n_segments - 1, at->kind, at->table,
+                          at->partition, at->lsn);
         self->file_bytes += at->size;
     }
     segment->bytes = self->file_bytes;

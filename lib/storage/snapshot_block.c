@@ -128,6 +128,7 @@ ps_snapshot_path(const ps_snapshot_dir_t *dir,
                  psd_error_t *err)
 {
     return ps_disk_path(ret, err, dir->dir,
-                        "snap-%" PRIu32 "-%" PRIu32 "-%" PRIu64 ".rows%s",
-                        id->table, id->partition, id->lsn, ending);
+                        "snap-%" PRIu32 "-%" PRIu32 "-%" PRIu64 "-%" PRIu64
+                        ".rows%s",
+                        id->table, id->partition, id->life, id->lsn, ending);
 }

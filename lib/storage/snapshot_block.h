@@ -5,11 +5,11 @@
 
 #include "storage/snapshot_file.h"
 
-#define PS_SNAPSHOT_VERSION 1
+#define PS_SNAPSHOT_VERSION 2
 #define PS_SNAPSHOT_MAGIC UINT32_C(0x6e537370) /* "psSn": the head */
 #define PS_PIECE_MAGIC UINT32_C(0x63507370)    /* "psPc" */
 #define PS_END_MAGIC UINT32_C(0x6e457370)      /* "psEn" */
-#define PS_SNAPSHOT_HEAD 48
+#define PS_SNAPSHOT_HEAD 56
 #define PS_BLOCK_HEAD 48
 
 typedef enum ps_piece_method {
@@ -24,6 +24,7 @@ typedef enum ps_piece_method {
     X(u32, table)                  \
     X(u32, partition)              \
     X(u64, lsn)                    \
+    X(u64, life)                   \
     X(id, cluster)
 /* Of a piece, and of the end: there number is that of all pieces, lsn the last
  * one, plain_size that of all pieces, and nothing is stored. */

@@ -72,6 +72,7 @@ parse_name(const char *name, ps_snapshot_id_t *ret_id, bool *ret_is_whole)
     if (strncmp(name, "snap-", strlen("snap-")) != 0 ||
         !take_number(&at, "-", UINT32_MAX, &table) ||
         !take_number(&at, "-", UINT32_MAX, &partition) ||
+        !take_number(&at, "-", UINT64_MAX, &ret_id->life) ||
         !take_number(&at, ".rows", UINT64_MAX, &ret_id->lsn)) {
         return false;
     }
@@ -79,8 +80,9 @@ parse_name(const char *name, ps_snapshot_id_t *ret_id, bool *ret_is_whole)
     ret_id->partition = (uint32_t)partition;
     *ret_is_whole = *at == '\0';
     (void)snprintf(again, sizeof again,
-                   "snap-%" PRIu32 "-%" PRIu32 "-%" PRIu64 ".rows%s",
-                   ret_id->table, ret_id->partition, ret_id->lsn,
+                   "snap-%" PRIu32 "-%" PRIu32 "-%" PRIu64 "-%" PRIu64
+                   ".rows%s",
+                   ret_id->table, ret_id->partition, ret_id->life, ret_id->lsn,
                    *ret_is_whole ? "" : ".tmp");
     return strcmp(name, again) == 0;
 }
@@ -229,6 +231,7 @@ write_head(ps_snapshot_writer_t *self, psd_error_t *err)
                                .table = self->id.table,
                                .partition = self->id.partition,
                                .lsn = self->id.lsn,
+                               .life = self->id.life,
                                .cluster = self->dir.cluster};
     uint8_t bytes[PS_SNAPSHOT_HEAD];
 

@@ -2,12 +2,13 @@
 /*
  * ps_snapshot - the rows of one partition as pieces in a file
  *
- * What     snap-<table>-<partition>-<lsn>.rows: a head, pieces with the lsn
- * that each was read at, an end. docs/storage.md has the bytes. What a piece
- * says is its writer's business. A file of that name is whole: it is written
- * beside, flushed, renamed, the directory flushed. Owner    The caller ends a
- * writer by commit or abort, a reader by close. Threads  Each writer and reader
- * is confined to one thread.
+ * What     snap-<table>-<partition>-<life>-<lsn>.rows: a head, pieces with the
+ *          lsn that each was read at, an end. docs/storage.md has the bytes.
+ *          What a piece says is its writer's business. A file of that name is
+ *          whole: it is written beside, flushed, renamed, the directory
+ *          flushed.
+ * Owner    The caller ends a writer by commit or abort, a reader by close.
+ * Threads  Each writer and reader is confined to one thread.
  */
 #ifndef PS_STORAGE_SNAPSHOT_FILE_H
 #define PS_STORAGE_SNAPSHOT_FILE_H
@@ -20,8 +21,9 @@
 typedef struct ps_snapshot_id {
     uint32_t table;
     uint32_t partition;
-    uint64_t lsn; /* at which the first piece was begun: records up to here are
-                     in every piece */
+    uint64_t lsn;  /* at which the first piece was begun: records up to here are
+                      in every piece */
+    uint64_t life; /* of the copy that it is of; 0: of none */
 } ps_snapshot_id_t;
 
 /* Where snapshots lie, and whose. Borrowed by writers and readers. */

@@ -100,12 +100,12 @@ check_head(const ps_snapshot_reader_t *self,
                              path_of(self), theirs, ours);
     }
     if (head.table != id->table || head.partition != id->partition ||
-        head.lsn != id->lsn) {
+        head.lsn != id->lsn || head.life != id->life) {
         return psd_error_set(
             err, PSD_DAMAGED,
             "%s: byte 8: the head says table %" PRIu32 ", partition %" PRIu32
-            ", lsn %" PRIu64 "; the name says something else",
-            path_of(self), head.table, head.partition, head.lsn);
+            ", life %" PRIu64 ", lsn %" PRIu64 "; the name says something else",
+            path_of(self), head.table, head.partition, head.life, head.lsn);
     }
     return PSD_OK;
 }

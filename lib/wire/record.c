@@ -31,6 +31,8 @@ ps_record_kind_name(ps_record_kind_t kind)
         return "ANEW";
     case PS_RECORD_ROWS:
         return "ROWS";
+    case PS_RECORD_LEAVE:
+        return "LEAVE";
     }
     return "?";
 }

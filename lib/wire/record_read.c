@@ -134,9 +134,9 @@ check_kind(const ps_record_fields_t *fields, psd_error_t *err)
 {
     bool refusal = fields->kind == PS_RECORD_REFUSAL;
 
-    if (fields->kind < PS_RECORD_PUSH || fields->kind > PS_RECORD_ROWS) {
+    if (fields->kind < PS_RECORD_PUSH || fields->kind > PS_RECORD_LEAVE) {
         return damaged(err, PS_RECORD_PLACE_OF(kind), "kind", fields->kind,
-                       "1..8");
+                       "1..9");
     }
     if (refusal ? fields->status == PSD_OK || !is_status(fields->status)
                 : fields->status != PSD_OK) {
@@ -145,7 +145,8 @@ check_kind(const ps_record_fields_t *fields, psd_error_t *err)
                        refusal ? "the numbers of the status list but 0"
                                : "0 as kind is not REFUSAL");
     }
-    if (fields->lsn == 0 && fields->kind != PS_RECORD_ANEW) {
+    if (fields->lsn == 0 && fields->kind != PS_RECORD_ANEW &&
+        fields->kind != PS_RECORD_LEAVE) {
         return damaged(err, PS_RECORD_PLACE_OF(lsn), "lsn", 0, "1 and more");
     }
     if (fields->kind != PS_RECORD_PUSH) {

@@ -192,8 +192,8 @@ static bool
 write_snapshot(store_t *self)
 {
     ps_snapshot_dir_t dir = snapshots_of(self);
-    ps_snapshot_id_t id = {1, 0, self->last};
-    ps_snapshot_id_t old = {1, 0, self->snapshot};
+    ps_snapshot_id_t id = {1, 0, self->last, 0};
+    ps_snapshot_id_t old = {1, 0, self->snapshot, 0};
     ps_snapshot_writer_t *writer = NULL;
     bool good = ps_snapshot_begin(&dir, &id, 1, &writer, err) == PSD_OK;
 

@@ -14,7 +14,7 @@
 #include "support/sim_disk.h"
 
 static const ps_id_t CLUSTER = {{1}};
-static const ps_snapshot_id_t ID = {1, 2, 3};
+static const ps_snapshot_id_t ID = {1, 2, 3, 0};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -68,6 +68,7 @@ read_snapshot(ps_disk_t *disk, ps_bytes_t bytes)
                                ID.table,
                                ID.partition,
                                ID.lsn,
+                               ID.life,
                                CLUSTER};
     ps_snapshot_reader_t *reader = NULL;
     ps_snapshot_piece_t piece = {0};
@@ -75,8 +76,8 @@ read_snapshot(ps_disk_t *disk, ps_bytes_t bytes)
     psd_status_t rc = PSD_OK;
 
     ps_snapshot_head_write(&head, front);
-    put_behind(disk, "d/snap-1-2-3.rows", (ps_bytes_t){front, sizeof front});
-    put_behind(disk, "d/snap-1-2-3.rows", bytes);
+    put_behind(disk, "d/snap-1-2-0-3.rows", (ps_bytes_t){front, sizeof front});
+    put_behind(disk, "d/snap-1-2-0-3.rows", bytes);
     check(ps_snapshot_open(&dir, &ID, &reader, err) == PSD_OK);
     while (rc == PSD_OK && !piece.is_end) {
         rc = ps_snapshot_next(reader, &piece, err);

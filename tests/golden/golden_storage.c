@@ -24,7 +24,7 @@
 
 static const ps_id_t CLUSTER = {
     {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}};
-static const ps_snapshot_id_t SNAPSHOT = {0x01020304, 5, 41};
+static const ps_snapshot_id_t SNAPSHOT = {0x01020304, 5, 41, 6};
 
 static FILE *
 open_file(const char *name, const char *mode)
@@ -150,6 +150,6 @@ Test(golden_storage, snapshot)
     cr_assert_eq(ps_snapshot_add(writer, 43, record_sample_text(""), NULL),
                  PSD_OK);
     cr_assert_eq(ps_snapshot_commit(&writer, 44, NULL), PSD_OK);
-    check(sim, "snapshots/snap-16909060-5-41.rows", "snapshot");
+    check(sim, "snapshots/snap-16909060-5-6-41.rows", "snapshot");
     sim_disk_destroy(&sim);
 }

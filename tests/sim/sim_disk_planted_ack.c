@@ -12,6 +12,14 @@ psd_status_t __wrap_ps_shard_step(ps_shard_t *self,
                                   ps_outbox_t *outbox,
                                   psd_error_t *err);
 
+static uint64_t
+life_of(const ps_shard_t *self, const ps_record_t *record)
+{
+    const ps_shard_table_t *table = ps_map_get(&self->tables, record->table);
+
+    return table->partitions[record->partition]->life;
+}
+
 psd_status_t
 __wrap_ps_shard_step(ps_shard_t *self,
                      const ps_event_t *event,
@@ -26,9 +34,9 @@ __wrap_ps_shard_step(ps_shard_t *self,
         const ps_effect_t *effect = &outbox->effects[i];
 
         if (effect->kind == PS_EFFECT_RECORD) {
-            positions[flushed.n_flushed++] =
-                (ps_position_t){effect->record.table, effect->record.partition,
-                                effect->record.lsn, 0};
+            positions[flushed.n_flushed++] = (ps_position_t){
+                effect->record.table, effect->record.partition,
+                effect->record.lsn, life_of(self, &effect->record)};
         }
     }
     flushed.flushed = positions;

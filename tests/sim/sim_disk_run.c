@@ -235,7 +235,6 @@ flush(sim_t *sim)
     size_t n = 0;
     psd_status_t rc = ps_journal_flush(sim->journal, &positions, &n, NULL);
     ps_event_t event = {.kind = PS_EVENT_FLUSHED,
-                        .log_bytes = ps_journal_log_bytes(sim->journal),
                         .disk_trouble = rc == PSD_OK ? NULL : "trouble"};
 
     if (rc == PSD_OK) {
@@ -245,7 +244,9 @@ flush(sim_t *sim)
         event.snapshot_failed = sim->snapshot_failed;
         sim->unflushed = 0;
         sim->snapshot_failed = false;
+        rc = ps_journal_tidy(sim->journal, NULL); /* tried again */
     }
+    event.log_bytes = ps_journal_log_bytes(sim->journal);
     if (!sim_disk_crashed(sim->disk)) {
         step(sim, &event);
     }

@@ -251,7 +251,9 @@ Test(shard_disk, tells_the_log_that_a_new_partition_begins)
 {
     cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
     move_to(1, 5);
-    cr_expect_null(record());
+    cr_expect_eq(recorded()->record.kind, PS_RECORD_LEAVE);
+    cr_expect_eq(recorded()->record.lsn, 1);
+    cr_expect_eq(recorded()->record.seq, life);
     move_to(0, 6);
     cr_assert(has_begun());
     cr_expect_eq(recorded()->record.lsn, 0);
@@ -268,6 +270,7 @@ Test(shard_disk, what_the_disk_has_of_an_earlier_life_answers_nothing)
 
     cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
     move_to(1, 5);
+    flushed(0, record_bytes(), NULL);
     move_to(0, 6);
     message.push.epoch = 6;
     cr_assert_eq(push_as(&bench, &message, 2, 100.0F), PSD_OK);
@@ -291,6 +294,25 @@ Test(shard_disk, goes_on_with_what_a_start_has_found)
     start_again(&kept);
     ps_payload_destroy(&kept.payload);
     cr_expect_not(has_begun());
+}
+
+Test(shard_disk, what_a_start_has_found_and_is_elsewhere_leaves)
+{
+    ps_effect_t kept;
+
+    cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
+    kept = *recorded();
+    kept.payload = ps_payload_keep(kept.payload);
+    start_again(&kept);
+    ps_payload_destroy(&kept.payload);
+    ps_shard_recover_life(bench.shard, 1, 0, 5);
+    ps_shard_recover_lives(bench.shard, 8);
+    move_to(1, 9);
+    cr_expect_eq(recorded()->record.kind, PS_RECORD_LEAVE);
+    cr_expect_eq(recorded()->record.seq, 5);
+    move_to(0, 10);
+    cr_assert(has_begun());
+    cr_expect_eq(recorded()->record.seq, 9, "no number comes twice");
 }
 
 Test(shard_disk, refuses_records_that_do_not_follow)

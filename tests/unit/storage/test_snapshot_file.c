@@ -17,8 +17,8 @@
 #define N_PIECES 4
 #define PIECE_MAX 700
 
-static const ps_snapshot_id_t ID = {7, 3, 41};
-#define PATH DIR_NAME "/snap-7-3-41.rows"
+static const ps_snapshot_id_t ID = {7, 3, 41, 0};
+#define PATH DIR_NAME "/snap-7-3-0-41.rows"
 
 typedef struct fixture {
     sim_disk_t *sim;
@@ -131,12 +131,12 @@ Test(snapshot_file, pieces_come_back)
         /* Only the zeros become smaller; noise lies as it is. */
         if (level == 0) {
             cr_assert_eq(sim_disk_content(fixture.sim, PATH).size,
-                         48 + (N_PIECES + 1) * 48 + PIECE_MAX + 600 + 9);
+                         56 + (N_PIECES + 1) * 48 + PIECE_MAX + 600 + 9);
         } else {
             cr_assert_lt(sim_disk_content(fixture.sim, PATH).size,
-                         48 + (N_PIECES + 1) * 48 + PIECE_MAX + 100 + 9);
+                         56 + (N_PIECES + 1) * 48 + PIECE_MAX + 100 + 9);
             cr_assert_gt(sim_disk_content(fixture.sim, PATH).size,
-                         48 + (N_PIECES + 1) * 48 + PIECE_MAX + 9);
+                         56 + (N_PIECES + 1) * 48 + PIECE_MAX + 9);
         }
         end(&fixture);
     }
@@ -150,11 +150,11 @@ Test(snapshot_file, tells_how_much_is_written)
     begin(&fixture, 1);
     cr_assert_eq(ps_snapshot_begin(&fixture.dir, &ID, 0, &writer, NULL),
                  PSD_OK);
-    cr_assert_eq(ps_snapshot_bytes(writer), 48);
+    cr_assert_eq(ps_snapshot_bytes(writer), 56);
     cr_assert_eq(ps_snapshot_add(writer, 1,
                                  (ps_bytes_t){(const uint8_t *)"abc", 3}, NULL),
                  PSD_OK);
-    cr_assert_eq(ps_snapshot_bytes(writer), 48 + 48 + 3);
+    cr_assert_eq(ps_snapshot_bytes(writer), 56 + 48 + 3);
     ps_snapshot_abort(&writer);
     cr_assert_null(writer);
     ps_snapshot_abort(&writer);
@@ -178,12 +178,12 @@ make_file(fixture_t *self, const char *path)
 Test(snapshot_file, lists_what_is_whole_and_removes_what_is_not)
 {
     static const char *const others[] = {
-        DIR_NAME "/snap-07-3-41.rows",
-        DIR_NAME "/snap-7-3-41.rowsx",
-        DIR_NAME "/snap-7-3.rows",
-        DIR_NAME "/snap-7-3-99999999999999999999.rows",
-        DIR_NAME "/snap-4294967296-3-1.rows",
-        DIR_NAME "/snap-7-3-41.rows.tmpx",
+        DIR_NAME "/snap-07-3-0-41.rows",
+        DIR_NAME "/snap-7-3-0-41.rowsx",
+        DIR_NAME "/snap-7-3-41.rows",
+        DIR_NAME "/snap-7-3-0-99999999999999999999.rows",
+        DIR_NAME "/snap-4294967296-3-0-1.rows",
+        DIR_NAME "/snap-7-3-0-41.rows.tmpx",
         DIR_NAME "/log-flushed",
     };
     fixture_t fixture;
@@ -193,11 +193,11 @@ Test(snapshot_file, lists_what_is_whole_and_removes_what_is_not)
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         make_file(&fixture, others[i]);
     }
-    make_file(&fixture, DIR_NAME "/snap-7-3-42.rows.tmp");
+    make_file(&fixture, DIR_NAME "/snap-7-3-0-42.rows.tmp");
     cr_assert_eq(ps_snapshot_list(&fixture.dir, count_whole, &fixture, NULL),
                  PSD_OK);
     cr_assert_eq(fixture.n_whole, 1);
-    cr_assert(!sim_disk_has(fixture.sim, DIR_NAME "/snap-7-3-42.rows.tmp"));
+    cr_assert(!sim_disk_has(fixture.sim, DIR_NAME "/snap-7-3-0-42.rows.tmp"));
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++) {
         cr_assert(sim_disk_has(fixture.sim, others[i]), "%s", others[i]);
     }
@@ -286,7 +286,7 @@ Test(snapshot_file, a_piece_that_is_missing_is_found)
     fixture_t fixture;
     uint64_t kind = 1;
     uint8_t *rest = NULL;
-    size_t from = 48 + 48 + PIECE_MAX;
+    size_t from = 56 + 48 + PIECE_MAX;
     size_t size = 0;
 
     begin(&fixture, 1);
@@ -295,11 +295,11 @@ Test(snapshot_file, a_piece_that_is_missing_is_found)
     rest = malloc(size);
     cr_assert_not_null(rest);
     memcpy(rest, sim_disk_content(fixture.sim, PATH).data + from, size);
-    sim_disk_cut(fixture.sim, PATH, 48);
+    sim_disk_cut(fixture.sim, PATH, 56);
     append_bytes(&fixture, (ps_bytes_t){rest, size});
     free(rest);
     cr_assert_eq(read_one(&fixture, &kind, err), PSD_DAMAGED);
-    cr_assert_str_eq(psd_error_text(err), PATH ": byte 48: a piece is missing");
+    cr_assert_str_eq(psd_error_text(err), PATH ": byte 56: a piece is missing");
     end(&fixture);
 }
 
@@ -307,7 +307,7 @@ Test(snapshot_file, anothers_is_refused_by_name)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     ps_snapshot_reader_t *reader = NULL;
-    const ps_snapshot_id_t other = {7, 3, 42};
+    const ps_snapshot_id_t other = {7, 3, 42, 0};
     fixture_t fixture;
 
     begin(&fixture, 1);
@@ -321,7 +321,7 @@ Test(snapshot_file, anothers_is_refused_by_name)
     psd_error_clear(err);
     fixture.dir.cluster.bytes[0] = 1;
     cr_assert_eq(fixture.dir.disk->rename(fixture.dir.disk, PATH,
-                                          DIR_NAME "/snap-7-3-42.rows", err),
+                                          DIR_NAME "/snap-7-3-0-42.rows", err),
                  PSD_OK);
     cr_assert_eq(ps_snapshot_open(&fixture.dir, &other, &reader, err),
                  PSD_DAMAGED);
@@ -365,7 +365,7 @@ crash_at(uint64_t seed, uint64_t op, sim_disk_fault_t fault)
 
         /* The first piece is noise and lies behind two heads. */
         cr_assert_gt(content.size, 96 + PIECE_MAX);
-        if (memcmp(content.data + 96, piece_of(new, 0, bytes).data,
+        if (memcmp(content.data + 104, piece_of(new, 0, bytes).data,
                    PIECE_MAX) == 0) {
             kind = &new;
         }

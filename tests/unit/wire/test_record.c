@@ -250,8 +250,8 @@ assert_refused(
 
 Test(record, fields_are_checked)
 {
-    assert_refused(2, AT_KIND, 0, 1, "byte 16: kind is 0; allowed: 1..8");
-    assert_refused(2, AT_KIND, 9, 1, "byte 16: kind is 9; allowed: 1..8");
+    assert_refused(2, AT_KIND, 0, 1, "byte 16: kind is 0; allowed: 1..9");
+    assert_refused(2, AT_KIND, 10, 1, "byte 16: kind is 10; allowed: 1..9");
     assert_refused(1, AT_STATUS, 0, 2,
                    "byte 18: status is 0; allowed: the numbers of the status "
                    "list but 0");
@@ -364,7 +364,8 @@ Test(record, kinds_have_names)
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_EPOCH), "EPOCH");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_ANEW), "ANEW");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_ROWS), "ROWS");
-    cr_assert_str_eq(ps_record_kind_name((ps_record_kind_t)9), "?");
+    cr_assert_str_eq(ps_record_kind_name(PS_RECORD_LEAVE), "LEAVE");
+    cr_assert_str_eq(ps_record_kind_name((ps_record_kind_t)10), "?");
 }
 
 Test(record, rows_of_a_checkpoint_come_back_as_they_were)
