@@ -41,6 +41,17 @@ tell_fence(ps_control_t *self, const ps_fence_t *fence)
     }
 }
 
+static bool
+loses_rows(const ps_command_t *command)
+{
+    for (size_t i = 0; i < command->n_changes; i++) {
+        if (command->changes[i].rows_lost) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Stores and tells what is decided. *ret_more: something was. */
 static psd_status_t
 decide_once(ps_control_t *self, bool *ret_more, psd_error_t *err)
@@ -57,6 +68,9 @@ decide_once(ps_control_t *self, bool *ret_more, psd_error_t *err)
         return rc;
     }
     ps_control_tell_changes(self, &decision.command);
+    if (loses_rows(&decision.command)) {
+        ps_control_end_jobs(self);
+    }
     for (size_t i = 0; i < decision.n_fences; i++) {
         tell_fence(self, &decision.fences[i]);
     }
@@ -129,7 +143,8 @@ ps_control_take_report(ps_control_t *self,
 {
     bool minded = false;
 
-    if (report->kind == PS_REPORT_POSITION) {
+    if (report->kind == PS_REPORT_POSITION ||
+        report->kind == PS_REPORT_PARTIAL) {
         minded = ps_registry_fenced(self->is.registry, from, report);
     } else if (report->kind != PS_REPORT_FENCED) {
         minded = ps_registry_report(self->is.registry, from, report);

@@ -187,7 +187,7 @@ ps_report_from_doc(const ps_doc_t *array,
         rc = ps_doc_at_u64(array, i * N_REPORT + k, &at[k], err);
     }
     if (rc == PSD_OK &&
-        (at[0] < PS_REPORT_POSITION || at[0] > PS_REPORT_CAUGHT_UP ||
+        (at[0] < PS_REPORT_POSITION || at[0] > PS_REPORT_PARTIAL ||
          at[1] > UINT32_MAX || at[2] > UINT32_MAX || at[5] > UINT32_MAX)) {
         rc = psd_error_set(err, PSD_INVALID,
                            "report %zu is of kind %" PRIu64
@@ -195,7 +195,7 @@ ps_report_from_doc(const ps_doc_t *array,
                            ", shard %" PRIu64 "; allowed: kinds %d..%d, the "
                            "others below 2^32",
                            i, at[0], at[2], at[1], at[5], PS_REPORT_POSITION,
-                           PS_REPORT_CAUGHT_UP);
+                           PS_REPORT_PARTIAL);
     }
     if (rc == PSD_OK) {
         *ret_report = (ps_report_t){.kind = (ps_report_kind_t)at[0],

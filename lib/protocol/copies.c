@@ -78,6 +78,17 @@ ps_copies_n_heirs(const ps_copies_t *self)
     return n;
 }
 
+bool
+ps_copies_has_dropped(const ps_copies_t *self)
+{
+    for (uint32_t i = 0; i < self->n; i++) {
+        if (self->at[i].dropped) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void
 ps_copies_remove(ps_copies_t *self, uint32_t at)
 {
@@ -124,6 +135,7 @@ ps_copies_promote(ps_copies_t *self, uint32_t at)
     copy.state = PS_COPY_PRIMARY;
     self->at[0] = copy;
     self->fenced = false;
+    ps_copies_forget_dropped(self);
 }
 
 void
@@ -134,11 +146,44 @@ ps_copies_fence(ps_copies_t *self)
     self->fenced = true;
 }
 
+void
+ps_copies_drop(ps_copies_t *self, const ps_copies_t *before)
+{
+    assert(ps_copies_n_heirs(self) == 1);
+    for (uint32_t i = 1; i < self->n; i++) {
+        const ps_copy_t *was = ps_copies_on(before, self->at[i].incarnation);
+
+        self->at[i].dropped = was != NULL && was->state == PS_COPY_IN_SYNC;
+    }
+}
+
+void
+ps_copies_recall(ps_copies_t *self)
+{
+    assert(self->fenced);
+    /* From the start: one that moves goes to where it was looked for. */
+    for (uint32_t i = 0; i < self->n; i++) {
+        if (self->at[i].dropped) {
+            ps_copies_set_state(self, i, PS_COPY_KEPT);
+        }
+    }
+}
+
+void
+ps_copies_forget_dropped(ps_copies_t *self)
+{
+    for (uint32_t i = 0; i < self->n; i++) {
+        self->at[i].dropped = false;
+    }
+}
+
 static psd_status_t
 check_copy(const ps_copies_t *self, uint32_t i, psd_error_t *err)
 {
     const ps_copy_t *copy = &self->at[i];
     bool is_first = i == 0 && !self->fenced;
+    ps_copy_state_t dropped_is =
+        self->fenced ? PS_COPY_KEPT : PS_COPY_CATCHING_UP;
 
     if (copy->state < PS_COPY_PRIMARY || copy->state > PS_COPY_CATCHING_UP ||
         is_first != (copy->state == PS_COPY_PRIMARY) ||
@@ -147,6 +192,14 @@ check_copy(const ps_copies_t *self, uint32_t i, psd_error_t *err)
         return psd_error_set(err, PSD_INVALID, "copy %u of %u%s is %s", i,
                              self->n, self->fenced ? ", fenced," : "",
                              ps_copy_state_name(copy->state));
+    }
+    if (copy->dropped && copy->state != dropped_is) {
+        return psd_error_set(err, PSD_INVALID,
+                             "copy %u of %u%s was dropped and is %s; allowed: "
+                             "%s",
+                             i, self->n, self->fenced ? ", fenced," : "",
+                             ps_copy_state_name(copy->state),
+                             ps_copy_state_name(dropped_is));
     }
     for (uint32_t j = 0; j < i; j++) {
         if (self->at[j].incarnation == copy->incarnation) {

@@ -9,7 +9,7 @@
  *          no primary: one of its heirs, which come first, will be promoted.
  *          JSON: {"epoch":4,"fenced":true,"copies":[{"incarnation":7,
  *          "shard":0,"state":"in_sync","leaving":true,"tcp":"tcp://…"},…]};
- *          fenced and leaving are there when they are true
+ *          fenced, leaving and dropped are there when they are true
  */
 #ifndef PS_PROTOCOL_COPIES_H
 #define PS_PROTOCOL_COPIES_H
@@ -27,7 +27,8 @@ typedef enum ps_copy_state {
                                with its log: has all that was acknowledged at
                                `disk`; acknowledgements wait for it as for one
                                in sync, but it is promoted only where no copy is
-                               whole */
+                               whole. Without a log: one that was dropped, and
+                               one that has nothing, where no other is left */
     PS_COPY_CATCHING_UP = 4 /* gets rows and records; may lack anything */
 } ps_copy_state_t;
 
@@ -36,6 +37,11 @@ typedef struct ps_copy {
     uint32_t shard;       /* number within the node */
     ps_copy_state_t state;
     bool leaving; /* goes when as many as are wanted are in sync elsewhere */
+    bool dropped; /* it was the last other copy in sync, and catches up, or is
+                     kept when the primary is lost: unless it has begun anew it
+                     has all that was acknowledged at `replica` until another
+                     one is in sync, as the primary waits for it until it hears
+                     and for a second one then */
     char tcp[PS_ENDPOINT_MAX + 1]; /* of its shard */
 } ps_copy_t;
 
@@ -65,16 +71,26 @@ uint32_t ps_copies_n_whole(const ps_copies_t *self);
 /* Copies that are heirs, a primary included. */
 uint32_t ps_copies_n_heirs(const ps_copies_t *self);
 
+/* There is one that was dropped. */
+bool ps_copies_has_dropped(const ps_copies_t *self);
+
 /* Changes of a value, before it becomes the map. Each keeps the order. */
 void ps_copies_remove(ps_copies_t *self, uint32_t at);
 /* Not when there are PS_COPIES_MAX; state is not PRIMARY. */
 void ps_copies_add(ps_copies_t *self, const ps_copy_t *copy);
 /* Not PRIMARY; at is not the primary. */
 void ps_copies_set_state(ps_copies_t *self, uint32_t at, ps_copy_state_t state);
-/* Ends the fence: `at`, an heir, is the primary. */
+/* Ends the fence: `at`, an heir, is the primary. None counts as dropped. */
 void ps_copies_promote(ps_copies_t *self, uint32_t at);
 /* Begins a fence: there is no primary any more. */
 void ps_copies_fence(ps_copies_t *self);
+/* The primary is the only heir that is left: those that catch up and were in
+ * sync in `before` have been dropped. */
+void ps_copies_drop(ps_copies_t *self, const ps_copies_t *before);
+/* Fenced, with no heir left: what was dropped is kept. */
+void ps_copies_recall(ps_copies_t *self);
+/* Another copy is in sync: what was dropped lacks what comes. */
+void ps_copies_forget_dropped(ps_copies_t *self);
 
 /* Is it as the shape above says? Errors: PSD_INVALID. */
 PSD_MUST_CHECK psd_status_t ps_copies_check(const ps_copies_t *self,

@@ -14,6 +14,7 @@ copy_to_doc(const ps_copy_t *copy, ps_doc_t *doc)
            ps_doc_set_u64(doc, "shard", copy->shard) &&
            ps_doc_set_text(doc, "state", ps_copy_state_name(copy->state)) &&
            (!copy->leaving || ps_doc_set_bool(doc, "leaving", true)) &&
+           (!copy->dropped || ps_doc_set_bool(doc, "dropped", true)) &&
            ps_doc_set_text(doc, "tcp", copy->tcp);
 }
 
@@ -58,6 +59,9 @@ read_copy(const ps_doc_t *doc, ps_copy_t *copy, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         rc = read_flag(doc, "leaving", &copy->leaving, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_flag(doc, "dropped", &copy->dropped, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_text(doc, "tcp", PS_ENDPOINT_MAX, &tcp, err);

@@ -60,26 +60,27 @@ typedef struct ps_note {
 } ps_note_t;
 
 typedef enum ps_report_kind {
-    PS_REPORT_POSITION = 1, /* answer to FENCE: this copy's last lsn */
-    PS_REPORT_FENCED = 2,   /* a copy takes no records of this primary */
-    PS_REPORT_SLOW = 3,     /* a copy in sync has been silent for long, or has
-                               flushed nothing; so may the primary itself */
-    PS_REPORT_DIVERGED = 4, /* a copy must begin anew, with rows */
-    PS_REPORT_CAUGHT_UP = 5 /* a copy has all that there is */
+    PS_REPORT_POSITION = 1,  /* answer to FENCE: this copy's last lsn */
+    PS_REPORT_FENCED = 2,    /* a copy takes no records of this primary */
+    PS_REPORT_SLOW = 3,      /* a copy in sync has been silent for long, or has
+                                flushed nothing; so may the primary itself */
+    PS_REPORT_DIVERGED = 4,  /* a copy must begin anew, with rows */
+    PS_REPORT_CAUGHT_UP = 5, /* a copy has all that there is */
+    PS_REPORT_PARTIAL = 6    /* answer to FENCE: not all rows of this copy have
+                                come, or it has others than its primary */
 } ps_report_kind_t;
 
-/* A copy that the registry should know of. All but POSITION and FENCED come
- * again while they are so. */
+/* A copy that the registry should know of. All but POSITION, PARTIAL and FENCED
+ * come again while they are so. */
 typedef struct ps_report {
     ps_report_kind_t kind;
     uint32_t table;
     uint32_t partition;
-    uint64_t epoch;       /* of the map here; POSITION: of the FENCE */
+    uint64_t epoch;       /* of the map here; POSITION, PARTIAL: of the FENCE */
     uint64_t incarnation; /* of the copy's node … */
     uint32_t shard;       /* … and its shard */
     uint64_t lsn;         /* that it has, as far as known */
-    uint64_t lsn_epoch;   /* POSITION: the epoch of that record; 0: none. A copy
-                             of which not all rows have come is at lsn 0 */
+    uint64_t lsn_epoch;   /* POSITION: the epoch of that record; 0: none */
 } ps_report_t;
 
 /* A part of a partition's snapshot: its state first, then rows. */

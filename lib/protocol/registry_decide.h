@@ -82,8 +82,9 @@ bool ps_registry_unreached(ps_registry_t *self,
                            uint64_t silent_ms,
                            uint64_t now_ms);
 
-/* The answer to a fence (POSITION) of node `from`: the last record that its own
- * copy has, by epoch and lsn. false: nobody asked it, or not in this epoch. */
+/* The answer to a fence (POSITION, PARTIAL) of node `from`: the last record
+ * that its own copy has, by epoch and lsn, or that it is not whole. false:
+ * nobody asked it, or not in this epoch. */
 bool ps_registry_fenced(ps_registry_t *self,
                         uint64_t from,
                         const ps_report_t *report);

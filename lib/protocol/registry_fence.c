@@ -113,9 +113,10 @@ ps_registry_fenced(ps_registry_t *self,
     const ps_copies_t *copies = NULL;
     const ps_copy_t *copy = NULL;
     ps_watch_t *watch = NULL;
+    bool partial = report->kind == PS_REPORT_PARTIAL;
     uint32_t at = 0;
 
-    if (table == NULL || report->kind != PS_REPORT_POSITION ||
+    if (table == NULL || (report->kind != PS_REPORT_POSITION && !partial) ||
         report->partition >= table->spec.n_partitions) {
         return false;
     }
@@ -130,6 +131,8 @@ ps_registry_fenced(ps_registry_t *self,
     watch->lsn[at] = report->lsn;
     watch->lsn_epoch[at] = report->lsn_epoch;
     watch->answered = (uint8_t)(watch->answered | 1U << at);
+    watch->partial =
+        (uint8_t)((watch->partial & ~(1U << at)) | (partial ? 1U << at : 0));
     self->restless = true;
     return true;
 }

@@ -63,6 +63,10 @@ bool ps_spot_is_served(const ps_look_t *look, const ps_spot_t *spot);
 bool ps_copy_is_given_up(ps_look_t *look, const ps_copy_t *copy);
 /* Neither leaving, nor given up, nor on a node that drains. */
 bool ps_copy_stays(ps_look_t *look, const ps_copy_t *copy);
+/* registry_sync.c: `copies` are as they shall be: where the primary is the only
+ * heir that is left, those that were in sync have been dropped. */
+void ps_look_drop(const ps_spot_t *spot, ps_copies_t *copies);
+
 /* Who has become suspect by now. */
 void ps_registry_watch_nodes(ps_registry_t *self, uint64_t now_ms);
 /* The next time at which a node may become so. */

@@ -59,6 +59,17 @@ step_back(ps_copies_t *copies, uint32_t at, ps_copy_state_t state)
     ps_copies_set_state(copies, at, state);
 }
 
+/* The primary has nothing any more, and was the only heir. That it starts again
+ * proves that its life before has ended, so what was dropped may take its
+ * place: it is asked, and preferred if it has not begun anew. */
+static void
+recall(ps_copies_t *copies)
+{
+    ps_copies_fence(copies);
+    ps_copies_recall(copies);
+    ps_copies_set_state(copies, 0, PS_COPY_KEPT);
+}
+
 /* An heir has nothing any more. */
 static void
 lose_rows(ps_change_t *change, uint32_t at)
@@ -66,6 +77,10 @@ lose_rows(ps_change_t *change, uint32_t at)
     ps_copies_t *copies = &change->copies;
     bool last = ps_copies_n_heirs(copies) == 1;
 
+    if (last && ps_copies_has_dropped(copies)) {
+        recall(copies);
+        return;
+    }
     change->rows_lost = last;
     if (!last) {
         step_back(copies, at, PS_COPY_CATCHING_UP);
@@ -102,8 +117,10 @@ restart_copy(const ps_node_t *old,
     copy->incarnation = node->incarnation;
     copy->shard = same ? copy->shard
                        : (table->id - 1 + change->partition) % node->n_shards;
-    if (!ps_copy_is_heir(copy)) {
-        return;
+    copy->dropped = false; /* what it had is gone, or lies in a log */
+    if (!ps_copy_is_heir(copy) ||
+        (copy->state == PS_COPY_KEPT && table->spec.ack != PS_ACK_DISK)) {
+        return; /* it has nothing, as before, or as is known now */
     }
     if (node->kept && same && table->spec.ack == PS_ACK_DISK) {
         keep_rows(change, at);

@@ -15,18 +15,21 @@ typedef enum verdict {
 } verdict_t;
 
 /* Which of two copies has more: by the epoch of its last record, then by the
- * number of it; of equal ones the preferred one. */
+ * number of it; of equal ones the preferred one, and one that was dropped, for
+ * the other one is known to have lost what it had. */
 static bool
 has_more(const ps_spot_t *spot, uint32_t i, uint32_t than)
 {
     const ps_watch_t *watch = spot->watch;
+    const ps_copy_t *copy = &spot->copies->at[i];
 
     if (watch->lsn_epoch[i] != watch->lsn_epoch[than]) {
         return watch->lsn_epoch[i] > watch->lsn_epoch[than];
     }
     return watch->lsn[i] > watch->lsn[than] ||
            (watch->lsn[i] == watch->lsn[than] &&
-            spot->copies->at[i].incarnation == watch->prefer);
+            (copy->incarnation == watch->prefer ||
+             (copy->dropped && !spot->copies->at[than].dropped)));
 }
 
 static bool
@@ -34,6 +37,13 @@ has_answered(const ps_look_t *look, const ps_spot_t *spot, uint32_t i)
 {
     return (spot->watch->answered >> i & 1) != 0 &&
            ps_copy_lives(look->registry, &spot->copies->at[i]);
+}
+
+/* It has said that it is not whole: it would never serve. */
+static bool
+is_partial(const ps_spot_t *spot, uint32_t i)
+{
+    return (spot->watch->partial >> i & 1) != 0;
 }
 
 /* All that were in sync have what was acknowledged at `replica`, so one that is
@@ -53,12 +63,36 @@ best_whole(ps_look_t *look, const ps_spot_t *spot, uint32_t *ret_best)
         if (!has_answered(look, spot, i)) {
             return WAIT;
         }
-        if (verdict == NOBODY || has_more(spot, i, *ret_best)) {
+        if (!is_partial(spot, i) &&
+            (verdict == NOBODY || has_more(spot, i, *ret_best))) {
             *ret_best = i;
             verdict = FOUND;
         }
     }
     return verdict;
+}
+
+/* Without a log what is kept was dropped, or has nothing: then what the others
+ * had is gone. */
+static bool
+are_rows_lost(const ps_spot_t *spot, uint32_t heir)
+{
+    const ps_copy_t *copy = &spot->copies->at[heir];
+
+    return copy->state == PS_COPY_KEPT && !copy->dropped &&
+           spot->table->spec.ack != PS_ACK_DISK;
+}
+
+/* What was dropped may come back, and has what this one lacks. */
+static bool
+is_missed(const ps_look_t *look, const ps_spot_t *spot, uint32_t heir)
+{
+    for (uint32_t i = 0; i < spot->copies->n; i++) {
+        if (spot->copies->at[i].dropped && !has_answered(look, spot, i)) {
+            return are_rows_lost(spot, heir);
+        }
+    }
+    return false;
 }
 
 /* Where nothing is whole any more, one that was kept has all that was
@@ -77,12 +111,14 @@ best_kept(ps_look_t *look, const ps_spot_t *spot, uint32_t *ret_best)
         if (!has_answered(look, spot, i)) {
             return WAIT;
         }
-        if (verdict == NOBODY || has_more(spot, i, *ret_best)) {
+        if (!is_partial(spot, i) &&
+            (verdict == NOBODY || has_more(spot, i, *ret_best))) {
             *ret_best = i;
             verdict = FOUND;
         }
     }
-    return verdict;
+    return verdict == FOUND && is_missed(look, spot, *ret_best) ? WAIT
+                                                                : verdict;
 }
 
 /* A node that has just started has forgotten which leases it granted. */
@@ -134,7 +170,10 @@ ps_step_promote(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
     ps_copies_t copies = *spot->copies;
     uint32_t heir = copies.fenced ? heir_of(look, spot) : PS_COPIES_MAX;
-    char text[128];
+    ps_command_t *command = &look->decision->command;
+    bool lost = false;
+    char text[192];
+    psd_status_t rc = PSD_OK;
 
     if (heir == PS_COPIES_MAX) {
         return PSD_OK;
@@ -143,9 +182,16 @@ ps_step_promote(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
         spot->watch->prefer != copies.at[heir].incarnation) {
         look->registry->hand_after_ms = look->now_ms + HAND_AGAIN_MS;
     }
+    lost = are_rows_lost(spot, heir);
     ps_copies_promote(&copies, heir);
     leave_out(look, &copies, spot->watch->prefer != 0);
-    (void)snprintf(text, sizeof text, "has its primary on node %s now",
-                   ps_copy_node(look->registry, &copies.at[0])->name);
-    return ps_look_change(look, spot, &copies, 0, text, err);
+    ps_look_drop(spot, &copies);
+    (void)snprintf(text, sizeof text, "has its primary on node %s now%s",
+                   ps_copy_node(look->registry, &copies.at[0])->name,
+                   lost ? ", with nothing: its rows are lost" : "");
+    rc = ps_look_change(look, spot, &copies, 0, text, err);
+    if (rc == PSD_OK) {
+        command->changes[command->n_changes - 1].rows_lost = lost;
+    }
+    return rc;
 }

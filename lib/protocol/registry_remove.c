@@ -22,11 +22,13 @@ take_copy(const ps_node_t *old,
     ps_copies_remove(copies, (uint32_t)(copy - copies->at));
 }
 
-/* Is the copy the last one that could be the primary? */
+/* Is the copy the last one that could be the primary? One that was dropped
+ * could, when its node starts again with nothing. */
 static bool
 is_last_heir(const ps_copies_t *copies, const ps_copy_t *copy)
 {
-    return ps_copy_is_heir(copy) && ps_copies_n_heirs(copies) == 1;
+    return ps_copy_is_heir(copy) && ps_copies_n_heirs(copies) == 1 &&
+           !ps_copies_has_dropped(copies);
 }
 
 static ps_node_left_t
@@ -140,7 +142,12 @@ ps_registry_fill_removal(const ps_registry_t *self,
         rc = ps_loads_count(self, &loads, err);
     }
     for (size_t i = 0; i < command->n_changes && rc == PSD_OK; i++) {
-        if (ps_copies_n_heirs(&command->changes[i].copies) == 0) {
+        ps_copies_t *copies = &command->changes[i].copies;
+
+        if (ps_copies_n_heirs(copies) == 0) {
+            ps_copies_recall(copies); /* it is gone for good: those take over */
+        }
+        if (ps_copies_n_heirs(copies) == 0) {
             rc = make_anew(self, &loads, &command->changes[i], err);
         }
     }

@@ -222,12 +222,13 @@ keep_leaver(const ps_look_t *look, ps_copies_t *copies)
     return false;
 }
 
-/* A copy that is not whole and does not stay makes room for one that may be. */
+/* A copy that is not whole and does not stay makes room for one that may be;
+ * not one that was dropped, before there is one. */
 static void
 drop_unwanted(ps_look_t *look, ps_copies_t *copies)
 {
     for (uint32_t i = copies->n - 1; i > 0; i--) {
-        if (!ps_copy_is_whole(&copies->at[i]) &&
+        if (!ps_copy_is_whole(&copies->at[i]) && !copies->at[i].dropped &&
             !ps_copy_stays(look, &copies->at[i])) {
             ps_copies_remove(copies, i);
             return;

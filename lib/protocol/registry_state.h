@@ -49,7 +49,8 @@ typedef struct ps_watch {
                                           as it does so, by the same primary */
     uint64_t asked_ms;                 /* when the fence was last told */
     uint8_t asked;                     /* bit i: copy i was told at asked_ms */
-    uint8_t answered;                  /* bit i: lsn[i] is known */
+    uint8_t answered;                  /* bit i: lsn[i] is known, or … */
+    uint8_t partial;       /* … bit i: it says that it is not whole */
     uint8_t caught_up;     /* bit i: the primary says that it has all */
     uint8_t out;           /* bit i: the primary says that it lags, or
                               has other records */

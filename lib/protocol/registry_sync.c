@@ -57,6 +57,15 @@ is_primary_there(ps_look_t *look, const ps_copies_t *copies)
     return false;
 }
 
+void
+ps_look_drop(const ps_spot_t *spot, ps_copies_t *copies)
+{
+    if (spot->table->spec.ack != PS_ACK_DISK && /* that goes on alone */
+        ps_copies_n_heirs(spot->copies) > 1 && ps_copies_n_heirs(copies) == 1) {
+        ps_copies_drop(copies, spot->copies);
+    }
+}
+
 psd_status_t
 ps_step_shrink(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
@@ -86,6 +95,7 @@ ps_step_shrink(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
                            ps_copy_node(look->registry, copy)->name);
         }
     }
+    ps_look_drop(spot, &copies);
     return text[0] == '\0' ? PSD_OK
                            : ps_look_change(look, spot, &copies, 0, text, err);
 }
@@ -137,6 +147,7 @@ ps_step_admit(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
             (void)snprintf(text, sizeof text, "is in sync on node %s",
                            ps_copy_node(look->registry, copy)->name);
             ps_copies_set_state(&copies, i, PS_COPY_IN_SYNC);
+            ps_copies_forget_dropped(&copies);
         }
     }
     return text[0] == '\0' ? PSD_OK

@@ -230,22 +230,23 @@ static void
 report_position(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
 {
     const ps_replicas_t *self = partition->replicas;
+    bool whole = ps_rows_are_whole(partition);
+    uint64_t lsn = whole ? partition->lsn : 0;
     uint64_t lsn_epoch = 0;
-
-    uint64_t lsn = ps_rows_are_whole(partition) ? partition->lsn : 0;
 
     if (!ps_tail_epoch(&self->tail, lsn, &lsn_epoch)) {
         lsn_epoch = 0;
     }
-    ps_shard_report(shard,
-                    &(ps_report_t){.kind = PS_REPORT_POSITION,
-                                   .table = partition->table,
-                                   .partition = partition->number,
-                                   .epoch = epoch,
-                                   .incarnation = shard->args.incarnation,
-                                   .shard = shard->args.shard,
-                                   .lsn = lsn,
-                                   .lsn_epoch = lsn_epoch});
+    ps_shard_report(
+        shard,
+        &(ps_report_t){.kind = whole ? PS_REPORT_POSITION : PS_REPORT_PARTIAL,
+                       .table = partition->table,
+                       .partition = partition->number,
+                       .epoch = epoch,
+                       .incarnation = shard->args.incarnation,
+                       .shard = shard->args.shard,
+                       .lsn = lsn,
+                       .lsn_epoch = lsn_epoch});
 }
 
 void

@@ -59,8 +59,8 @@
       "DELETE FROM copies WHERE table_id = ? AND partition = ?")              \
     X(COPY_ADD, "copies",                                                     \
       "INSERT INTO copies(table_id, partition, place, node_id, shard, "       \
-      "state, leaving) VALUES(?, ?, ?, "                                      \
-      "(SELECT id FROM nodes WHERE incarnation = ?), ?, ?, ?)")               \
+      "state, leaving, dropped) VALUES(?, ?, ?, "                             \
+      "(SELECT id FROM nodes WHERE incarnation = ?), ?, ?, ?, ?)")            \
     X(TABLE_CLOSE, "jobs",                                                    \
       "UPDATE jobs SET version = version + 1 WHERE id IN "                    \
       "(SELECT job_id FROM job_tables WHERE table_id = ?)")                   \
@@ -129,7 +129,7 @@
       "WHERE table_id = ? ORDER BY partition")                                \
     X(COPY_ALL, "copies",                                                     \
       "SELECT c.table_id, c.partition, c.place, n.incarnation, c.shard, "     \
-      "c.state, c.leaving FROM copies c LEFT JOIN nodes n "                   \
+      "c.state, c.leaving, c.dropped FROM copies c LEFT JOIN nodes n "        \
       "ON n.id = c.node_id WHERE c.table_id = ? "                             \
       "ORDER BY c.partition, c.place")                                        \
     X(JOB_ALL, "jobs",                                                        \

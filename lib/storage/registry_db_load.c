@@ -308,6 +308,7 @@ take_copy(ps_query_t *query, ps_table_t *table, psd_error_t *err)
     copy.shard = ps_query_u32(query);
     copy.state = ps_copy_state_parse(ps_query_text(query, WORD_MAX));
     copy.leaving = ps_query_bool(query);
+    copy.dropped = ps_query_bool(query);
     rc = ps_query_check(query, err);
     if (rc != PSD_OK) {
         return rc;

@@ -184,6 +184,8 @@ static const char *const migrations[] = {
     "ALTER TABLE tables ADD COLUMN lost_sessions INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE tables ADD COLUMN lost_jobs INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 8",
+    "ALTER TABLE copies ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 9",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

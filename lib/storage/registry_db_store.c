@@ -120,6 +120,7 @@ add_copy(ps_registry_db_t *self,
     ps_query_put_u64(&query, copy->shard);
     ps_query_put_text(&query, ps_copy_state_name(copy->state));
     ps_query_put_u64(&query, copy->leaving ? 1 : 0);
+    ps_query_put_u64(&query, copy->dropped ? 1 : 0);
     return ps_query_run(&query, err);
 }
 

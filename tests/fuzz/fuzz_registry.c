@@ -88,6 +88,7 @@ static const struct {
     {"copies", "partition", "shard"},
     {"copies", "partition", "state"},
     {"copies", "partition", "leaving"},
+    {"copies", "partition", "dropped"},
     {"jobs", "id", "id"},
     {"jobs", "id", "name"},
     {"jobs", "id", "max_delay"},

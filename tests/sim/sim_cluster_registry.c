@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "protocol/replicas.h"
 #include "sim_cluster.h"
 
 #define LOOK_MS 50         /* between two looks when nothing happens */
@@ -460,14 +461,25 @@ cluster_registry_table(const cluster_t *self)
                : ps_registry_table_by_id(self->registry.machine, self->table);
 }
 
-/* Whole by the map, and heard: one that the registry thinks lost may be out of
+/* Whole by the map, or dropped last and not begun anew. */
+static bool
+has_all(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
+{
+    const ps_partition_t *its =
+        cluster_partition(self, copy->incarnation, copy->shard, partition);
+
+    return ps_copy_is_whole(copy) ||
+           (copy->dropped && its != NULL && ps_rows_are_whole(its));
+}
+
+/* It has all, and is heard: one that the registry thinks lost may be out of
  * sync before the primary's loss is seen, and is the second one lost then. */
 static bool
-is_there(const cluster_t *self, const ps_copy_t *copy)
+is_there(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
 {
     uint32_t node = cluster_node_of(self, copy->incarnation);
 
-    return ps_copy_is_whole(copy) && node != CLUSTER_NOBODY &&
+    return node != CLUSTER_NOBODY && has_all(self, copy, partition) &&
            cluster_frozen(self, node) == 0 &&
            !cluster_is_cut(self, node, CLUSTER_REGISTRY);
 }
@@ -484,7 +496,7 @@ cluster_registry_spares(const cluster_t *self, uint32_t node)
 
         for (uint32_t k = 0; k < copies->n; k++) {
             n += copies->at[k].incarnation != own &&
-                         is_there(self, &copies->at[k])
+                         is_there(self, &copies->at[k], i)
                      ? 1
                      : 0;
         }

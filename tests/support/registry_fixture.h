@@ -109,10 +109,11 @@ fixture_dump_copies(const ps_copies_t *copies, ps_buffer_t *text)
     for (uint32_t i = 0; i < copies->n; i++) {
         const ps_copy_t *copy = &copies->at[i];
 
-        ok = ok &&
-             ps_buffer_print(text, " %" PRIu64 "/%u %s%s %s", copy->incarnation,
-                             copy->shard, ps_copy_state_name(copy->state),
-                             copy->leaving ? " leaving" : "", copy->tcp);
+        ok = ok && ps_buffer_print(text, " %" PRIu64 "/%u %s%s%s %s",
+                                   copy->incarnation, copy->shard,
+                                   ps_copy_state_name(copy->state),
+                                   copy->leaving ? " leaving" : "",
+                                   copy->dropped ? " dropped" : "", copy->tcp);
     }
     return ok && ps_buffer_append(text, "\n", 1);
 }

@@ -4,9 +4,9 @@
  *
  * What     The shard is on node 1. Maps are said as text, "5: 1P 2S 3C" being
  *          epoch 5 with the primary on node 1, node 2 in sync and node 3
- *          catching up; "6F: 1S 2S" is fenced. What the shard does is left in
- *          the outbox of its last step.
- * Owner    A test embeds a kit_t: kit_open, kit_close.
+ *          catching up; "6F: 1S 2K" is fenced, node 2 kept. What the shard does
+ * is left in the outbox of its last step. Owner    A test embeds a kit_t:
+ * kit_open, kit_close.
  */
 #ifndef PS_TESTS_REPLICA_KIT_H
 #define PS_TESTS_REPLICA_KIT_H
@@ -33,6 +33,7 @@ typedef struct kit {
     ps_outbox_t outbox;
     ps_table_spec_t spec;
     uint64_t now_ms;
+    bool rows_lost;                /* as maps say */
     uint64_t links[KIT_NODES + 1]; /* conn that was opened to a node; 0: none */
 } kit_t;
 
@@ -125,6 +126,7 @@ kit_read_map(const char *text, ps_copies_t *ret)
         copy->incarnation = kit_incarnation((uint32_t)strtoul(at, &at, 10));
         copy->state = *at == 'P'   ? PS_COPY_PRIMARY
                       : *at == 'S' ? PS_COPY_IN_SYNC
+                      : *at == 'K' ? PS_COPY_KEPT
                                    : PS_COPY_CATCHING_UP;
     }
 }

@@ -106,6 +106,29 @@ Test(copies, what_was_kept_is_an_heir)
     cr_assert_eq(ps_copies_check(&copies, NULL), PSD_INVALID, "no primary");
 }
 
+Test(copies, that_were_dropped_are_recalled_when_no_heir_is_left)
+{
+    ps_copies_t before = make_copies(2, 1);
+    ps_copies_t copies = before;
+
+    ps_copies_set_state(&copies, 1, PS_COPY_CATCHING_UP);
+    ps_copies_set_state(&copies, 1, PS_COPY_CATCHING_UP);
+    ps_copies_drop(&copies, &before);
+    cr_assert(ps_copies_has_dropped(&copies));
+    assert_is(&copies, "1p 4c 2c 3c ");
+    cr_assert_not(copies.at[1].dropped, "it never was in sync");
+    cr_assert_eq(ps_copies_check(&copies, NULL), PSD_OK);
+    ps_copies_fence(&copies);
+    cr_assert_eq(ps_copies_check(&copies, NULL), PSD_INVALID, "not recalled");
+    ps_copies_recall(&copies);
+    ps_copies_set_state(&copies, 0, PS_COPY_KEPT);
+    assert_is(&copies, "2k 3k 1k 4c ");
+    cr_assert(copies.at[0].dropped && copies.at[1].dropped);
+    cr_assert_eq(ps_copies_check(&copies, NULL), PSD_OK);
+    ps_copies_promote(&copies, 1);
+    cr_assert_not(ps_copies_has_dropped(&copies));
+}
+
 Test(copies, what_is_in_no_order_is_refused)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -151,6 +174,13 @@ Test(copies, come_back_from_json)
     ps_copies_t got = {0};
 
     copies.at[2].leaving = true;
+    copies.at[2].dropped = true;
+    cr_assert(ps_copies_to_doc(&copies, doc));
+    cr_assert_eq(ps_copies_from_doc(doc, &got, NULL), PSD_OK);
+    cr_assert_arr_eq(&got, &copies, sizeof got);
+    ps_doc_destroy(&doc);
+    doc = ps_doc_new();
+    copies.at[2].dropped = false;
     ps_copies_fence(&copies);
     cr_assert(ps_copies_to_doc(&copies, doc));
     cr_assert_eq(ps_copies_from_doc(doc, &got, NULL), PSD_OK);

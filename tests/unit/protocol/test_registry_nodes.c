@@ -243,3 +243,122 @@ Test(registry_nodes, hear_only_nodes_that_are_known)
         "node n0 claims epoch 4611686018427387903; the map's is "
         "501");
 }
+
+/* The copy of node n1 is dropped from "n0 primary, n1 in sync". */
+static const ps_copies_t *
+drop_second(void)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+
+    cr_assert_eq(table->copies[0].at[1].incarnation, 2);
+    cr_assert(say(PS_REPORT_SLOW, 1, 2));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    cr_assert_eq(table->copies[0].at[1].state, PS_COPY_CATCHING_UP);
+    cr_assert(table->copies[0].at[1].dropped);
+    return table->copies;
+}
+
+/* The primary was lost before it heard that: all that it acknowledged is in the
+ * copy that it went on waiting for. */
+Test(registry_nodes, that_lose_their_rows_give_way_to_what_was_dropped)
+{
+    const ps_copies_t *copies = drop_second();
+
+    start_node("n0", 9, 2);
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+    cr_assert(copies->fenced);
+    cr_assert_eq(copies->at[0].incarnation, 2);
+    cr_assert_eq(copies->at[0].state, PS_COPY_KEPT);
+    cr_assert_eq(copies->at[1].incarnation, 9);
+    assert_asks(2, 2);
+    cr_assert(answer(9, 0));
+    assert_rests();
+    cr_assert(answer(2, 0)); /* nothing was ever pushed */
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    cr_assert_not(copies->at[0].dropped);
+    cr_assert_eq(copies->at[1].state, PS_COPY_CATCHING_UP);
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+}
+
+/* It would come back with all that there is, so nobody goes on with nothing. */
+Test(registry_nodes, wait_for_what_was_dropped_until_it_has_nothing)
+{
+    const ps_copies_t *copies = drop_second();
+
+    cr_assert(ps_registry_node_ends(registry, "n1", 2, now_ms));
+    start_node("n0", 9, 2);
+    assert_asks(1, 9);
+    cr_assert(answer(9, 0));
+    for (int i = 0; i < 40; i++) {
+        now_ms += 1000;
+        beat(9, 0);
+        assert_rests();
+    }
+    start_node("n1", 10, 2);
+    assert_asks(2, 10);
+    cr_assert(answer(9, 0));
+    cr_assert(answer(10, 0));
+    now_ms += 300;
+    beat(9, 0);
+    beat(10, 0);
+    assert_commits("partition 0 of table w has its primary on node n1 now, "
+                   "with nothing: its rows are lost");
+    cr_assert(ps_registry_table(registry, "w")->rows_lost);
+    cr_assert_not(copies->fenced);
+}
+
+/* It has thrown away what it had, and rows of the primary that is lost came
+ * only in part. */
+Test(registry_nodes, go_on_with_nothing_where_what_was_dropped_began_anew)
+{
+    ps_report_t partial = {.kind = PS_REPORT_PARTIAL, .table = 1};
+    const ps_copies_t *copies = drop_second();
+
+    start_node("n0", 9, 2);
+    now_ms += 300;
+    beat(2, 0);
+    beat(9, 0);
+    assert_asks(2, 2);
+    partial.epoch = copies->epoch;
+    cr_assert(ps_registry_fenced(registry, 2, &partial));
+    cr_assert(answer(9, 0));
+    assert_commits("partition 0 of table w has its primary on node n0 now, "
+                   "with nothing: its rows are lost");
+    cr_assert(ps_registry_table(registry, "w")->rows_lost);
+}
+
+/* Of three copies the last one that was waited for is marked, until another one
+ * is in sync: then it lacks what is acknowledged. */
+Test(registry_nodes, give_way_only_to_what_was_dropped_last)
+{
+    const ps_copies_t *copies = make_copied("w", 1, 3)->copies;
+
+    cr_assert(say(PS_REPORT_SLOW, 1, 2));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    cr_assert_not(ps_copies_has_dropped(copies));
+    cr_assert(say(PS_REPORT_SLOW, 1, 3));
+    assert_commits("partition 0 of table w is no longer in sync on node n2: it "
+                   "lags");
+    cr_assert(ps_copies_on(copies, 3)->dropped);
+    cr_assert_not(ps_copies_on(copies, 2)->dropped);
+    cr_assert(say(PS_REPORT_CAUGHT_UP, 1, 2));
+    assert_commits("partition 0 of table w is in sync on node n1");
+    cr_assert_not(ps_copies_has_dropped(copies));
+}
+
+/* The operator says that it does not come back. */
+Test(registry_nodes, that_are_removed_leave_what_was_dropped)
+{
+    const ps_copies_t *copies = drop_second();
+
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
+                                           true, 1, &command, err));
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+    assert_asks(1, 2);
+    cr_assert(answer(2, 30));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    cr_assert_eq(copies->n, 1);
+}

@@ -198,3 +198,17 @@ Test(replicas_epochs, a_life_that_began_anew_leaves_no_bytes)
     cr_assert_eq(kit.shard->logged_bytes, 0);
     kit_close(&kit);
 }
+
+/* What it has is its own, or half of its primary's: a position would be taken
+ * for one that it can go on from. */
+Test(replicas_epochs, a_copy_that_is_not_whole_says_so_and_no_position)
+{
+    recover_105();
+    kit_append(&kit, 2, 6, &(ps_msg_append_t){.first_lsn = 97, .prev_epoch = 6},
+               NULL, NULL);
+    cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
+    kit_fence(&kit, 7);
+    cr_assert(kit_reported(&kit, PS_REPORT_PARTIAL));
+    cr_assert_not(kit_reported(&kit, PS_REPORT_POSITION));
+    kit_close(&kit);
+}

@@ -105,7 +105,7 @@ check_acked(world_t *self,
     bool restarted = command->kind == PS_COMMAND_NODE &&
                      command->node.incarnation == node->incarnation;
 
-    if (was->state == PS_COPY_KEPT || restarted) {
+    if ((was->state == PS_COPY_KEPT && !was->dropped) || restarted) {
         self->n_kept++;
         *acked = lsn < *acked ? lsn : *acked;
     }
@@ -114,6 +114,25 @@ check_acked(world_t *self,
         world_blame(self, "an acknowledged push is lost", change->table,
                     change->partition);
     }
+}
+
+/* One that was dropped, has not begun anew and is not removed, may come back:
+ * its rows are those of the primary that is lost. */
+static bool
+has_what_is_lost(world_t *self,
+                 const ps_change_t *change,
+                 const ps_copies_t *old)
+{
+    for (uint32_t i = 0; i < old->n; i++) {
+        const world_node_t *node = world_node(self, old->at[i].incarnation);
+
+        if (old->at[i].dropped && node != NULL &&
+            ps_copies_on(&change->copies, node->incarnation) != NULL &&
+            !node->copies[change->table - 1][change->partition].partial) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* What is gone was not there any more. */
@@ -126,7 +145,9 @@ check_lost(world_t *self,
     if (!change->rows_lost) {
         return;
     }
-    if (command->kind == PS_COMMAND_COPIES || ps_copies_n_heirs(old) != 1) {
+    if ((command->kind == PS_COMMAND_COPIES ? ps_copies_n_whole(old) > 0
+                                            : ps_copies_n_heirs(old) != 1) ||
+        has_what_is_lost(self, change, old)) {
         world_blame(self, "rows are lost while another copy is whole",
                     change->table, change->partition);
     }

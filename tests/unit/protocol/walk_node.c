@@ -71,9 +71,11 @@ world_node_tell(world_t *self,
         return;
     }
     if (copy->state == PS_COPY_CATCHING_UP &&
-        (was == NULL || was->state != PS_COPY_CATCHING_UP)) {
+        (copy->dropped ? world_chance(self, 4)
+                       : was == NULL || was->state != PS_COPY_CATCHING_UP)) {
         mine->lsn = mine->flushed = 0; /* it begins anew */
         mine->lsn_epoch = mine->flushed_epoch = 0;
+        mine->partial = was != NULL;
     }
     mine->epoch = copies->epoch > mine->epoch ? copies->epoch : mine->epoch;
     mine->map = *copies;
@@ -110,6 +112,7 @@ send_to(world_t *self,
         to->flushed = to->flushed_epoch = 0; /* it has others: begins anew */
     }
     to->lsn = from->lsn;
+    to->partial = false;
     to->lsn_epoch = from->lsn_epoch;
     to->epoch = from->map.epoch;
     if (world_chance(self, 2)) {
@@ -228,7 +231,8 @@ world_node_answer(
     mine->serves = false;
     mine->epoch = mine->asked > mine->epoch ? mine->asked : mine->epoch;
     if (calm || !world_chance(self, 4)) {
-        ps_report_t said = {.kind = PS_REPORT_POSITION,
+        ps_report_t said = {.kind = mine->partial ? PS_REPORT_PARTIAL
+                                                  : PS_REPORT_POSITION,
                             .table = table + 1,
                             .partition = at,
                             .epoch = mine->asked,

@@ -34,6 +34,7 @@ typedef struct world_copy {
     uint64_t flushed;       /* what a start with the log finds again */
     uint64_t flushed_epoch; /* of that record */
     uint64_t asked;  /* the epoch of a fence that it has not answered yet */
+    bool partial;    /* it has begun anew, and nothing has come */
     bool serves;     /* it is the primary, and not fenced */
     uint8_t waits;   /* primary: copies reported as caught up, as bits */
     ps_copies_t map; /* as it was told */

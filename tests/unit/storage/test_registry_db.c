@@ -74,7 +74,7 @@ Test(registry_db, has_the_settings_that_its_promises_need)
         const char *pragma;
         int value;
     } cases[] = {{"PRAGMA application_id", 0x70735247},
-                 {"PRAGMA user_version", 8}};
+                 {"PRAGMA user_version", 9}};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
 

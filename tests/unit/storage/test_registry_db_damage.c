@@ -24,9 +24,9 @@ write_file(const char *text, size_t at)
 Test(registry_db_damage, a_newer_schema_is_refused_by_both_versions)
 {
     make_data();
-    run_sql("PRAGMA user_version = 9");
+    run_sql("PRAGMA user_version = 10");
     assert_open_fails(PSD_FOREIGN,
-                      "its schema is version 9; psd 0.1.0 knows up to 8");
+                      "its schema is version 10; psd 0.1.0 knows up to 9");
 }
 
 Test(registry_db_damage, somebody_elses_database_is_refused_and_not_touched)
@@ -154,7 +154,9 @@ static const char *const damaged_rows[][2] = {
     {"UPDATE copies SET state = 'in_sync'", "copy 0 of 1 is in_sync"},
     {"UPDATE copies SET state = 'dead'", "copy 0 of 1 is ?"},
     {"UPDATE copies SET leaving = 2", "leaving is not of"},
-    {"INSERT INTO copies VALUES(1, 0, 1, 1, 1, 'in_sync', 0)",
+    {"UPDATE copies SET dropped = 2", "dropped is not of"},
+    {"UPDATE copies SET dropped = 1", "copy 0 of 1 was dropped and is primary"},
+    {"INSERT INTO copies VALUES(1, 0, 1, 1, 1, 'in_sync', 0, 0)",
      "copies 0 and 1 are on one node"},
     {"UPDATE nodes SET state = 'gone'", "state is \"gone\""},
     {"UPDATE nodes SET weight = 1025", "weight of node n0 is 1025"},
