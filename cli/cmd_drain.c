@@ -2,6 +2,7 @@
 /* pscli node drain, node remove, cluster rebalance: what moves. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"
@@ -9,7 +10,8 @@
 #include "cli/json_text.h"
 #include "cli/progress.h"
 
-#define LOOK_MS 200 /* between two looks at a drain */
+#define LOOK_MS 200  /* between two looks at a drain */
+#define WHY_SIZE 512 /* of why one does not go on */
 
 static const ps_column_t MOVES[] = {
     {"TABLE", "table", PS_UNIT_NONE, false},
@@ -74,6 +76,40 @@ show_drain(const ps_cli_t *cli,
     }
 }
 
+/* Why the drain does not go on; said once, and again when it is another. ""
+ * while copies move. */
+static void
+show_why(const ps_cli_t *cli, const json_t *reply, char shown[WHY_SIZE])
+{
+    const char *why = json_string_value(ps_json_at(reply, "why"));
+    bool stuck = why != NULL && ps_json_u64(reply, "left.stuck") > 0;
+
+    if (stuck && strcmp(why, shown) != 0) {
+        ps_say(&cli->out, "%s", why);
+    }
+    (void)snprintf(shown, WHY_SIZE, "%s", stuck ? why : "");
+}
+
+/* All that is left has had nowhere to go for as long as --timeout says. */
+static psd_status_t
+check_stuck(const ps_cli_t *cli,
+            const json_t *reply,
+            const char *why,
+            double *since_s,
+            psd_error_t *err)
+{
+    double now_s = ps_cli_now_s();
+
+    if (ps_json_u64(reply, "left.stuck") < ps_json_u64(reply, "left.copies")) {
+        *since_s = now_s;
+        return PSD_OK;
+    }
+    return now_s - *since_s < (double)cli->timeout_ms / 1000.0
+               ? PSD_OK
+               : psd_error_set(err, PSD_DEADLINE, "%s; it drains on until then",
+                               why);
+}
+
 /* Asks until nothing is left on the node. Ctrl-C ends the looking, not the
  * drain. */
 static psd_status_t
@@ -84,6 +120,8 @@ wait_drained(ps_cli_t *cli,
 {
     const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
     uint64_t shown = UINT64_MAX;
+    char why[WHY_SIZE] = "";
+    double since_s = ps_cli_now_s();
     ps_progress_t progress;
     psd_status_t rc = PSD_OK;
 
@@ -91,9 +129,13 @@ wait_drained(ps_cli_t *cli,
                      ps_json_u64(*reply_p, "left.copies"));
     while (rc == PSD_OK && ps_json_u64(*reply_p, "left.copies") > 0) {
         show_drain(cli, &progress, name, *reply_p, &shown);
-        (void)nanosleep(&gap, NULL);
-        ps_json_unref(reply_p);
-        rc = ask_drain(cli, name, reply_p, err);
+        show_why(cli, *reply_p, why);
+        rc = check_stuck(cli, *reply_p, why, &since_s, err);
+        if (rc == PSD_OK) {
+            (void)nanosleep(&gap, NULL);
+            ps_json_unref(reply_p);
+            rc = ask_drain(cli, name, reply_p, err);
+        }
     }
     ps_progress_done(&progress);
     if (rc == PSD_OK) {
@@ -117,6 +159,7 @@ ps_cmd_node_drain(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const char *name = NULL;
+    char why[WHY_SIZE] = "";
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
     if (rc == PSD_OK) {
@@ -125,6 +168,10 @@ ps_cmd_node_drain(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK && ps_args_on(&cli->args, "dry-run")) {
         show_moves(cli, reply);
         return PSD_OK;
+    }
+    if (rc == PSD_OK && !ps_args_on(&cli->args, "wait") &&
+        !ps_args_on(&cli->args, "stay")) {
+        show_why(cli, reply, why);
     }
     if (rc == PSD_OK && ps_args_on(&cli->args, "wait")) {
         rc = wait_drained(cli, name, &reply, err);

@@ -61,7 +61,9 @@ static const ps_example_t DRAIN_EXAMPLES[] = {
     {"pscli node drain a --stay", "it stays after all"},
     {NULL, NULL}};
 static const ps_opt_t DRAIN_OPTIONS[] = {
-    {.name = "wait", .help = "until nothing is left, saying how much is"},
+    {.name = "wait",
+     .help = "until nothing is left, saying how much is; when nothing can go "
+             "anywhere for --timeout, the reason and exit code 7"},
     {.name = "stay", .help = "end the drain: the node gets copies again"},
     {.name = NULL}};
 static const ps_example_t REMOVE_EXAMPLES[] = {
@@ -182,7 +184,8 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .complete = "node",
      .summary = "move all copies away from a node",
      .details = "The node gets no more copies, and those that it has go to "
-                "others; pushes and pulls go on meanwhile.",
+                "others; pushes and pulls go on meanwhile. What no other node "
+                "can have stays, and is said; --stay ends the drain.",
      .examples = DRAIN_EXAMPLES,
      .options = DRAIN_OPTIONS,
      .flags = PS_CMD_DRY_RUN,

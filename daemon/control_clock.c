@@ -54,7 +54,8 @@ add_holders(const ps_job_view_t *view,
             done = ps_doc_append_text(array, text);
         }
     }
-    return done;
+    return done && (waiter->wait == PS_WAIT_NONE || waiter->reason[0] == '\0' ||
+                    ps_doc_append_text(array, waiter->reason));
 }
 
 static bool

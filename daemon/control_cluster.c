@@ -76,7 +76,10 @@ add_node(const ps_control_t *self,
     ps_doc_t *partitions = NULL;
 
     if (!ps_doc_set_text(doc, "name", node->name) ||
-        !ps_doc_set_text(doc, "state", ps_fleet_state_name(view.state)) ||
+        !ps_doc_set_text(doc, "state",
+                         node->draining && view.state == PS_FLEET_UP
+                             ? "draining"
+                             : ps_fleet_state_name(view.state)) ||
         !ps_doc_set_u64(doc, "incarnation", node->incarnation) ||
         !ps_doc_set_u64(doc, "shards", node->n_shards) ||
         !ps_doc_set_text(doc, "endpoint", node->control) ||
@@ -112,7 +115,7 @@ add_nodes(ps_control_t *self,
 }
 
 static bool
-add_cluster(const ps_control_t *self, ps_doc_t *reply)
+add_cluster(const ps_control_t *self, bool healthy, ps_doc_t *reply)
 {
     const ps_registry_t *registry = self->is.registry;
     ps_doc_t *doc = ps_doc_add_object(reply, "cluster");
@@ -122,7 +125,7 @@ add_cluster(const ps_control_t *self, ps_doc_t *reply)
     return doc != NULL && ps_doc_set_text(doc, "name", name) &&
            ps_doc_set_id(doc, "uuid", &uuid) &&
            ps_doc_set_u64(doc, "epoch", ps_registry_epoch(registry)) &&
-           ps_doc_set_bool(doc, "healthy", ps_control_is_healthy(self)) &&
+           ps_doc_set_bool(doc, "healthy", healthy) &&
            ps_doc_set_text(doc, "version", PSD_RELEASE) &&
            ps_doc_set_f64(doc, "uptime_s",
                           (double)(ps_now_ms() - self->started_ms) / 1000.0);
@@ -134,9 +137,12 @@ ps_control_cluster_status(ps_control_t *self,
                           psd_error_t *err)
 {
     const ps_registry_t *registry = self->is.registry;
+    bool any = false;
     psd_status_t rc = PSD_OK;
 
-    if (!add_cluster(self, request->reply)) {
+    if (!ps_control_add_problems(self, request->answers, request->reply,
+                                 &any) ||
+        !add_cluster(self, !any, request->reply)) {
         return ps_control_no_memory(err);
     }
     rc = add_nodes(self, request, err);
@@ -146,8 +152,7 @@ ps_control_cluster_status(ps_control_t *self,
     if (!ps_doc_set_u64(request->reply, "tables",
                         ps_registry_n_tables(registry)) ||
         !ps_doc_set_u64(request->reply, "jobs", ps_registry_n_jobs(registry)) ||
-        !ps_doc_set_u64(request->reply, "nodes_denied", self->n_denied) ||
-        !ps_control_add_problems(self, request->reply)) {
+        !ps_doc_set_u64(request->reply, "nodes_denied", self->n_denied)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;

@@ -100,11 +100,20 @@ add_moves(const ps_control_t *self,
 static bool
 add_left(const ps_control_t *self, const char *name, ps_doc_t *reply)
 {
+    const ps_node_t *node = ps_registry_node(self->is.registry, name);
     ps_node_left_t left = {0};
     ps_doc_t *doc = ps_doc_add_object(reply, "left");
+    char text[400] = "";
 
-    return doc != NULL &&
-           ps_registry_node_left(self->is.registry, name, &left) &&
+    if (doc == NULL || node == NULL ||
+        !ps_registry_node_left(self->is.registry, name, &left)) {
+        return false;
+    }
+    if (left.n_stuck > 0) {
+        ps_control_print_stuck(node, &left, text, sizeof text);
+    }
+    return ps_doc_set_text(reply, "why", text) &&
+           ps_doc_set_u64(doc, "stuck", left.n_stuck) &&
            ps_doc_set_u64(doc, "copies", left.n_copies) &&
            ps_doc_set_u64(doc, "primaries", left.n_primaries) &&
            ps_doc_set_u64(doc, "last", left.n_last) &&

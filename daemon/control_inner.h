@@ -9,6 +9,7 @@
 #include "daemon/fleet.h"
 #include "daemon/replies.h"
 #include "daemon/watch.h"
+#include "protocol/registry_decide.h"
 #include "storage/checkpoint.h"
 #include "wire/doc.h"
 
@@ -43,6 +44,17 @@ typedef struct ps_checkpoint_work {
     char text[400];      /* … in words */
 } ps_checkpoint_work_t;
 
+/* A node that was refused when it wanted to join, or to speak. */
+typedef struct ps_denied {
+    char name[PS_NAME_MAX + 1]; /* "": none was */
+    char why[256];
+    uint64_t first_ms; /* of those of one name, close to each other */
+    uint64_t last_ms;
+    uint64_t noted_ms; /* in the history; 0: not yet */
+    uint64_t n;
+    bool grave; /* it does not pass by itself */
+} ps_denied_t;
+
 struct ps_control {
     ps_control_args_t is; /* what it was made with; all borrowed */
     ps_replies_t replies;
@@ -52,6 +64,7 @@ struct ps_control {
     uint64_t last_session;    /* given out since the start */
     uint64_t started_ms;
     uint64_t n_denied;      /* who said a node's name without its secret */
+    ps_denied_t denied;     /* the node that was refused last */
     ps_fleet_t *fleet;      /* owned; all nodes */
     struct ps_task **tasks; /* owned, each too: requests that wait for nodes */
     size_t n_tasks;
@@ -174,11 +187,31 @@ ps_control_hear_node(ps_control_t *self,
                      psd_error_t *err);
 
 /* control_problems.c */
-/* "problems": what an operator should know of. false: no memory. */
+/* "problems": what an operator should know of, and what is being done about it.
+ * answers: of INSPECT. false: no memory. */
 PSD_MUST_CHECK bool ps_control_add_problems(const ps_control_t *self,
-                                            ps_doc_t *reply);
-/* There is none. */
-bool ps_control_is_healthy(const ps_control_t *self);
+                                            const ps_answers_t *answers,
+                                            ps_doc_t *reply,
+                                            bool *ret_any);
+/* Why a drain does not come to its end. */
+void ps_control_print_stuck(const ps_node_t *node,
+                            const ps_node_left_t *left,
+                            char *ret_text,
+                            size_t size);
+/* What is wrong with one table. false: no memory. */
+PSD_MUST_CHECK bool ps_control_add_table_problems(const ps_control_t *self,
+                                                  const ps_table_t *table,
+                                                  ps_doc_t *array);
+/* control_news.c: rows of the history. Nodes that are silent, or heard again; a
+ * node that is refused, at_once: which is no matter of patience. */
+void ps_control_note_nodes(ps_control_t *self);
+void ps_control_note_denied(ps_control_t *self,
+                            const char *name,
+                            bool at_once,
+                            const char *why);
+/* … of which cluster status speaks for a while. false: no memory. */
+PSD_MUST_CHECK bool ps_control_add_denied(const ps_control_t *self,
+                                          ps_doc_t *problems);
 
 /* control_drain.c */
 ps_control_op_t ps_control_node_drain;

@@ -153,6 +153,7 @@ ps_control_tick(ps_control_t *self)
     }
     ps_control_receive_shards(self); /* decides, too */
     ps_fleet_tick(self->fleet);
+    ps_control_note_nodes(self);
     ps_control_go_on(self);
     ps_control_expire_barriers(self);
     ps_control_settle_work(self);

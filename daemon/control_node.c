@@ -34,21 +34,24 @@ read_incarnation(const ps_doc_t *doc, uint64_t *ret, psd_error_t *err)
 
 /* Two that answer to one name would take each other's partitions. */
 static psd_status_t
-check_name(const ps_control_t *self,
+check_name(ps_control_t *self,
            const char *name,
            uint64_t incarnation,
            psd_error_t *err)
 {
     const ps_node_t *node = ps_registry_node(self->is.registry, name);
+    psd_status_t rc = PSD_OK;
 
     if (node == NULL || node->incarnation == incarnation ||
         ps_fleet_look(self->fleet, node).state != PS_FLEET_UP) {
         return PSD_OK;
     }
-    return psd_error_set(err, PSD_DENIED,
-                         "a node \"%s\" is alive at %s; give this one another "
-                         "node.name",
-                         name, node->control);
+    rc = psd_error_set(err, PSD_DENIED,
+                       "a node \"%s\" is alive at %s; give this one another "
+                       "node.name",
+                       name, node->control);
+    ps_control_note_denied(self, name, false, psd_error_text(err));
+    return rc;
 }
 
 /* Only who has the data directory of its first life speaks for a node, and
@@ -77,11 +80,14 @@ check_secret(ps_control_t *self,
                "the node's secret\"",
                name, self->n_denied);
     }
-    return psd_error_set(err, PSD_DENIED,
-                         "node \"%s\" is known with another secret, which is "
-                         "in its data directory; if that is lost, remove the "
-                         "node before it joins again",
-                         name);
+    rc = psd_error_set(err, PSD_DENIED,
+                       "node \"%s\" is known with another secret, which is in "
+                       "its data directory; start it there, or, if that is "
+                       "lost, remove the node (pscli node remove %s --force) "
+                       "before it joins again",
+                       name, name);
+    ps_control_note_denied(self, name, true, psd_error_text(err));
+    return rc;
 }
 
 static psd_status_t

@@ -163,8 +163,10 @@ add_few(const ps_table_t *table, const counts_t *counts, ps_doc_t *array)
     return done && ps_doc_append_text(array, (const char *)text.data);
 }
 
-static bool
-add_table(const ps_control_t *self, const ps_table_t *table, ps_doc_t *array)
+bool
+ps_control_add_table_problems(const ps_control_t *self,
+                              const ps_table_t *table,
+                              ps_doc_t *array)
 {
     const counts_t counts = count_table(self, table);
     char text[TEXT_SIZE];
@@ -186,18 +188,78 @@ add_table(const ps_control_t *self, const ps_table_t *table, ps_doc_t *array)
     }
     if (done && table->rows_lost) {
         (void)snprintf(text, sizeof text,
-                       "table \"%s\" lost its rows when its node was "
-                       "restarted",
+                       "table \"%s\" lost rows with the last node that had "
+                       "them; drop and create it, or go on with those that "
+                       "came since",
                        table->spec.name);
         done = ps_doc_append_text(array, text);
     }
     return done;
 }
 
+/* ---- disks and drains ---- */
+
+/* 'node "n1": the disk of shard 0 takes nothing: …' */
+static bool
+add_disks(const ps_node_t *node, const ps_answers_t *answers, ps_doc_t *array)
+{
+    bool done = true;
+
+    for (uint32_t i = 0; done && i < answers->n_calls; i++) {
+        const ps_shard_call_t *call = answers->calls[i];
+        char text[TEXT_SIZE + PS_TEXT_MAX];
+
+        if (call->incarnation != node->incarnation ||
+            call->info.disk_trouble[0] == '\0') {
+            continue;
+        }
+        (void)snprintf(
+            text, sizeof text,
+            "node \"%s\": the disk of shard %" PRIu32
+            " takes nothing: %s; pushes at level disk wait there, or "
+            "go to other copies; it goes on by itself when the disk "
+            "does",
+            node->name, call->shard, call->info.disk_trouble);
+        done = ps_doc_append_text(array, text);
+    }
+    return done;
+}
+
+void
+ps_control_print_stuck(const ps_node_t *node,
+                       const ps_node_left_t *left,
+                       char *ret_text,
+                       size_t size)
+{
+    (void)snprintf(ret_text, size,
+                   "node \"%s\" drains, and %" PRIu32 " of its %" PRIu32
+                   " copies have no other node to go to; start one more node "
+                   "(psd --join), or let it stay (pscli node drain %s --stay)",
+                   node->name, left->n_stuck, left->n_copies, node->name);
+}
+
+static bool
+add_drain(const ps_control_t *self, const ps_node_t *node, ps_doc_t *array)
+{
+    ps_node_left_t left = {0};
+    char text[TEXT_SIZE];
+
+    if (!node->draining ||
+        !ps_registry_node_left(self->is.registry, node->name, &left) ||
+        left.n_stuck == 0) {
+        return true;
+    }
+    ps_control_print_stuck(node, &left, text, sizeof text);
+    return ps_doc_append_text(array, text);
+}
+
 /* ---- all of it ---- */
 
 bool
-ps_control_add_problems(const ps_control_t *self, ps_doc_t *reply)
+ps_control_add_problems(const ps_control_t *self,
+                        const ps_answers_t *answers,
+                        ps_doc_t *reply,
+                        bool *ret_any)
 {
     const ps_registry_t *registry = self->is.registry;
     ps_doc_t *array = ps_doc_add_array(reply, "problems");
@@ -212,32 +274,14 @@ ps_control_add_problems(const ps_control_t *self, ps_doc_t *reply)
             print_silent(self, node, &view, text);
             done = ps_doc_append_text(array, text);
         }
+        done = done && add_disks(node, answers, array) &&
+               add_drain(self, node, array);
     }
+    done = done && ps_control_add_denied(self, array);
     for (size_t i = 0; done && i < ps_registry_n_tables(registry); i++) {
-        done = add_table(self, ps_registry_table_at(registry, i), array);
+        done = ps_control_add_table_problems(
+            self, ps_registry_table_at(registry, i), array);
     }
+    *ret_any = done && ps_doc_count(array) > 0;
     return done;
-}
-
-bool
-ps_control_is_healthy(const ps_control_t *self)
-{
-    const ps_registry_t *registry = self->is.registry;
-
-    for (size_t i = 0; i < ps_registry_n_nodes(registry); i++) {
-        const ps_node_t *node = ps_registry_node_at(registry, i);
-
-        if (ps_fleet_look(self->fleet, node).state != PS_FLEET_UP) {
-            return false;
-        }
-    }
-    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
-        const ps_table_t *table = ps_registry_table_at(registry, i);
-        const counts_t counts = count_table(self, table);
-
-        if (table->rows_lost || counts.n_fenced > 0 || counts.n_few > 0) {
-            return false;
-        }
-    }
-    return true;
 }

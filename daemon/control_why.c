@@ -9,6 +9,7 @@
 #include "daemon/job_view.h"
 
 typedef struct why {
+    const ps_control_t *control;
     const ps_job_view_t *view;
     ps_doc_t *waiters;
     ps_doc_t *lost;
@@ -43,6 +44,11 @@ add_holders(const why_t *self,
                    ps_buffer_print(words, "%s%s", words->size == 0 ? "" : ", ",
                                    text);
         }
+    }
+    if (done && waiter->reason[0] != '\0') {
+        done = ps_doc_append_text(array, waiter->reason) &&
+               ps_buffer_print(words, "%s%s", words->size == 0 ? "" : "; ",
+                               waiter->reason);
     }
     if (done && words->size == 0) {
         done = ps_buffer_print(words, "nobody any more");
@@ -90,6 +96,20 @@ print_where(const why_t *self,
                    table == NULL ? "?" : table->spec.name, waiter->partition);
 }
 
+/* It waits for workers, perhaps for none any more; else for its partition. */
+static bool
+waits_for_workers(const why_t *self, const ps_worker_view_t *waiter)
+{
+    bool held = waiter->reason[0] == '\0';
+
+    for (size_t i = 0; !held && i < self->view->job->n_workers; i++) {
+        uint64_t clock = 0;
+
+        held = ps_job_view_holds(self->view, waiter, i, &clock);
+    }
+    return held;
+}
+
 static bool
 add_waiter(const why_t *self, const ps_worker_view_t *waiter)
 {
@@ -112,13 +132,15 @@ add_waiter(const why_t *self, const ps_worker_view_t *waiter)
            ps_doc_set_text(doc, "kind", kind_name(waiter->wait)) &&
            ps_buffer_print(&line,
                            "worker %" PRIu32 " at clock %" PRIu64
-                           " has waited %.1f s (%s%s) for %s",
+                           " has waited %.1f s (%s%s)%s %s",
                            waiter->is->worker, waiter->clock, waiting_s,
                            waiter->wait == PS_WAIT_PULL    ? "pull of "
                            : waiter->wait == PS_WAIT_PUSH  ? "push to "
                            : waiter->wait == PS_WAIT_SLICE ? "slice of "
                                                            : "",
-                           where, (const char *)words.data) &&
+                           where,
+                           waits_for_workers(self, waiter) ? " for" : ":",
+                           (const char *)words.data) &&
            ps_doc_set_text(doc, "text", (const char *)line.data) &&
            ps_doc_append_text(self->text, (const char *)line.data);
 }
@@ -265,6 +287,24 @@ add_rest(const why_t *self)
     return true;
 }
 
+/* What is wrong with the tables that it uses: who has no primary to ask, or is
+ * moving, is held by nobody's clock. */
+static bool
+add_tables(const why_t *self)
+{
+    const uint32_t *tables = NULL;
+    const ps_registry_t *registry = self->view->registry;
+    size_t n = ps_registry_job_tables(registry, self->view->job->id, &tables);
+    bool done = true;
+
+    for (size_t i = 0; done && i < n; i++) {
+        done = ps_control_add_table_problems(
+            self->control, ps_registry_table_by_id(registry, tables[i]),
+            self->text);
+    }
+    return done;
+}
+
 static bool
 fill(why_t *self, ps_doc_t *reply)
 {
@@ -280,7 +320,7 @@ fill(why_t *self, ps_doc_t *reply)
     for (size_t i = 0; done && i < view->job->n_workers; i++) {
         done = add_worker(self, &view->workers[i]);
     }
-    return done && add_rest(self);
+    return done && add_rest(self) && add_tables(self);
 }
 
 psd_status_t
@@ -289,7 +329,7 @@ ps_control_why(ps_control_t *self,
                psd_error_t *err)
 {
     PSD_AUTO(ps_job_view_done) ps_job_view_t view = {0};
-    why_t why = {.view = &view};
+    why_t why = {.control = self, .view = &view};
     const ps_job_t *job = NULL;
     psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
 

@@ -127,6 +127,7 @@ set_state(ps_fleet_t *self,
         return;
     }
     node->state = state;
+    node->silent_ms = silent_ms;
     if (state == PS_FLEET_UP) {
         ps_log(PS_LOG_INFO, "node_up", "node=%s", node->name);
         ps_fleet_note_all(self, node); /* it may have missed anything */
@@ -140,6 +141,28 @@ set_state(ps_fleet_t *self,
     if (was_up) {
         ps_fleet_give_up(self, node);
     }
+}
+
+bool
+ps_fleet_next_news(ps_fleet_t *self, ps_fleet_news_t *ret_news)
+{
+    for (size_t i = 0; i < self->n_nodes; i++) {
+        ps_fleet_node_t *node = &self->nodes[i];
+        ps_fleet_state_t before = node->told;
+
+        if (before == node->state) {
+            continue;
+        }
+        node->told = node->state;
+        if (before == 0) { /* its start was news enough */
+            continue;
+        }
+        memcpy(ret_news->name, node->name, sizeof ret_news->name);
+        ret_news->state = node->state;
+        ret_news->silent_ms = node->silent_ms;
+        return true;
+    }
+    return false;
 }
 
 psd_status_t

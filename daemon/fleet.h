@@ -67,6 +67,14 @@ typedef struct ps_fleet_view {
 
 /* How a node of the registry is. */
 ps_fleet_view_t ps_fleet_look(const ps_fleet_t *self, const ps_node_t *node);
+/* A node is heard no more, or again. */
+typedef struct ps_fleet_news {
+    char name[PS_NAME_MAX + 1];
+    ps_fleet_state_t state;
+    uint64_t silent_ms;
+} ps_fleet_news_t;
+/* What has changed since it was asked for last, once; false: nothing. */
+bool ps_fleet_next_news(ps_fleet_t *self, ps_fleet_news_t *ret_news);
 /* "up", "suspect", "down" */
 const char *ps_fleet_state_name(ps_fleet_state_t state);
 

@@ -36,7 +36,8 @@ add_info(const ps_shard_info_t *info, ps_doc_t *doc)
     const uint64_t numbers[N_INFO] = {info->sessions, info->held_requests,
                                       info->held_bytes, info->refused};
 
-    return append_all(ps_doc_add_array(doc, "info"), numbers, N_INFO);
+    return append_all(ps_doc_add_array(doc, "info"), numbers, N_INFO) &&
+           ps_doc_set_text(doc, "disk_trouble", info->disk_trouble);
 }
 
 static bool
@@ -87,7 +88,8 @@ static bool
 add_waiting(const ps_shard_call_t *call, uint64_t now_ms, ps_doc_t *doc)
 {
     ps_doc_t *array = ps_doc_add_array(doc, "waiting");
-    bool done = array != NULL;
+    ps_doc_t *reasons = ps_doc_add_array(doc, "reasons");
+    bool done = array != NULL && reasons != NULL;
 
     for (size_t i = 0; done && i < call->n_waiting; i++) {
         const ps_waiting_info_t *info = &call->waiting[i];
@@ -97,7 +99,8 @@ add_waiting(const ps_shard_call_t *call, uint64_t now_ms, ps_doc_t *doc)
             info->for_clock, info->table,
             info->partition, info->is_pull ? 1 : 0};
 
-        done = append_all(array, numbers, N_WAITING);
+        done = append_all(array, numbers, N_WAITING) &&
+               ps_doc_append_text(reasons, info->reason);
     }
     return done;
 }
@@ -202,6 +205,7 @@ static psd_status_t
 read_info(const ps_doc_t *doc, ps_shard_info_t *ret, psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
+    const char *trouble = "";
     uint64_t numbers[N_INFO];
     psd_status_t rc = ps_doc_get_array(doc, "info", N_INFO, &array, err);
 
@@ -217,6 +221,12 @@ read_info(const ps_doc_t *doc, ps_shard_info_t *ret, psd_error_t *err)
                                  .held_requests = numbers[1],
                                  .held_bytes = numbers[2],
                                  .refused = numbers[3]};
+        rc =
+            ps_doc_get_text_or(doc, "disk_trouble",
+                               sizeof ret->disk_trouble - 1, "", &trouble, err);
+    }
+    if (rc == PSD_OK) {
+        memcpy(ret->disk_trouble, trouble, strlen(trouble) + 1);
     }
     return rc;
 }
@@ -282,6 +292,31 @@ read_lags(const ps_doc_t *doc,
     return rc;
 }
 
+/* One for each that waits. */
+static psd_status_t
+read_reasons(const ps_doc_t *doc, ps_shard_call_t *call, psd_error_t *err)
+{
+    const ps_doc_t *array = NULL;
+    psd_status_t rc =
+        ps_doc_get_array(doc, "reasons", call->n_waiting, &array, err);
+
+    if (rc == PSD_OK && ps_doc_count(array) != call->n_waiting) {
+        rc = psd_error_set(err, PSD_PROTO,
+                           "reasons has %zu texts; allowed: %zu, one for each "
+                           "that waits",
+                           ps_doc_count(array), call->n_waiting);
+    }
+    for (size_t i = 0; rc == PSD_OK && i < call->n_waiting; i++) {
+        const char *text = NULL;
+
+        rc = ps_doc_at_text(array, i, PS_WAIT_REASON_SIZE - 1, &text, err);
+        if (rc == PSD_OK) {
+            memcpy(call->waiting[i].reason, text, strlen(text) + 1);
+        }
+    }
+    return rc;
+}
+
 static psd_status_t
 read_waiting(const ps_doc_t *doc,
              uint64_t now_ms,
@@ -309,7 +344,7 @@ read_waiting(const ps_doc_t *doc,
                 .is_pull = at[7] != 0};
         }
     }
-    return rc;
+    return rc == PSD_OK ? read_reasons(doc, call, err) : rc;
 }
 
 static psd_status_t

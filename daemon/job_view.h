@@ -35,7 +35,10 @@ typedef struct ps_worker_view {
     uint64_t for_clock; /* what everybody must have finished */
     uint32_t table;
     uint32_t partition;
-    const char *queue; /* SLICE; borrowed from the watch */
+    const char *queue;                /* SLICE; borrowed from the watch */
+    char reason[PS_WAIT_REASON_SIZE]; /* PULL, PUSH: what of the partition it
+                                         waits for, nodes by name; "": clocks
+                                         only */
 } ps_worker_view_t;
 
 typedef struct ps_job_view {

@@ -76,9 +76,9 @@ ps_options_help(void)
            "cleanly, a second one\n"
            "at once; HUP reads the settings again.\n"
            "\n"
-           "exit codes: 0 done, 1 failed, 2 usage or configuration, 6 the "
-           "data directory is another's,\n"
-           "9 stored data is damaged\n";
+           "exit codes: 0 done, 1 failed, 2 usage or configuration, 4 refused "
+           "by the cluster,\n"
+           "6 the data directory is another's, 9 stored data is damaged\n";
 }
 
 /* The flag that the word names, up to its end or a '='. */

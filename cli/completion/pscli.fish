@@ -41,7 +41,7 @@ complete -c pscli -f -n '__fish_seen_subcommand_from node; and not __fish_seen_s
 complete -c pscli -f -n '__fish_seen_subcommand_from node; and __fish_seen_subcommand_from inspect' -a '(pscli node list -o name --timeout 300ms 2>/dev/null)'
 complete -c pscli -f -n '__fish_seen_subcommand_from node; and not __fish_seen_subcommand_from list inspect drain remove' -a drain -d 'move all copies away from a node'
 complete -c pscli -f -n '__fish_seen_subcommand_from node; and __fish_seen_subcommand_from drain' -a '(pscli node list -o name --timeout 300ms 2>/dev/null)'
-complete -c pscli -n '__fish_seen_subcommand_from node; and __fish_seen_subcommand_from drain' -l wait -d 'until nothing is left, saying how much is'
+complete -c pscli -n '__fish_seen_subcommand_from node; and __fish_seen_subcommand_from drain' -l wait -d 'until nothing is left, saying how much is; when nothing can go anywhere for --timeout, the reason and exit code 7'
 complete -c pscli -n '__fish_seen_subcommand_from node; and __fish_seen_subcommand_from drain' -l stay -d 'end the drain: the node gets copies again'
 complete -c pscli -f -n '__fish_seen_subcommand_from node; and not __fish_seen_subcommand_from list inspect drain remove' -a remove -d 'forget a node'
 complete -c pscli -f -n '__fish_seen_subcommand_from node; and __fish_seen_subcommand_from remove' -a '(pscli node list -o name --timeout 300ms 2>/dev/null)'

@@ -121,6 +121,14 @@ void ps_partition_tick(ps_shard_t *shard, ps_partition_t *self);
 void ps_partition_forget_rooms(ps_partition_t *self, uint64_t conn);
 /* The gate of a job, or NULL. */
 ps_gate_t *ps_partition_gate(const ps_partition_t *self, uint32_t job);
+/* What of the partition itself stands against a held request (its copies, its
+ * log, a restore), in words; false: nothing, it waits for others to push or to
+ * finish clocks. */
+bool ps_partition_hindrance(const ps_shard_t *shard,
+                            const ps_partition_t *self,
+                            const ps_request_t *request,
+                            char *ret_text,
+                            size_t size);
 /* What a held request waits for, in words. */
 void ps_partition_reason(const ps_shard_t *shard,
                          const ps_partition_t *self,

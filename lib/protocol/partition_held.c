@@ -246,26 +246,22 @@ closed_gate(const ps_shard_t *shard,
     return ps_partition_gate(other, request->job);
 }
 
-void
-ps_partition_reason(const ps_shard_t *shard,
-                    const ps_partition_t *self,
-                    const ps_request_t *request,
-                    char *ret_text,
-                    size_t size)
+bool
+ps_partition_hindrance(const ps_shard_t *shard,
+                       const ps_partition_t *self,
+                       const ps_request_t *request,
+                       char *ret_text,
+                       size_t size)
 {
-    const ps_window_t *window = ps_map_get(&self->windows, request->session);
-    const ps_gate_t *gate = closed_gate(shard, self, request);
-    uint64_t next = window == NULL ? 1 : window->next;
     ps_ack_t level = request->ack == PS_ACK_DEFAULT ? self->spec->ack
                                                     : (ps_ack_t)request->ack;
-    uint64_t behind =
-        request->kind == PS_KIND_PULL ? request->after + 1 : request->seq;
 
+    (void)snprintf(ret_text, size, "%s", "");
     if (self->replicas != NULL) {
         ps_replicas_reason(shard, self, ret_text, size);
-        if (ret_text[0] != '\0') {
-            return;
-        }
+    }
+    if (ret_text[0] != '\0') {
+        return true;
     }
     if (self->restoring) {
         (void)snprintf(ret_text, size,
@@ -287,7 +283,27 @@ ps_partition_reason(const ps_shard_t *shard,
                        "ack level replica cannot be had: partition %" PRIu32
                        " has one copy",
                        self->number);
-    } else if (next < behind) {
+    }
+    return ret_text[0] != '\0';
+}
+
+void
+ps_partition_reason(const ps_shard_t *shard,
+                    const ps_partition_t *self,
+                    const ps_request_t *request,
+                    char *ret_text,
+                    size_t size)
+{
+    const ps_window_t *window = ps_map_get(&self->windows, request->session);
+    const ps_gate_t *gate = closed_gate(shard, self, request);
+    uint64_t next = window == NULL ? 1 : window->next;
+    uint64_t behind =
+        request->kind == PS_KIND_PULL ? request->after + 1 : request->seq;
+
+    if (ps_partition_hindrance(shard, self, request, ret_text, size)) {
+        return;
+    }
+    if (next < behind) {
         (void)snprintf(ret_text, size,
                        "waiting behind push %" PRIu64 " of the same client",
                        next);

@@ -16,11 +16,15 @@
 #include "protocol/outbox.h"
 
 typedef struct ps_waiting_answer {
-    uint64_t lsn;       /* the last record that must be everywhere */
-    uint64_t session;   /* whom to tell */
-    uint64_t request;   /* what it answers */
-    bool bulk;          /* by the client's bulk connection */
-    uint64_t tell_ms;   /* when to say that it waits; UINT64_MAX: never */
+    uint64_t lsn;      /* the last record that must be everywhere */
+    uint64_t session;  /* whom to tell */
+    uint64_t request;  /* what it answers */
+    bool bulk;         /* by the client's bulk connection */
+    uint64_t tell_ms;  /* when to say that it waits; UINT64_MAX: never */
+    uint64_t since_ms; /* it waits since then */
+    uint32_t job;      /* of the request; 0: of no worker */
+    uint32_t worker;
+    uint64_t clock;
     ps_effect_t answer; /* SEND; holds its payload */
 } ps_waiting_answer_t;
 

@@ -207,6 +207,8 @@ apply_checked(ps_registry_t *self,
         return ps_registry_apply_queue(self, command, err);
     case PS_COMMAND_WORK:
         return ps_registry_apply_work(self, command, err);
+    case PS_COMMAND_NOTE:
+        return PSD_OK;
     default:
         return psd_error_set(err, PSD_DAMAGED, "command kind is %d",
                              (int)command->kind);

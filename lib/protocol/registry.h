@@ -103,8 +103,9 @@ typedef enum ps_command_kind {
     PS_COMMAND_NODE_STATE = 9, /* a node drains, stays, or is removed */
     PS_COMMAND_QUEUE = 10,     /* a job has a work queue; on load in the epoch
                                   that it is in */
-    PS_COMMAND_WORK = 11       /* slices of one are given or done; no row of the
+    PS_COMMAND_WORK = 11,      /* slices of one are given or done; no row of the
                                   history */
+    PS_COMMAND_NOTE = 12       /* nothing: a row of the history, `text` */
 } ps_command_kind_t;
 
 typedef struct ps_command {
@@ -195,7 +196,7 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_cluster(const ps_registry_t *self,
                                                      psd_error_t *err);
 /* Settles and checks the spec, gives the table its id and spreads copies of its
  * partitions over the shards of all nodes that are up and not draining; all are
- * in sync, being empty. Errors: PSD_TABLE_EXISTS; PSD_NO_NODE fewer than
+ * in sync, being empty. Errors: PSD_TABLE_EXISTS; PSD_FEW_NODES fewer than
  * replicas; PSD_UNSUPPORTED more replicas than args.copies_max, or a level that
  * copies in memory cannot reach; PSD_INVALID the level wants more replicas. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_table(const ps_registry_t *self,
@@ -221,11 +222,15 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_node(const ps_registry_t *self,
                                                   uint64_t unix_ms,
                                                   ps_command_t *ret_command,
                                                   psd_error_t *err);
+/* What happened without a change: a row of the history. */
+ps_command_t ps_registry_plan_note(const ps_registry_t *self,
+                                   uint64_t unix_ms,
+                                   const char *text);
 /* Drains a node, or lets it stay; or removes it. With force that takes what it
  * has with it: a partition of which it had the last copy is made anew, empty,
  * and rows are lost. Kind 0 when it is so already. Errors: PSD_NO_NODE;
- * REMOVED: PSD_BUSY it is up, or has copies and force is false, or no other
- * node can have a new copy. */
+ * REMOVED: PSD_NODE_HELD it is up, or has copies and force is false, or no
+ * other node can have a new copy. */
 PSD_MUST_CHECK psd_status_t
 ps_registry_plan_node_state(const ps_registry_t *self,
                             const char *name,

@@ -319,6 +319,8 @@ check_kind(const ps_registry_t *self,
         return ps_registry_check_queue(self, command, err);
     case PS_COMMAND_WORK:
         return ps_registry_check_work(self, command, err);
+    case PS_COMMAND_NOTE:
+        return PSD_OK;
     default:
         return psd_error_set(err, PSD_DAMAGED, "command kind is %d",
                              (int)command->kind);

@@ -135,6 +135,7 @@ typedef struct ps_node_left {
     uint32_t n_copies;
     uint32_t n_primaries; /* of them */
     uint32_t n_last;      /* of them: no other copy could be the primary */
+    uint32_t n_stuck;     /* of them: no other node is up to have one instead */
     uint64_t bytes;       /* of all, as far as told */
 } ps_node_left_t;
 /* false: no such node. */

@@ -20,7 +20,7 @@ PSD_MUST_CHECK psd_status_t ps_registry_change_all(const ps_registry_t *self,
                                                    ps_command_t *command,
                                                    psd_error_t *err);
 /* registry_remove.c: the changes of a command that removes a node. Errors:
- * PSD_BUSY, PSD_NOMEM; what the command holds then is the caller's. */
+ * PSD_NODE_HELD, PSD_NOMEM; what the command holds then is the caller's. */
 PSD_MUST_CHECK psd_status_t ps_registry_fill_removal(const ps_registry_t *self,
                                                      const ps_node_t *node,
                                                      bool force,

@@ -277,11 +277,12 @@ ps_registry_place(const ps_registry_t *self,
     psd_status_t rc = PSD_OK;
 
     if (n_nodes == 0) {
-        return psd_error_set(err, PSD_NO_NODE, "no node is up to hold table %s",
+        return psd_error_set(err, PSD_FEW_NODES,
+                             "no node is up to hold table %s",
                              table->spec.name);
     }
     if (n_nodes < table->spec.replicas) {
-        return psd_error_set(err, PSD_NO_NODE,
+        return psd_error_set(err, PSD_FEW_NODES,
                              "table %s wants copies on %u nodes; %u are up and "
                              "not draining",
                              table->spec.name, table->spec.replicas, n_nodes);

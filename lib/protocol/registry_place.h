@@ -61,8 +61,8 @@ ps_copy_t ps_loads_copy(const ps_loads_t *self,
  * (round the nodes by their weights): a table with a partition for every one
  * begins at the first, so that tables that are cut alike lie alike, and can be
  * worked on together; a smaller one begins one further than the table before,
- * so that they spread. Other copies go where the least is. Errors: PSD_NO_NODE,
- * PSD_NOMEM. */
+ * so that they spread. Other copies go where the least is. Errors:
+ * PSD_FEW_NODES, PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_registry_place(const ps_registry_t *self,
                                               uint64_t epoch,
                                               ps_table_t *table,

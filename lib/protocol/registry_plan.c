@@ -48,6 +48,17 @@ ps_registry_plan_cluster(const ps_registry_t *self,
     return PSD_OK;
 }
 
+ps_command_t
+ps_registry_plan_note(const ps_registry_t *self,
+                      uint64_t unix_ms,
+                      const char *text)
+{
+    ps_command_t command = ps_registry_command(self, PS_COMMAND_NOTE, unix_ms);
+
+    (void)snprintf(command.text, sizeof command.text, "%s", text);
+    return command;
+}
+
 psd_status_t
 ps_registry_plan_sessions(const ps_registry_t *self,
                           uint32_t n,

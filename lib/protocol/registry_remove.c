@@ -31,6 +31,22 @@ is_last_heir(const ps_copies_t *copies, const ps_copy_t *copy)
            !ps_copies_has_dropped(copies);
 }
 
+/* Nodes that are up and stay could not have as many copies as are wanted. */
+static bool
+is_stuck(const ps_registry_t *self,
+         const ps_table_t *table,
+         const ps_node_t *node)
+{
+    uint32_t n_others = 0;
+
+    for (size_t i = 0; i < self->n_nodes; i++) {
+        const ps_node_t *other = &self->nodes[i];
+
+        n_others += other != node && other->up && !other->draining ? 1 : 0;
+    }
+    return n_others < table->spec.replicas;
+}
+
 static ps_node_left_t
 count_left(const ps_registry_t *self, const ps_node_t *node)
 {
@@ -47,6 +63,7 @@ count_left(const ps_registry_t *self, const ps_node_t *node)
                 left.n_copies++;
                 left.n_primaries += copy->state == PS_COPY_PRIMARY ? 1 : 0;
                 left.n_last += is_last_heir(copies, copy) ? 1 : 0;
+                left.n_stuck += is_stuck(self, table, node) ? 1 : 0;
                 left.bytes += table->bytes[j];
             }
         }
@@ -80,18 +97,18 @@ check_removal(const ps_registry_t *self,
         return PSD_OK;
     }
     if (left.n_copies == 0) { /* it would be back with its next question */
-        return psd_error_set(err, PSD_BUSY,
+        return psd_error_set(err, PSD_NODE_HELD,
                              "node %s is up and would join again; stop it "
                              "first",
                              node->name);
     }
     if (node->up) {
-        return psd_error_set(err, PSD_BUSY,
+        return psd_error_set(err, PSD_NODE_HELD,
                              "node %s has copies of %u partitions; drain it "
                              "first",
                              node->name, left.n_copies);
     }
-    return psd_error_set(err, PSD_BUSY,
+    return psd_error_set(err, PSD_NODE_HELD,
                          "node %s has copies of %u partitions, of %u of them "
                          "the last; start it again, or force it if it is lost",
                          node->name, left.n_copies, left.n_last);
@@ -110,7 +127,7 @@ make_anew(const ps_registry_t *self,
 
     if (node == PS_NO_PLACE) {
         return psd_error_set(
-            err, PSD_BUSY,
+            err, PSD_NODE_HELD,
             "the last copy of partition %u of table %s would be lost, and no "
             "other node can have a new one",
             change->partition,

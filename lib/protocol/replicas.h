@@ -111,6 +111,12 @@ bool ps_replicas_has_room(const ps_shard_t *shard, const ps_replicas_t *self);
 ps_ack_t ps_replicas_level(const ps_partition_t *partition,
                            const ps_request_t *request);
 /* Why nothing is answered or taken now; "" when nothing is against it. */
+/* What an answer of that level waits for. */
+void ps_replicas_answer_reason(const ps_shard_t *shard,
+                               const ps_partition_t *partition,
+                               ps_ack_t level,
+                               char *ret_text,
+                               size_t size);
 void ps_replicas_reason(const ps_shard_t *shard,
                         const ps_partition_t *partition,
                         char *ret_text,

@@ -233,7 +233,11 @@ ps_replicas_withhold(ps_shard_t *shard,
     ps_waiting_answer_t answer = {.lsn = partition->lsn,
                                   .session = request->session,
                                   .request = request->request,
-                                  .tell_ms = UINT64_MAX};
+                                  .tell_ms = UINT64_MAX,
+                                  .since_ms = shard->now_ms,
+                                  .job = request->job,
+                                  .worker = request->worker,
+                                  .clock = request->clock};
     ps_effect_t *last = NULL;
 
     if (outbox->n_effects == n_before ||
@@ -266,13 +270,12 @@ ps_replicas_withhold(ps_shard_t *shard,
     ps_pending_add(&self->pending, level, &answer);
 }
 
-/* What an answer that waits is waiting for. */
-static void
-say_what_waits(const ps_shard_t *shard,
-               const ps_partition_t *partition,
-               ps_ack_t level,
-               char *ret_text,
-               size_t size)
+void
+ps_replicas_answer_reason(const ps_shard_t *shard,
+                          const ps_partition_t *partition,
+                          ps_ack_t level,
+                          char *ret_text,
+                          size_t size)
 {
     const ps_replicas_t *self = partition->replicas;
 
@@ -331,7 +334,7 @@ ps_replicas_answer_waits(ps_shard_t *shard,
         return false;
     }
     if (request->kind == PS_KIND_PROBE || !waits) {
-        say_what_waits(shard, partition, level, text, sizeof text);
+        ps_replicas_answer_reason(shard, partition, level, text, sizeof text);
         ps_answer_parked(shard, request, text);
     }
     return waits || !keeps_answers(shard, partition, level);
@@ -442,7 +445,8 @@ tell_level(ps_shard_t *shard, ps_partition_t *partition, ps_ack_t level)
         if (answer->tell_ms <= shard->now_ms) {
             answer->tell_ms = shard->now_ms + TELL_AGAIN_MS;
             if (request_of(shard, answer, &request)) {
-                say_what_waits(shard, partition, level, text, sizeof text);
+                ps_replicas_answer_reason(shard, partition, level, text,
+                                          sizeof text);
                 ps_answer_parked(shard, &request, text);
             }
         }

@@ -167,7 +167,10 @@ typedef struct ps_lag_info { /* a copy, as its primary on this shard sees it */
     uint64_t moved_ms;    /* it had all then, or more than before */
 } ps_lag_info_t;
 
-typedef struct ps_waiting_info { /* a held request */
+#define PS_WAIT_REASON_SIZE 240
+
+typedef struct ps_waiting_info { /* a held request, or an answer that waits for
+                                    its level */
     uint32_t job;
     uint32_t worker;
     uint64_t clock;     /* finished by the one that waits */
@@ -176,6 +179,8 @@ typedef struct ps_waiting_info { /* a held request */
     uint32_t table;
     uint32_t partition;
     bool is_pull;
+    char reason[PS_WAIT_REASON_SIZE]; /* what of the partition it waits for;
+                                         "": for clocks only */
 } ps_waiting_info_t;
 
 typedef struct ps_clock_info { /* one worker's clock at the least and most
@@ -190,7 +195,9 @@ typedef struct ps_shard_info {
     uint64_t sessions; /* connections with a WELCOME */
     uint64_t held_requests;
     uint64_t held_bytes;
-    uint64_t refused; /* requests refused since start */
+    uint64_t refused;                   /* requests refused since start */
+    char disk_trouble[PS_TEXT_MAX / 2]; /* why its log takes nothing; "": it
+                                           does */
 } ps_shard_info_t;
 
 void ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What an operator is shown of a shard. */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "protocol/replicas.h"
 #include "protocol/shard_state.h"
+
+#define UNANSWERED_MS 100 /* that an answer waits before it is shown */
 
 void
 ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info)
@@ -12,6 +16,8 @@ ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info)
                           .held_requests = self->n_held,
                           .held_bytes = self->held_bytes + self->logged_bytes,
                           .refused = self->refused};
+    memcpy(ret_info->disk_trouble, self->disk_trouble,
+           sizeof ret_info->disk_trouble);
 }
 
 /* Walks over the partitions that are here: *table_at and *i begin at 0. */
@@ -137,17 +143,93 @@ ps_shard_lags(const ps_shard_t *self,
     return PSD_OK;
 }
 
-static ps_waiting_info_t
-waiting_of(const ps_partition_t *partition, const ps_held_t *held)
+/* The list of what waits, while it is made. */
+typedef struct waiting_list {
+    ps_waiting_info_t *infos;
+    size_t n;
+    size_t capacity;
+    uint32_t job;
+    uint64_t delay; /* the job's max_delay */
+} waiting_list_t;
+
+/* NULL: no memory. */
+static ps_waiting_info_t *
+add_waiting(waiting_list_t *self, const ps_waiting_info_t *info)
 {
-    return (ps_waiting_info_t){.job = held->is.job,
-                               .worker = held->is.worker,
-                               .clock = held->is.clock,
-                               .since_ms = held->since_ms,
-                               .for_clock = held->is.clock,
-                               .table = partition->table,
-                               .partition = partition->number,
-                               .is_pull = held->is.kind == PS_KIND_PULL};
+    ps_waiting_info_t *added = NULL;
+
+    if (!ps_grow(&self->infos, &self->capacity, self->n + 1,
+                 sizeof *self->infos)) {
+        return NULL;
+    }
+    added = &self->infos[self->n++];
+    *added = *info;
+    added->for_clock -=
+        added->for_clock < self->delay ? added->for_clock : self->delay;
+    return added;
+}
+
+static bool
+add_held(waiting_list_t *self,
+         const ps_shard_t *shard,
+         const ps_partition_t *partition)
+{
+    for (const ps_held_t *held = partition->held.first; held != NULL;
+         held = held->next) {
+        ps_waiting_info_t *info = NULL;
+
+        if (held->is.job != self->job) {
+            continue;
+        }
+        info = add_waiting(self, &(ps_waiting_info_t){
+                                     .job = held->is.job,
+                                     .worker = held->is.worker,
+                                     .clock = held->is.clock,
+                                     .since_ms = held->since_ms,
+                                     .for_clock = held->is.clock,
+                                     .table = partition->table,
+                                     .partition = partition->number,
+                                     .is_pull = held->is.kind == PS_KIND_PULL});
+        if (info == NULL) {
+            return false;
+        }
+        (void)ps_partition_hindrance(shard, partition, &held->is, info->reason,
+                                     sizeof info->reason);
+    }
+    return true;
+}
+
+/* Every push above level memory waits for a moment: that is no news. */
+static bool
+add_unanswered(waiting_list_t *self,
+               const ps_shard_t *shard,
+               const ps_partition_t *partition,
+               ps_ack_t level)
+{
+    const ps_pending_list_t *list = &partition->replicas->pending.of[level];
+
+    for (size_t i = 0; i < list->n; i++) {
+        const ps_waiting_answer_t *answer = &list->items[list->first + i];
+        ps_waiting_info_t *info = NULL;
+
+        if (answer->job != self->job ||
+            shard->now_ms < answer->since_ms + UNANSWERED_MS) {
+            continue;
+        }
+        info = add_waiting(
+            self, &(ps_waiting_info_t){.job = answer->job,
+                                       .worker = answer->worker,
+                                       .clock = answer->clock,
+                                       .since_ms = answer->since_ms,
+                                       .table = partition->table,
+                                       .partition = partition->number});
+        if (info == NULL) {
+            return false;
+        }
+        ps_replicas_answer_reason(shard, partition, level, info->reason,
+                                  sizeof info->reason);
+    }
+    return true;
 }
 
 psd_status_t
@@ -158,34 +240,29 @@ ps_shard_waiting(const ps_shard_t *self,
                  psd_error_t *err)
 {
     const ps_job_t *known = ps_map_get(&self->jobs, job);
-    uint64_t delay =
-        known == NULL || known->max_delay < 0 ? 0 : (uint64_t)known->max_delay;
-    ps_waiting_info_t *infos = NULL;
-    size_t capacity = 0;
-    size_t n = 0;
+    waiting_list_t list = {.job = job};
+    bool done = true;
     size_t at = 0;
     uint32_t i = 0;
     const ps_shard_table_t *table = NULL;
     const ps_partition_t *partition = NULL;
 
-    while ((partition = next_partition(self, &at, &table, &i)) != NULL) {
-        for (const ps_held_t *held = partition->held.first; held != NULL;
-             held = held->next) {
-            if (held->is.job != job) {
-                continue;
-            }
-            if (!ps_grow(&infos, &capacity, n + 1, sizeof *infos)) {
-                ps_free(infos);
-                return psd_error_set(err, PSD_NOMEM, "no memory to look");
-            }
-            infos[n] = waiting_of(partition, held);
-            infos[n].for_clock -=
-                infos[n].for_clock < delay ? infos[n].for_clock : delay;
-            n++;
+    list.delay =
+        known == NULL || known->max_delay < 0 ? 0 : (uint64_t)known->max_delay;
+    while (done &&
+           (partition = next_partition(self, &at, &table, &i)) != NULL) {
+        done = add_held(&list, self, partition);
+        if (done && partition->replicas != NULL) {
+            done = add_unanswered(&list, self, partition, PS_ACK_REPLICA) &&
+                   add_unanswered(&list, self, partition, PS_ACK_DISK);
         }
     }
-    *ret_infos = infos;
-    *ret_n = n;
+    if (!done) {
+        ps_free(list.infos);
+        return psd_error_set(err, PSD_NOMEM, "no memory to look");
+    }
+    *ret_infos = list.infos;
+    *ret_n = list.n;
     return PSD_OK;
 }
 

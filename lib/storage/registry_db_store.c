@@ -32,6 +32,8 @@ kind_name(ps_command_kind_t kind)
         return "queue";
     case PS_COMMAND_WORK:
         return "work";
+    case PS_COMMAND_NOTE:
+        return "note";
     default:
         return "?";
     }
@@ -389,7 +391,8 @@ store_kind(ps_registry_db_t *self,
     case PS_COMMAND_NODE:
         return store_node(self, command, err);
     case PS_COMMAND_SESSIONS:
-        return PSD_OK; /* store_counters does it */
+    case PS_COMMAND_NOTE:
+        return PSD_OK; /* store_counters and store_event do it */
     case PS_COMMAND_TABLE:
         return store_table(self, command, err);
     case PS_COMMAND_DROP:

@@ -79,7 +79,7 @@ more_copies_than_nodes_are_refused(psd_client_t *client, psd_error_t *err)
 
     CHECK_OK(psd_spec_set(spec, "rows", "10", err), err);
     CHECK_OK(psd_spec_set(spec, "replicas", "4", err), err);
-    CHECK(psd_table_create(client, "x", spec, &table, err) == PSD_NO_NODE);
+    CHECK(psd_table_create(client, "x", spec, &table, err) == PSD_FEW_NODES);
     (void)fprintf(stderr, "refused: %s\n", psd_error_text(err));
     psd_error_clear(err);
     psd_spec_destroy(&spec);

@@ -189,14 +189,14 @@ a_forced_removal_is_told_too(cluster_t *cluster, psd_error_t *err)
     psd_client_t *admin = NULL;
     psd_table_t *table = NULL;
     char *reply = NULL;
-    psd_status_t rc = PSD_BUSY;
+    psd_status_t rc = PSD_NODE_HELD;
 
     CHECK(connect_to(cluster, &user, err));
     CHECK(connect_to(cluster, &admin, err));
     CHECK_OK(psd_table_open(user, "lost", &table, err), err);
     CHECK_OK(psd_push(table, rows, ROWS, ones, ROWS, err), err);
     CHECK(cluster_kill(cluster, 2, SIGKILL));
-    while (rc == PSD_BUSY) { /* until it is silent for long enough */
+    while (rc == PSD_NODE_HELD) { /* until it is silent for long enough */
         psd_error_clear(err);
         rc = psd_request(admin,
                          "{\"op\":\"node_remove\",\"name\":\"n2\","

@@ -74,6 +74,10 @@
       "wait until it is back, or use another node")                            \
     X(KEYS, 45, "E3014", 1, "list of keys is not known any more",              \
       "the library sends it again; a program sees this only on bugs")          \
+    X(NODE_HELD, 46, "E3015", 6, "node cannot go now",                         \
+      "the message says what it has: drain it, stop it, or --force if lost")   \
+    X(FEW_NODES, 47, "E3016", 6, "not enough nodes",                           \
+      "start more nodes (psd --join), or want fewer copies")                   \
     X(NO_JOB, 48, "E4001", 5, "job does not exist",                            \
       "\"pscli job list\" shows those that do")                                \
     X(NO_WORKER, 49, "E4002", 5, "worker does not exist",                      \

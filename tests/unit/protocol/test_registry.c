@@ -237,7 +237,7 @@ Test(registry, wrong_tables_are_refused)
 
     make_cluster();
     assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
-                   PSD_NO_NODE, "no node is up to hold table w");
+                   PSD_FEW_NODES, "no node is up to hold table w");
     start_node("n0", 7, 1);
     (void)make_table("w", 1);
     assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),

@@ -67,7 +67,7 @@ Test(registry_copies, that_cannot_be_are_refused)
     do_planned(ps_registry_plan_node_state(registry, "n1", PS_NODE_DRAINING,
                                            false, 1, &command, err));
     assert_refused(ps_registry_plan_table(registry, &spec, 1, &command, err),
-                   PSD_NO_NODE,
+                   PSD_FEW_NODES,
                    "table w wants copies on 3 nodes; 2 are up and not "
                    "draining");
 }

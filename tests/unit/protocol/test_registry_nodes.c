@@ -172,12 +172,12 @@ Test(registry_nodes, keep_a_node_from_being_removed)
 
     assert_refused(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
                                                true, 1, &command, err),
-                   PSD_BUSY,
+                   PSD_NODE_HELD,
                    "node n0 has copies of 1 partitions; drain it first");
     cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
     assert_refused(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
                                                false, 1, &command, err),
-                   PSD_BUSY,
+                   PSD_NODE_HELD,
                    "node n0 has copies of 1 partitions, of 1 of them the last; "
                    "start it again, or force it if it is lost");
     assert_refused(ps_registry_plan_node_state(registry, "n9", PS_NODE_UP, true,
@@ -187,7 +187,7 @@ Test(registry_nodes, keep_a_node_from_being_removed)
         assert_refused(
             ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED,
                                         force == 1, 1, &command, err),
-            PSD_BUSY, "node n1 is up and would join again; stop it first");
+            PSD_NODE_HELD, "node n1 is up and would join again; stop it first");
     }
     cr_assert(ps_registry_node_ends(registry, "n1", 2, now_ms));
     do_planned(ps_registry_plan_node_state(registry, "n1", PS_NODE_REMOVED,
@@ -202,7 +202,7 @@ Test(registry_nodes, keep_a_node_from_being_removed)
     cr_assert(ps_registry_node_ends(registry, "n2", 3, now_ms));
     assert_refused(ps_registry_plan_node_state(registry, "n2", PS_NODE_REMOVED,
                                                true, 1, &command, err),
-                   PSD_BUSY,
+                   PSD_NODE_HELD,
                    "the last copy of partition 0 of table w would be lost, and "
                    "no other node can have a new one");
 }
