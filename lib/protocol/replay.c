@@ -214,7 +214,7 @@ replay_refusal(ps_shard_t *shard,
     char text[PS_TEXT_MAX + 1] = "";
     size_t size = 0;
 
-    if (window == NULL || !ps_window_reserve(window)) {
+    if (window == NULL) {
         return false;
     }
     if (payload != NULL && payload->n_spans > 0) {
@@ -222,9 +222,8 @@ replay_refusal(ps_shard_t *shard,
                                                     : PS_TEXT_MAX;
         memcpy(text, payload->spans[0].data, size);
     }
-    ps_window_refuse(window, record->seq, record->status, text,
-                     shard->args.credit_requests);
-    return true;
+    return ps_window_refuse(window, record->seq, record->status, text,
+                            shard->args.credit_requests);
 }
 
 static bool

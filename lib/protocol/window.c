@@ -77,14 +77,19 @@ ps_window_reserve(ps_window_t *self)
                    sizeof *self->refusals);
 }
 
-void
+bool
 ps_window_refuse(ps_window_t *self,
                  uint64_t seq,
                  psd_status_t status,
                  const char *text,
                  uint32_t keep)
 {
+    char *kept = ps_window_reserve(self) ? ps_strdup(text) : NULL;
     size_t n_old = 0;
+
+    if (kept == NULL) {
+        return false;
+    }
 
     while (n_old < self->n_refusals && self->refusals[n_old].seq + keep < seq) {
         self->unsure = self->refusals[n_old].seq;
@@ -97,8 +102,9 @@ ps_window_refuse(ps_window_t *self,
                 self->n_refusals * sizeof *self->refusals);
     }
     self->refusals[self->n_refusals++] =
-        (ps_refusal_t){.seq = seq, .status = status, .text = ps_strdup(text)};
+        (ps_refusal_t){.seq = seq, .status = status, .text = kept};
     ps_window_finish(self, seq);
+    return true;
 }
 
 bool

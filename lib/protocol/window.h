@@ -48,15 +48,16 @@ void ps_window_hold(ps_window_t *self);
 void ps_window_let_go(ps_window_t *self);
 /* seq, which is `next`, has its end; no refusal. */
 void ps_window_finish(ps_window_t *self, uint64_t seq);
-/* Makes room so that ps_window_refuse cannot fail. false: no memory. */
+/* Makes room for one more refusal. false: no memory. */
 PSD_MUST_CHECK bool ps_window_reserve(ps_window_t *self);
 /* seq, which is `next`, ends refused. Refusals more than `keep` seqs back are
- * dropped: the client has nothing that old in flight. */
-void ps_window_refuse(ps_window_t *self,
-                      uint64_t seq,
-                      psd_status_t status,
-                      const char *text,
-                      uint32_t keep);
+ * dropped: the client has nothing that old in flight. false: no memory, not
+ * even for the text, which every copy is to have; nothing changed. */
+PSD_MUST_CHECK bool ps_window_refuse(ps_window_t *self,
+                                     uint64_t seq,
+                                     psd_status_t status,
+                                     const char *text,
+                                     uint32_t keep);
 /* True when nobody can say any more whether seq, which has its end, was taken
  * or refused; ps_window_refusal then gives NULL. */
 bool ps_window_is_unsure(const ps_window_t *self, uint64_t seq);

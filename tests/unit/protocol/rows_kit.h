@@ -15,6 +15,7 @@
 
 #include "copy_compare.h"
 #include "protocol/replicas.h"
+#include "support/fail_alloc.h"
 
 #define WORLD_NODES 3
 #define WORLD_CONNS 64    /* links that one node may open */
@@ -51,6 +52,9 @@ typedef struct world {
     size_t n_parcels;
     size_t capacity;
     uint64_t n_incarnations;
+    bool fails;     /* an allocation of a shard is to fail … */
+    size_t fail_at; /* … after so many */
+    size_t n_calls; /* of the allocator, by shards */
     bool calm;
     uint32_t loss;   /* of 100 */
     uint32_t repeat; /* of 100 */
@@ -252,6 +256,27 @@ world_perform(world_t *self, uint32_t number, ps_outbox_t *outbox)
     }
 }
 
+/* The event into the shard; one of its allocations may fail. */
+static inline psd_status_t
+world_try(world_t *self,
+          ps_shard_t *shard,
+          const ps_event_t *event,
+          ps_outbox_t *outbox)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (self->fails) {
+        fail_alloc_at(self->fail_at - self->n_calls);
+    }
+    rc = ps_shard_step(shard, event, outbox, NULL);
+    if (self->fails) {
+        self->n_calls += fail_alloc_calls();
+        self->fails = !fail_alloc_happened();
+        fail_alloc_off();
+    }
+    return rc;
+}
+
 static inline void
 world_step(world_t *self, uint32_t number, ps_event_t *event)
 {
@@ -259,10 +284,13 @@ world_step(world_t *self, uint32_t number, ps_event_t *event)
 
     event->now_ms = self->now_ms;
     if (self->nodes[number].shard != NULL) {
-        psd_status_t rc =
-            ps_shard_step(self->nodes[number].shard, event, &outbox, NULL);
+        ps_shard_t *shard = self->nodes[number].shard;
+        psd_status_t rc = world_try(self, shard, event, &outbox);
 
         cr_assert(rc == PSD_OK || rc == PSD_NOMEM);
+        if (rc == PSD_NOMEM && event->kind == PS_EVENT_TABLE) { /* told anew */
+            cr_assert_eq(world_try(self, shard, event, &outbox), PSD_OK);
+        }
         world_perform(self, number, &outbox);
     }
 }

@@ -246,3 +246,44 @@ Test(rows, a_copy_without_room_waits_and_keeps_what_it_has)
         n += run_short(seed) ? 1 : 0;
     }
 }
+
+/* A whole transfer, of which one allocation at either end fails. Whether one
+ * did. */
+static bool
+run_failing(uint64_t seed, size_t at)
+{
+    PSD_AUTO(world_close) world_t world;
+    ps_shard_args_t args = default_args;
+
+    args.flight_bytes = 8000;
+    world_open(&world, seed, &args);
+    world.calm = true;
+    for (int n = 0; n < 30; n++) {
+        (void)world_record(&world);
+    }
+    world_join(&world, 1);
+    if (world.n_nodes > 2) {
+        world_join(&world, 2);
+    }
+    world.fails = true;
+    world.fail_at = at;
+    for (int n = 0; n < 20; n++) {
+        (void)world_next(&world, world.now_ms + 1);
+        (void)world_record(&world);
+    }
+    settle(&world);
+    expect_same(&world, seed);
+    return !world.fails;
+}
+
+Test(rows, without_memory_copies_end_as_their_primary)
+{
+    for (uint64_t seed = 0; seed < number("ROWS_SWEEPS", 4); seed++) {
+        size_t at = 0;
+
+        while (run_failing(seed, at)) {
+            at++;
+        }
+        cr_assert_gt(at, 50, "seed %llu", (unsigned long long)seed);
+    }
+}
