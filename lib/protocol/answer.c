@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes back to a client, and what is noted on the way. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -274,9 +275,11 @@ ps_note_record(ps_shard_t *self,
                const ps_record_t *record,
                ps_payload_t *payload)
 {
-    ps_effect_t *effect = self->args.log || partition->has_log
-                              ? ps_outbox_add(self->outbox, PS_EFFECT_RECORD)
-                              : NULL;
+    bool is_wanted = self->args.log || partition->has_log;
+    ps_effect_t *effect =
+        is_wanted ? ps_outbox_add(self->outbox, PS_EFFECT_RECORD) : NULL;
+
+    assert(!is_wanted || effect != NULL);
 
     if (effect != NULL) {
         self->unflushed_bytes +=

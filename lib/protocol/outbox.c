@@ -2,6 +2,7 @@
 /* The list of effects, and the one place that puts notes into words. */
 #include "protocol/outbox.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -61,11 +62,29 @@ status_of(uint64_t number)
 bool
 ps_outbox_reserve(ps_outbox_t *self, size_t n)
 {
-    if (n > SIZE_MAX - self->n_effects) {
+    size_t taken = self->n_effects + self->n_held;
+
+    if (n > SIZE_MAX - taken) {
         return false;
     }
-    return ps_grow(&self->effects, &self->capacity, self->n_effects + n,
+    return ps_grow(&self->effects, &self->capacity, taken + n,
                    sizeof *self->effects);
+}
+
+bool
+ps_outbox_hold(ps_outbox_t *self)
+{
+    bool is_there = ps_outbox_reserve(self, 1);
+
+    self->n_held += is_there ? 1 : 0;
+    return is_there;
+}
+
+void
+ps_outbox_give_up(ps_outbox_t *self)
+{
+    assert(self->n_held > 0);
+    self->n_held--;
 }
 
 ps_effect_t *
@@ -73,7 +92,8 @@ ps_outbox_add_raw(ps_outbox_t *self, ps_effect_kind_t kind)
 {
     ps_effect_t *effect = NULL;
 
-    if (self->n_effects == self->capacity && !ps_outbox_reserve(self, 1)) {
+    if (self->n_effects + self->n_held == self->capacity &&
+        !ps_outbox_reserve(self, 1)) {
         return NULL;
     }
     effect = &self->effects[self->n_effects++];

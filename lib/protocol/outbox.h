@@ -113,6 +113,7 @@ typedef struct ps_effect {
 typedef struct ps_outbox {
     ps_effect_t *effects; /* owned */
     size_t n_effects;
+    size_t n_held; /* places for effects that are sure to come */
     size_t capacity;
 } ps_outbox_t;
 
@@ -125,6 +126,10 @@ PSD_MUST_CHECK ps_effect_t *ps_outbox_add_raw(ps_outbox_t *self,
                                               ps_effect_kind_t kind);
 /* Makes sure that the next n ps_outbox_add succeed. false: no memory. */
 PSD_MUST_CHECK bool ps_outbox_reserve(ps_outbox_t *self, size_t n);
+/* Holds one place that no ps_outbox_add takes, whatever comes first, until it
+ * is given up: the next one succeeds then. false: no memory. */
+PSD_MUST_CHECK bool ps_outbox_hold(ps_outbox_t *self);
+void ps_outbox_give_up(ps_outbox_t *self);
 /* Drops all effects and what they hold; keeps the array for the next turn. */
 void ps_outbox_clear(ps_outbox_t *self);
 /* Clears and frees the array; fits PSD_AUTO. */

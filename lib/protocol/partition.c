@@ -146,8 +146,7 @@ forget_idle_window(ps_shard_t *shard, ps_partition_t *self)
     record.session = idle->session;
     record.seq = self->lowest_session > idle->session ? self->lowest_session
                                                       : idle->session + 1;
-    if (!ps_outbox_reserve(shard->outbox, 1) ||
-        !ps_partition_record(shard, self, &record, NULL)) {
+    if (!ps_partition_record(shard, self, &record, NULL)) {
         return; /* one more is known for a while */
     }
     ps_note(shard, &(ps_note_t){.kind = PS_NOTE_FORGOTTEN,

@@ -383,6 +383,26 @@ ps_partition_replay(ps_shard_t *shard,
 }
 
 bool
+ps_partition_replay_noted(ps_shard_t *shard,
+                          ps_partition_t *self,
+                          const ps_record_t *record,
+                          ps_payload_t *payload)
+{
+    bool is_done = false;
+
+    if (!ps_outbox_hold(shard->outbox)) {
+        return false;
+    }
+    is_done = ps_partition_replay(shard, self, record, payload);
+    ps_outbox_give_up(shard->outbox);
+
+    if (is_done) {
+        ps_note_record(shard, self, record, payload);
+    }
+    return is_done;
+}
+
+bool
 ps_partition_record(ps_shard_t *shard,
                     ps_partition_t *self,
                     ps_record_t *record,
@@ -400,10 +420,9 @@ ps_partition_record(ps_shard_t *shard,
             return false;
         }
     }
-    if (!ps_partition_replay(shard, self, record, payload)) {
+    if (!ps_partition_replay_noted(shard, self, record, payload)) {
         return false;
     }
-    ps_note_record(shard, self, record, payload);
     if (bytes != NULL) {
         ps_replicas_send(shard, self, record, bytes);
     } else if (self->replicas != NULL) {
@@ -426,7 +445,6 @@ ps_partition_record_job(ps_shard_t *shard,
                           .seq = job == NULL ? 0 : job->version};
 
     if ((job != NULL && payload == NULL) ||
-        !ps_outbox_reserve(shard->outbox, 1) ||
         !ps_partition_record(shard, self, &record, payload)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a clock gate");
     }

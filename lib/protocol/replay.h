@@ -21,9 +21,14 @@ PSD_MUST_CHECK bool ps_partition_replay(ps_shard_t *shard,
                                         ps_partition_t *self,
                                         const ps_record_t *record,
                                         ps_payload_t *payload);
+/* The same, and hands the record on to who reads the log: the place for that is
+ * held while effects of the record itself come. false: as above. */
+PSD_MUST_CHECK bool ps_partition_replay_noted(ps_shard_t *shard,
+                                              ps_partition_t *self,
+                                              const ps_record_t *record,
+                                              ps_payload_t *payload);
 /* For the primary: replays a record of its own, with the lsn and epoch that it
- * fills in, and hands it on to who reads the log. The outbox has room for one
- * effect more. false: as above. */
+ * fills in, and hands it on to who reads the log. false: as above. */
 PSD_MUST_CHECK bool ps_partition_record(ps_shard_t *shard,
                                         ps_partition_t *self,
                                         ps_record_t *record,

@@ -129,8 +129,7 @@ try_to_serve(ps_shard_t *shard, ps_partition_t *partition)
         ps_shard_wake(shard, partition, self->granted_until_ms);
         return;
     }
-    if (!ps_outbox_reserve(shard->outbox, 1) ||
-        !ps_partition_record(shard, partition, &record, NULL)) {
+    if (!ps_partition_record(shard, partition, &record, NULL)) {
         ps_shard_wake(shard, partition, shard->now_ms + RETRY_MS);
         return;
     }

@@ -93,18 +93,16 @@ take_next(ps_shard_t *shard,
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
 
     if (!ps_shard_log_has_room(shard, partition) ||
-        !ps_tail_reserve(&self->tail) || !payload_of(body, holder, &payload) ||
-        !ps_outbox_reserve(shard->outbox, 1)) {
+        !ps_tail_reserve(&self->tail) || !payload_of(body, holder, &payload)) {
         return PS_APPENDED_NOMEM;
     }
     if (!ps_partition_takes_record(shard, partition, record, payload)) {
         return PS_APPENDED_DIVERGED;
     }
-    if (!ps_partition_replay(shard, partition, record, payload)) {
+    if (!ps_partition_replay_noted(shard, partition, record, payload)) {
         return PS_APPENDED_NOMEM;
     }
     ps_tail_add(&self->tail, record->epoch, bytes, holder);
-    ps_note_record(shard, partition, record, payload);
     return PS_APPENDED_OK;
 }
 

@@ -209,7 +209,7 @@ void ps_note(ps_shard_t *self, const ps_note_t *note);
         }                            \
     } while (0)
 /* A record, when somebody reads it: all of them (args.log), or those of a
- * partition with a log. */
+ * partition with a log. The outbox has room for it. */
 void ps_note_record(ps_shard_t *self,
                     const ps_partition_t *partition,
                     const ps_record_t *record,

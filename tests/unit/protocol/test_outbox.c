@@ -37,6 +37,25 @@ Test(outbox, effects_keep_their_order_and_begin_zeroed)
     cr_assert_eq(ps_outbox_add(&outbox, PS_EFFECT_NOTE)->to, 0);
 }
 
+Test(outbox, a_place_that_is_held_is_taken_by_no_other)
+{
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
+
+    cr_assert(ps_outbox_hold(&outbox));
+    fail_alloc_at(0);
+    while (ps_outbox_add(&outbox, PS_EFFECT_NOTE) != NULL) {
+    }
+    cr_assert(fail_alloc_happened());
+    fail_alloc_at(0);
+    cr_assert_not(ps_outbox_hold(&outbox));
+    ps_outbox_give_up(&outbox);
+    fail_alloc_at(0);
+    cr_assert_not_null(ps_outbox_add(&outbox, PS_EFFECT_RECORD));
+    cr_assert_not(fail_alloc_happened());
+    fail_alloc_off();
+    cr_assert_eq(outbox.n_effects, outbox.capacity);
+}
+
 Test(outbox, clear_lets_go_of_payloads)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
