@@ -69,6 +69,8 @@ ps_node_copy(const ps_node_t *self, ps_node_t *ret_node, psd_error_t *err)
     }
     *ret_node = *self;
     ret_node->shards = shards;
+    ret_node->lost = NULL; /* borrowed for the start */
+    ret_node->n_lost = 0;
     return PSD_OK;
 }
 

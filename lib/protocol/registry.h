@@ -17,6 +17,7 @@
 
 #include "protocol/copies.h"
 #include "protocol/job.h"
+#include "protocol/lost.h"
 #include "protocol/work.h"
 
 #define PS_NODE_SHARDS_MAX 1024
@@ -40,6 +41,10 @@ typedef struct ps_node {
                            They were there when an earlier life joined: of two
                            starts without a join between, the second must not
                            call kept what the first had not found */
+    const ps_lost_t *lost; /* borrowed, a start only: of what was kept, what
+                              cannot be read */
+    size_t n_lost;
+    bool accepts_loss; /* a start only: of `lost`, the last copies may go */
     /* Not stored. */
     bool up;      /* it has started or was heard since the registry was loaded,
                      and is not suspect; only such nodes are given partitions */
@@ -215,8 +220,9 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_drop(const ps_registry_t *self,
  * an heir; its primaries are fenced there, for one of those to be promoted.
  * Where none is, it stays (or will become) the primary, and rows are lost. What
  * was kept of a table with a log and was an heir is PS_COPY_KEPT, or the
- * primary still where no other one is an heir. Of its shards tcp and ipc are
- * read. */
+ * primary still where no other one is an heir; what of it is `lost` counts as
+ * gone. Of its shards tcp and ipc are read. Errors: PSD_DAMAGED no other copy
+ * of what is lost is an heir, and node->accepts_loss is false. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_node(const ps_registry_t *self,
                                                   const ps_node_t *node,
                                                   uint64_t unix_ms,

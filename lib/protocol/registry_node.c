@@ -102,6 +102,17 @@ keep_rows(ps_change_t *change, uint32_t at)
     }
 }
 
+/* It was kept, but its files are damaged. */
+static bool
+is_damaged(const ps_node_t *node,
+           const ps_copy_t *copy,
+           const ps_table_t *table,
+           uint32_t partition)
+{
+    return ps_lost_has(node->lost, node->n_lost, copy->shard, table->id,
+                       partition);
+}
+
 /* A copy follows its node into its new life. It stays on its shard unless their
  * number has changed; then it is dealt anew. */
 static void
@@ -122,7 +133,8 @@ restart_copy(const ps_node_t *old,
         (copy->state == PS_COPY_KEPT && table->spec.ack != PS_ACK_DISK)) {
         return; /* it has nothing, as before, or as is known now */
     }
-    if (node->kept && same && table->spec.ack == PS_ACK_DISK) {
+    if (node->kept && same && table->spec.ack == PS_ACK_DISK &&
+        !is_damaged(node, copy, table, change->partition)) {
         keep_rows(change, at);
     } else {
         lose_rows(change, at);
@@ -165,6 +177,80 @@ check_start(const ps_registry_t *self,
     return PSD_OK;
 }
 
+/* Heirs on the node that are damaged; the last ones are those of which no other
+ * copy is an heir. */
+typedef struct losses {
+    uint32_t n;
+    uint32_t n_last;
+    const ps_table_t *table; /* of the first of the last ones */
+    uint32_t partition;
+} losses_t;
+
+static losses_t
+count_losses(const ps_registry_t *self,
+             const ps_node_t *known,
+             const ps_node_t *node)
+{
+    losses_t losses = {0};
+
+    for (size_t i = 0; i < self->n_tables && node->n_lost > 0; i++) {
+        const ps_table_t *table = &self->tables[i];
+
+        for (uint32_t j = 0; j < table->spec.n_partitions; j++) {
+            const ps_copies_t *copies = &table->copies[j];
+            const ps_copy_t *copy = ps_copies_on(copies, known->incarnation);
+
+            if (copy == NULL || !ps_copy_is_heir(copy) ||
+                table->spec.ack != PS_ACK_DISK ||
+                !is_damaged(node, copy, table, j)) {
+                continue;
+            }
+            losses.n++;
+            if (ps_copies_n_heirs(copies) == 1) {
+                losses.table = losses.n_last == 0 ? table : losses.table;
+                losses.partition = losses.n_last == 0 ? j : losses.partition;
+                losses.n_last++;
+            }
+        }
+    }
+    return losses;
+}
+
+/* Nobody but the operator gives up what no other copy has. */
+static psd_status_t
+check_losses(const ps_node_t *node, const losses_t *losses, psd_error_t *err)
+{
+    if (losses->n_last == 0 || node->accepts_loss) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_DAMAGED,
+                         "of %u partition%s no other copy is whole (the first "
+                         "is partition %u of table %s); put the files back "
+                         "from a backup, or start psd once with --accept-loss "
+                         "to begin those partitions anew, empty",
+                         losses->n_last, losses->n_last == 1 ? "" : "s",
+                         losses->partition, losses->table->spec.name);
+}
+
+static void
+print_start(const ps_node_t *node,
+            bool is_new,
+            const losses_t *losses,
+            char *ret_text,
+            size_t size)
+{
+    int n = snprintf(ret_text, size, "node %s %s with %u shards", node->name,
+                     is_new ? "joined" : "was started again", node->n_shards);
+
+    if (losses->n > 0 && n > 0 && (size_t)n < size) {
+        (void)snprintf(ret_text + n, size - (size_t)n,
+                       "; damaged files cost it %u partition%s, of which %u "
+                       "ha%s no other copy",
+                       losses->n, losses->n == 1 ? "" : "s", losses->n_last,
+                       losses->n_last == 1 ? "s" : "ve");
+    }
+}
+
 psd_status_t
 ps_registry_plan_node(const ps_registry_t *self,
                       const ps_node_t *node,
@@ -174,6 +260,7 @@ ps_registry_plan_node(const ps_registry_t *self,
 {
     ps_command_t command = ps_registry_command(self, PS_COMMAND_NODE, unix_ms);
     const ps_node_t *known = NULL;
+    losses_t losses = {0};
     psd_status_t rc = ps_node_check(node, err);
 
     if (rc != PSD_OK) {
@@ -181,6 +268,10 @@ ps_registry_plan_node(const ps_registry_t *self,
     }
     known = ps_registry_find_node(self, node->name);
     rc = check_start(self, node, known, err);
+    if (rc == PSD_OK && known != NULL) {
+        losses = count_losses(self, known, node);
+        rc = check_losses(node, &losses, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_node_copy(node, &command.node, err);
     }
@@ -190,13 +281,11 @@ ps_registry_plan_node(const ps_registry_t *self,
     command.node.up = true;
     command.node.draining = known != NULL && known->draining;
     command.epoch = ps_registry_next_epoch(self);
-    (void)snprintf(command.text, sizeof command.text,
-                   "node %s %s with %u shards", node->name,
-                   known == NULL ? "joined" : "was started again",
-                   node->n_shards);
+    print_start(node, known == NULL, &losses, command.text,
+                sizeof command.text);
     if (known != NULL) {
-        rc = ps_registry_change_all(self, known, &command.node, restart_copy,
-                                    &command, err);
+        rc = ps_registry_change_all(self, known, node, restart_copy, &command,
+                                    err);
     }
     return give(rc, &command, ret_command);
 }

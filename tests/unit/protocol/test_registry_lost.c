@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What becomes of copies whose files were found damaged at a start. */
+#include "protocol/lost.h"
+
+#include "support/registry_copies_test.h"
+
+TestSuite(registry_lost, .init = make_three, .fini = drop_registry);
+
+static const ps_copies_t *
+make_logged(uint32_t replicas)
+{
+    ps_table_spec_t spec = fixture_spec("w");
+
+    spec.n_partitions = 3;
+    spec.replicas = replicas;
+    cr_assert_eq(ps_registry_plan_table(registry, &spec, 3, &command, err),
+                 PSD_OK);
+    command.table.spec.ack = PS_ACK_DISK; /* this shell does not offer it */
+    do_planned(PSD_OK);
+    return ps_registry_table(registry, "w")->copies;
+}
+
+static psd_status_t
+plan_start_lost(const char *name,
+                uint64_t incarnation,
+                const ps_lost_t *lost,
+                bool accepts)
+{
+    ps_route_t shards[FIXTURE_SHARDS_MAX];
+    ps_node_t node = fixture_node(name, incarnation, 2, shards);
+
+    node.kept = true;
+    node.lost = lost;
+    node.n_lost = 1;
+    node.accepts_loss = accepts;
+    return ps_registry_plan_node(registry, &node, 2, &command, err);
+}
+
+static const ps_copy_t *
+on(const ps_copies_t *copies, uint64_t incarnation)
+{
+    return ps_copies_on(copies, incarnation);
+}
+
+Test(registry_lost, costs_only_the_copies_that_are_named)
+{
+    const ps_copies_t *copies = make_logged(3);
+    const ps_lost_t lost = {on(&copies[1], 2)->shard, 1, 1, 1};
+
+    cr_assert_eq(on(&copies[0], 2)->state, PS_COPY_IN_SYNC);
+    do_planned(plan_start_lost("n1", 8, &lost, false));
+    cr_assert_eq(on(&copies[0], 8)->state, PS_COPY_KEPT);
+    cr_assert_eq(on(&copies[1], 8)->state, PS_COPY_CATCHING_UP);
+    cr_assert_eq(on(&copies[2], 8)->state, PS_COPY_KEPT);
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+}
+
+Test(registry_lost, on_another_shard_costs_nothing)
+{
+    const ps_copies_t *copies = make_logged(3);
+    const ps_lost_t lost = {1 - on(&copies[1], 2)->shard, 1, 1, 1};
+
+    do_planned(plan_start_lost("n1", 8, &lost, false));
+    cr_assert_eq(on(&copies[1], 8)->state, PS_COPY_KEPT);
+}
+
+/* The one that has nothing is asked for nothing, and never promoted. */
+Test(registry_lost, is_never_promoted)
+{
+    const ps_copies_t *copies = make_logged(2);
+    const ps_copy_t *first = &copies[0].at[0];
+    const ps_lost_t lost = {first->shard, 0, 0, 0};
+    uint64_t second = copies[0].at[1].incarnation;
+
+    cr_assert_eq(first->incarnation, 1);
+    do_planned(plan_start_lost("n0", 9, &lost, false));
+    cr_assert(copies[0].fenced);
+    cr_assert_not(answer_of(9, 9, 99), "it may not be asked");
+    cr_assert_eq(copies[0].at[0].incarnation, second);
+    cr_assert_eq(on(&copies[0], 9)->state, PS_COPY_CATCHING_UP);
+}
+
+/* All nodes are damaged: the last one that could still have been read stays
+ * what it is until the operator has said so. */
+Test(registry_lost, of_all_copies_wants_the_operator)
+{
+    const ps_copies_t *copies = make_logged(2);
+    const ps_lost_t lost = {on(&copies[0], 1)->shard, 1, 0, 0};
+    const char *second = copies[0].at[1].incarnation == 2 ? "n1" : "n2";
+    const ps_lost_t other = {copies[0].at[1].shard, 1, 0, 0};
+
+    do_planned(plan_start_lost("n0", 9, &lost, false));
+    assert_refused(plan_start_lost(second, 10, &other, false), PSD_DAMAGED,
+                   "of 1 partition no other copy is whole (the first is "
+                   "partition 0 of table w); put the files back from a backup, "
+                   "or start psd once with --accept-loss to begin those "
+                   "partitions anew, empty");
+    cr_assert_eq(copies[0].at[0].state, PS_COPY_IN_SYNC);
+    cr_assert_not(ps_registry_table(registry, "w")->rows_lost);
+    do_planned(plan_start_lost(second, 10, &other, true));
+    cr_assert(ps_registry_table(registry, "w")->rows_lost);
+}
+
+Test(registry_lost, is_told_in_json)
+{
+    const ps_lost_t lost[] = {{1, 2, 3, 4}, {0, 0, 0, UINT32_MAX}};
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *empty = ps_doc_new();
+    PSD_AUTO(ps_free_at) ps_lost_t *got = NULL;
+    ps_lost_t *none = NULL;
+    size_t n = 0;
+
+    cr_assert(ps_lost_to_doc(lost, 2, doc));
+    cr_assert_eq(ps_lost_from_doc(doc, &got, &n, err), PSD_OK);
+    cr_assert_eq(n, 2);
+    cr_assert_arr_eq(got, lost, sizeof lost);
+    cr_assert(ps_lost_has(got, 2, 1, 2, 4));
+    cr_assert_not(ps_lost_has(got, 2, 1, 2, 5));
+    cr_assert_not(ps_lost_has(got, 2, 1, 1, 4));
+    cr_assert(ps_lost_has(got, 2, 0, 9, 7), "table 0 is all");
+    cr_assert_eq(ps_lost_from_doc(empty, &none, &n, err), PSD_OK);
+    cr_assert_eq(n, 0);
+    cr_assert_null(none);
+}
+
+Test(registry_lost, that_is_no_range_is_refused)
+{
+    const ps_lost_t lost = {1, 2, 4, 3};
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_doc_new();
+    ps_lost_t *got = NULL;
+    size_t n = 0;
+
+    cr_assert(ps_lost_to_doc(&lost, 1, doc));
+    cr_assert_neq(ps_lost_from_doc(doc, &got, &n, err), PSD_OK);
+    cr_assert_null(got);
+}
