@@ -284,6 +284,34 @@ ps_shard_recover_lives(ps_shard_t *self, uint64_t last)
 }
 
 bool
+ps_shard_recover_is_whole(const ps_shard_t *self,
+                          uint32_t table,
+                          uint32_t partition)
+{
+    const ps_partition_t *known = find(self, table, partition);
+
+    return known == NULL || (!ps_store_is_partial(known->store) &&
+                             known->lsn >= known->replicas->flushed_lsn);
+}
+
+bool
+ps_shard_recover_is_strange(const ps_shard_t *self, const ps_record_t *record)
+{
+    const ps_partition_t *known = find(self, record->table, record->partition);
+
+    return known != NULL && record->lsn <= known->lsn &&
+           record->epoch > known->lsn_epoch;
+}
+
+uint32_t
+ps_shard_recover_n_partitions(const ps_shard_t *self, uint32_t table)
+{
+    const ps_shard_table_t *known = ps_map_get(&self->tables, table);
+
+    return known == NULL ? 0 : known->spec.n_partitions;
+}
+
+bool
 ps_shard_recover_knows(const ps_shard_t *self, uint32_t table)
 {
     return ps_map_get(&self->tables, table) != NULL;

@@ -63,6 +63,16 @@ void ps_shard_recover_life(ps_shard_t *self,
                            uint64_t life);
 /* Lives that begin from now on have higher numbers. */
 void ps_shard_recover_lives(ps_shard_t *self, uint64_t last);
+/* All that was told of the partition leads to a whole state. */
+bool ps_shard_recover_is_whole(const ps_shard_t *self,
+                               uint32_t table,
+                               uint32_t partition);
+/* The record has the lsn of one that was told, and a later epoch: it is of a
+ * life of which the beginning was not told. */
+bool ps_shard_recover_is_strange(const ps_shard_t *self,
+                                 const ps_record_t *record);
+/* Partitions of a table that was told. */
+uint32_t ps_shard_recover_n_partitions(const ps_shard_t *self, uint32_t table);
 /* Such a table was told. */
 bool ps_shard_recover_knows(const ps_shard_t *self, uint32_t table);
 /* The tables that were told, for the caller to free. Errors: PSD_NOMEM. */

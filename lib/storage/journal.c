@@ -117,7 +117,8 @@ ps_journal_open(const ps_journal_args_t *args,
                                      .cluster = args->cluster,
                                      .node = args->node,
                                      .shard = args->shard,
-                                     .segment_bytes = args->segment_bytes};
+                                     .segment_bytes = args->segment_bytes,
+                                     .damage = args->damage};
     psd_status_t rc = PSD_OK;
 
     if (self == NULL) {
@@ -126,6 +127,8 @@ ps_journal_open(const ps_journal_args_t *args,
     self->disk = args->disk;
     self->cluster = args->cluster;
     self->n_shards = args->n_shards;
+    self->shard = args->shard;
+    self->damage = args->damage;
     self->dir = ps_strdup(args->dir);
     if (self->dir == NULL) {
         return no_memory(err);

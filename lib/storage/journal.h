@@ -33,6 +33,9 @@ typedef struct ps_journal_args {
     uint32_t n_shards;      /* of the node: another number is refused, when
                                there are tables */
     uint64_t segment_bytes; /* as ps_shard_log_args_t's */
+    ps_damage_t *damage;    /* borrowed until it is settled: what is damaged is
+                               noted there, and costs the partitions that it
+                               concerns only; NULL: it ends a start */
 } ps_journal_args_t;
 
 /* Errors: those of ps_shard_log_open. */
@@ -47,6 +50,7 @@ typedef struct ps_journal_found {
     uint32_t n_tables;
     uint32_t n_snapshots;
     uint64_t snapshot_bytes; /* plain */
+    bool is_unsettled;       /* ps_journal_settle is due */
     ps_shard_log_found_t log;
 } ps_journal_found_t;
 
@@ -59,7 +63,8 @@ typedef void ps_journal_progress_t(void *context, uint64_t bytes);
  * Errors: PSD_DAMAGED naming file and byte, or the partition whose records are
  * missing; PSD_FOREIGN; PSD_IO, PSD_NOMEM, PSD_LIMIT. The shard is then to be
  * thrown away, and nothing on the disk has changed but what a crash had left
- * unfinished.
+ * unfinished. With args->damage there is no PSD_DAMAGED: what may lack anything
+ * is in damage->lost, nothing of it is in the shard, and nothing was changed.
  */
 PSD_MUST_CHECK psd_status_t ps_journal_recover(ps_journal_t *self,
                                                ps_shard_t *shard,
@@ -67,6 +72,12 @@ PSD_MUST_CHECK psd_status_t ps_journal_recover(ps_journal_t *self,
                                                void *context,
                                                ps_journal_found_t *ret_found,
                                                psd_error_t *err);
+
+/* Somebody who knows of other copies has agreed that what was lost is: damaged
+ * files get another name. To be called until it succeeds, before anything else.
+ * Errors: PSD_IO, PSD_LIMIT, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_journal_settle(ps_journal_t *self,
+                                              psd_error_t *err);
 
 /* A table with a log: known to the next start when this returns PSD_OK. Errors:
  * those of ps_table_file_write. May be called while another thread is in any

@@ -32,6 +32,8 @@ typedef struct ps_journal_part {
     uint64_t base_lsn;  /* of its snapshot, as in its name; 0: there is none */
     uint64_t base_life; /* likewise; life's, but at a start */
     uint64_t lost_lsn;  /* at a start: the first record that is missing */
+    uint64_t n_holes;   /* at a start: of the log's, those that it is not
+                           harmed by */
     uint64_t appended_lsn;        /* of its last record */
     bool is_dirty;                /* appended and not told as flushed */
     ps_snapshot_reader_t *reader; /* owned; at a start, until the end is seen */
@@ -44,8 +46,11 @@ struct ps_journal {
     ps_id_t cluster;
     uint32_t n_shards;
     ps_shard_log_t *log; /* owned */
+    uint32_t shard;
     bool was_there;
-    ps_map_t parts; /* table and partition -> ps_journal_part_t, owned */
+    ps_damage_t *damage; /* borrowed until it is settled; may be NULL */
+    bool is_unsettled;   /* what was found damaged is as it was found */
+    ps_map_t parts;      /* table and partition -> ps_journal_part_t, owned */
     ps_position_t *positions; /* owned; what the last flush told */
     size_t positions_capacity;
     size_t n_dirty;
@@ -92,4 +97,36 @@ void ps_journal_forget(ps_journal_t *self, ps_journal_part_t *part);
 PSD_MUST_CHECK psd_status_t ps_journal_give_up(ps_journal_t *self,
                                                const ps_snapshot_id_t *id,
                                                psd_error_t *err);
+
+/* journal_damage.c, at a start: each leaves rc as it is, unless that is
+ * PSD_DAMAGED and the start goes on in spite of damage. */
+/* The part's snapshot is damaged, or does not fit its records. */
+PSD_MUST_CHECK psd_status_t ps_journal_pass_snapshot(ps_journal_t *self,
+                                                     ps_shard_t *shard,
+                                                     ps_journal_part_t *part,
+                                                     psd_status_t rc,
+                                                     psd_error_t *err);
+/* Its records are: one is missing, or does not fit. */
+PSD_MUST_CHECK psd_status_t ps_journal_pass_records(ps_journal_t *self,
+                                                    ps_shard_t *shard,
+                                                    ps_journal_part_t *part,
+                                                    psd_status_t rc,
+                                                    psd_error_t *err);
+/* The table's file is: nothing of the table is known. */
+PSD_MUST_CHECK psd_status_t ps_journal_pass_table(ps_journal_t *self,
+                                                  uint32_t table,
+                                                  const char *path,
+                                                  psd_error_t *err);
+/* A record of the part was read, and the part is not harmed by holes in front
+ * of it; or it is, and is lost. */
+PSD_MUST_CHECK psd_status_t ps_journal_see_record(ps_journal_t *self,
+                                                  ps_shard_t *shard,
+                                                  ps_journal_part_t *part,
+                                                  const ps_record_t *record,
+                                                  psd_error_t *err);
+/* All was read: what may lack something goes from the shard, and is listed.
+ * Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_journal_list_lost(ps_journal_t *self,
+                                                 ps_shard_t *shard,
+                                                 psd_error_t *err);
 #endif

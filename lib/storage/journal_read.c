@@ -48,6 +48,14 @@ each_table(void *context,
     return ps_shard_recover_table(self->shard, table, spec, err);
 }
 
+static psd_status_t
+damaged_table(void *context, uint32_t table, const char *path, psd_error_t *err)
+{
+    reading_t *self = context;
+
+    return ps_journal_pass_table(self->self, table, path, err);
+}
+
 /* ---- snapshots ---- */
 
 static void
@@ -175,6 +183,13 @@ open_snapshot(reading_t *self, ps_journal_part_t *part, psd_error_t *err)
     return rc;
 }
 
+static psd_status_t
+open_first(reading_t *self, ps_journal_part_t *part, psd_error_t *err)
+{
+    return ps_journal_pass_snapshot(self->self, self->shard, part,
+                                    open_snapshot(self, part, err), err);
+}
+
 /* Does it with every part. */
 static psd_status_t
 for_parts(reading_t *self,
@@ -229,7 +244,7 @@ take_mark(reading_t *self,
     part->life = record->seq;
     if (base.lsn > 0 && begins && base.life == part->life) {
         part->stage = PS_JOURNAL_BASED;
-        return open_snapshot(self, part, err);
+        return open_first(self, part, err);
     }
     if (base.lsn > 0 && base.life <= part->life) {
         part->base_lsn = 0;
@@ -239,6 +254,28 @@ take_mark(reading_t *self,
         part->stage = PS_JOURNAL_LOGGED;
     }
     return rc;
+}
+
+static psd_status_t
+take_record(reading_t *self,
+            ps_journal_part_t *part,
+            const ps_record_t *record,
+            const ps_body_t *body,
+            psd_error_t *err)
+{
+    psd_status_t rc = ps_journal_pass_snapshot(
+        self->self, self->shard, part,
+        take_pieces(self, part, record->lsn, err), err);
+
+    part->appended_lsn = record->lsn;
+    if (rc != PSD_OK || part->stage == PS_JOURNAL_LOST) {
+        return rc;
+    }
+    rc = ps_shard_recover_record(self->shard, record, body, err);
+    if (rc == PSD_DAMAGED) {
+        rc = psd_error_wrap(err, rc, "%s", self->self->dir);
+    }
+    return ps_journal_pass_records(self->self, self->shard, part, rc, err);
 }
 
 static psd_status_t
@@ -260,11 +297,15 @@ each_record(void *context,
         return psd_error_set(err, PSD_NOMEM, "no memory for a journal");
     }
     if (record->kind == PS_RECORD_ANEW || record->kind == PS_RECORD_LEAVE) {
-        return take_mark(self, part, record, err);
+        rc = take_mark(self, part, record, err);
+        return rc == PSD_OK ? ps_journal_see_record(self->self, self->shard,
+                                                    part, record, err)
+                            : rc;
     }
-    if (part->stage >= PS_JOURNAL_OVER ||
+    rc = ps_journal_see_record(self->self, self->shard, part, record, err);
+    if (rc != PSD_OK || part->stage >= PS_JOURNAL_OVER ||
         ps_shard_recover_has(self->shard, record)) {
-        return PSD_OK;
+        return rc;
     }
     if (record->lsn != lsn_of(self, part) + 1) {
         part->lost_lsn = lsn_of(self, part) + 1;
@@ -272,13 +313,7 @@ each_record(void *context,
         throw_away(self, part, PS_JOURNAL_LOST);
         return PSD_OK;
     }
-    rc = take_pieces(self, part, record->lsn, err);
-    if (rc == PSD_OK) {
-        rc = ps_shard_recover_record(self->shard, record, body, err);
-    }
-    part->appended_lsn = record->lsn;
-    return rc == PSD_DAMAGED ? psd_error_wrap(err, rc, "%s", self->self->dir)
-                             : rc;
+    return take_record(self, part, record, body, err);
 }
 
 static psd_status_t
@@ -296,16 +331,14 @@ missing(const reading_t *self,
         self->self->dir, first, last, part->partition, part->table, where);
 }
 
-/* The log is at its end: so are the pieces of the part. */
 static psd_status_t
-take_rest(reading_t *self, ps_journal_part_t *part, psd_error_t *err)
+check_rest(reading_t *self, ps_journal_part_t *part, psd_error_t *err)
 {
-    uint64_t lsn = lsn_of(self, part);
-    psd_status_t rc = PSD_OK;
-
     if (part->stage == PS_JOURNAL_LOST) {
-        return missing(self, part, part->lost_lsn, part->appended_lsn - 1, "",
-                       err);
+        return part->lost_lsn == 0 /* that was noted already */
+                   ? PSD_OK
+                   : missing(self, part, part->lost_lsn, part->appended_lsn - 1,
+                             "", err);
     }
     if (part->stage == PS_JOURNAL_OVER && part->base_lsn > 0) {
         return name_file(self, part,
@@ -315,12 +348,26 @@ take_rest(reading_t *self, ps_journal_part_t *part, psd_error_t *err)
                                        part->base_life),
                          err);
     }
-    rc = take_pieces(self, part, lsn + 1, err);
-    if (rc == PSD_OK && part->reader != NULL) {
-        rc = missing(self, part, lsn + 1, part->piece.lsn,
-                     " at the end of the log", err);
-    }
+    return part->reader == NULL
+               ? PSD_OK
+               : missing(self, part, lsn_of(self, part) + 1, part->piece.lsn,
+                         " at the end of the log", err);
+}
+
+/* The log is at its end: so are the pieces of the part. */
+static psd_status_t
+take_rest(reading_t *self, ps_journal_part_t *part, psd_error_t *err)
+{
+    uint64_t lsn = lsn_of(self, part);
+    psd_status_t rc =
+        ps_journal_pass_snapshot(self->self, self->shard, part,
+                                 take_pieces(self, part, lsn + 1, err), err);
+
     if (rc == PSD_OK) {
+        rc = ps_journal_pass_records(self->self, self->shard, part,
+                                     check_rest(self, part, err), err);
+    }
+    if (rc == PSD_OK && part->stage != PS_JOURNAL_LOST) {
         self->found.n_snapshots += part->stage == PS_JOURNAL_BASED ? 1 : 0;
         ps_shard_recover_life(self->shard, part->table, part->partition,
                               part->life);
@@ -353,13 +400,14 @@ read_all(reading_t *self, psd_error_t *err)
 {
     const ps_table_dir_t tables = ps_journal_tables(self->self);
     const ps_snapshot_dir_t snapshots = ps_journal_snapshots(self->self);
-    psd_status_t rc = ps_table_file_list(&tables, each_table, self, err);
+    psd_status_t rc =
+        ps_table_file_list(&tables, each_table, damaged_table, self, err);
 
     if (rc == PSD_OK) {
         rc = ps_snapshot_list(&snapshots, each_snapshot, self, err);
     }
     if (rc == PSD_OK) {
-        rc = for_parts(self, open_snapshot, err);
+        rc = for_parts(self, open_first, err);
     }
     if (rc == PSD_OK) {
         rc = ps_shard_log_read(self->self->log, each_record, self,
@@ -367,6 +415,9 @@ read_all(reading_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         rc = for_parts(self, take_rest, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_journal_list_lost(self->self, self->shard, err);
     }
     if (rc == PSD_OK) {
         rc = ps_shard_recover_end(self->shard, err);
@@ -377,7 +428,8 @@ read_all(reading_t *self, psd_error_t *err)
     ps_shard_recover_lives(self->shard, self->max_life);
     forget_over(self->self);
     self->self->is_untidy = true;
-    return ps_journal_tidy(self->self, err);
+    self->found.is_unsettled = self->self->is_unsettled;
+    return self->found.is_unsettled ? PSD_OK : ps_journal_tidy(self->self, err);
 }
 
 psd_status_t

@@ -23,6 +23,9 @@ typedef struct ps_segment {
     uint64_t number;
     uint64_t previous_bytes;    /* of the segment before; 0: there was none */
     uint64_t bytes;             /* that count, head included */
+    bool follows_hole;          /* records may be missing before it */
+    bool is_damaged;            /* it does not go without leaving a file */
+    bool is_unread;             /* its head is damaged; at a start only */
     ps_segment_range_t *ranges; /* owned; by table and partition, ascending */
     size_t n_ranges;
     size_t capacity;

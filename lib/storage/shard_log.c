@@ -132,49 +132,78 @@ read_head(ps_shard_log_t *self, ps_segment_t *segment, psd_error_t *err)
                                   (ps_bytes_t){head, size}, name, err);
     }
     self->disk->close(self->disk, &file);
-    return rc;
+    segment->is_unread = rc == PSD_DAMAGED;
+    return ps_damage_pass(self->damage, rc, name, err);
 }
 
 /* What a segment holds that another follows is told by that one. */
 static psd_status_t
+check_size(ps_shard_log_t *self,
+           ps_segment_t *segment,
+           ps_segment_t *next,
+           psd_error_t *err)
+{
+    uint64_t wanted = next->previous_bytes;
+
+    if (segment->is_unread || next->is_unread ||
+        next->number != segment->number + 1) {
+        return PSD_OK; /* that is passed over already */
+    }
+    if (segment->bytes >= wanted && wanted >= PS_SEGMENT_HEAD) {
+        segment->bytes = wanted;
+        return PSD_OK;
+    }
+    segment->is_damaged = true;
+    next->follows_hole = true;
+    return ps_damage_pass(
+        self->damage,
+        psd_error_set(err, PSD_DAMAGED,
+                      "%s/log-%016" PRIx64 ".seg: byte %" PRIu64
+                      ": the file ends; the next segment says "
+                      "%" PRIu64 " bytes",
+                      self->dir, segment->number, segment->bytes, wanted),
+        NULL, err);
+}
+
+static psd_status_t
 check_sizes(ps_shard_log_t *self, psd_error_t *err)
 {
-    for (size_t i = 0; i + 1 < self->n_segments; i++) {
-        ps_segment_t *segment = &self->segments[i];
-        uint64_t wanted = self->segments[i + 1].previous_bytes;
+    psd_status_t rc = PSD_OK;
 
-        if (segment->bytes < wanted || wanted < PS_SEGMENT_HEAD) {
-            return psd_error_set(err, PSD_DAMAGED,
-                                 "%s/log-%016" PRIx64 ".seg: byte %" PRIu64
-                                 ": the file ends; the next segment says "
-                                 "%" PRIu64 " bytes",
-                                 self->dir, segment->number, segment->bytes,
-                                 wanted);
-        }
-        segment->bytes = wanted;
+    for (size_t i = 0; rc == PSD_OK && i + 1 < self->n_segments; i++) {
+        rc = check_size(self, &self->segments[i], &self->segments[i + 1], err);
     }
-    return PSD_OK;
+    return rc;
 }
 
 static psd_status_t
 check_flushed(ps_shard_log_t *self, psd_error_t *err)
 {
-    const ps_segment_t *last = ps_shard_log_last(self);
+    ps_segment_t *last = ps_shard_log_last(self);
     uint64_t number = self->flushed.number;
 
     if (last == NULL ? number != 0 : number > last->number) {
-        return psd_error_set(err, PSD_DAMAGED,
-                             "%s/log-%016" PRIx64 ".seg is missing; %" PRIu64
-                             " bytes of it were flushed",
-                             self->dir, number, self->flushed.bytes);
+        self->ends_in_hole = true;
+        return ps_damage_pass(
+            self->damage,
+            psd_error_set(err, PSD_DAMAGED,
+                          "%s/log-%016" PRIx64 ".seg is missing; %" PRIu64
+                          " bytes of it were flushed",
+                          self->dir, number, self->flushed.bytes),
+            NULL, err);
     }
-    if (last != NULL && number == last->number &&
+    if (last != NULL && number == last->number && !last->is_unread &&
         last->bytes < self->flushed.bytes) {
-        return psd_error_set(
-            err, PSD_DAMAGED,
-            "%s/log-%016" PRIx64 ".seg: byte %" PRIu64
-            ": the file ends; %" PRIu64 " bytes of it were flushed",
-            self->dir, number, last->bytes, self->flushed.bytes);
+        self->ends_in_hole = true;
+        last->is_damaged = true;
+        return ps_damage_pass(
+            self->damage,
+            psd_error_set(err, PSD_DAMAGED,
+                          "%s/log-%016" PRIx64 ".seg: byte %" PRIu64
+                          ": the file ends; %" PRIu64
+                          " bytes of it were flushed",
+                          self->dir, number, last->bytes, self->flushed.bytes),
+            NULL, err);
     }
     return PSD_OK;
 }
@@ -192,12 +221,18 @@ read_heads(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
         ps_segment_t segment = {.number = found->numbers[i]};
 
         if (i > 0 && found->numbers[i] != found->numbers[i - 1] + 1) {
-            return psd_error_set(err, PSD_DAMAGED,
-                                 "%s/log-%016" PRIx64
-                                 ".seg is missing between others",
-                                 self->dir, found->numbers[i - 1] + 1);
+            segment.follows_hole = true;
+            rc = ps_damage_pass(self->damage,
+                                psd_error_set(err, PSD_DAMAGED,
+                                              "%s/log-%016" PRIx64
+                                              ".seg is missing between others",
+                                              self->dir,
+                                              found->numbers[i - 1] + 1),
+                                NULL, err);
         }
-        rc = read_head(self, &segment, err);
+        if (rc == PSD_OK) {
+            rc = read_head(self, &segment, err);
+        }
         self->segments[self->n_segments++] = segment;
     }
     if (rc == PSD_OK) {
@@ -221,9 +256,12 @@ open_note(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
     }
     name = (const char *)path.data;
     if (!found->has_note && found->n_numbers > 0) {
-        return psd_error_set(err, PSD_DAMAGED,
-                             "%s is missing beside %zu segments", name,
-                             found->n_numbers);
+        self->ends_in_hole = true;
+        return ps_damage_pass(self->damage,
+                              psd_error_set(err, PSD_DAMAGED,
+                                            "%s is missing beside %zu segments",
+                                            name, found->n_numbers),
+                              NULL, err);
     }
     if (!found->has_note) {
         ps_flushed_write(0, 0, bytes);
@@ -244,7 +282,8 @@ open_note(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
     if (rc == PSD_OK) {
         self->note_slot = 1 - self->flushed.slot;
     }
-    return rc;
+    self->ends_in_hole = rc == PSD_DAMAGED;
+    return ps_damage_pass(self->damage, rc, name, err);
 }
 
 static psd_status_t
@@ -294,6 +333,7 @@ ps_shard_log_open(const ps_shard_log_args_t *args,
     self->segment_bytes = args->segment_bytes;
     self->owner.cluster = args->cluster;
     self->owner.shard = args->shard;
+    self->damage = args->damage;
     memcpy(self->owner.node, args->node, strlen(args->node));
     self->dir = ps_strdup(args->dir);
     if (self->dir == NULL) {
@@ -521,7 +561,9 @@ ps_shard_log_cut(ps_shard_log_t *self, uint64_t lowest, psd_error_t *err)
         psd_status_t rc =
             ps_segment_path(&path, self->dir, self->segments[0].number, err);
 
-        if (rc == PSD_OK) {
+        if (rc == PSD_OK && self->segments[0].is_damaged) {
+            rc = ps_damage_rename(self->disk, (const char *)path.data, err);
+        } else if (rc == PSD_OK) {
             rc = self->disk->remove(self->disk, (const char *)path.data, err);
         }
         /* One name after the other, so that a crash leaves no gap. */

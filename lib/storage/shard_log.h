@@ -18,7 +18,7 @@
 #ifndef PS_STORAGE_SHARD_LOG_H
 #define PS_STORAGE_SHARD_LOG_H
 
-#include "storage/disk.h"
+#include "storage/damage.h"
 #include "wire/record.h"
 
 #define PS_SHARD_LOG_NODE_MAX 63 /* bytes of a node's name */
@@ -33,6 +33,9 @@ typedef struct ps_shard_log_args {
     uint32_t shard;         /* of the node */
     uint64_t segment_bytes; /* a segment of this size or more is followed by a
                                new one; > 0 */
+    ps_damage_t *damage;    /* borrowed until it was settled; what is damaged is
+                               noted there and passed over; NULL: PSD_DAMAGED
+                               ends an opening or a reading */
 } ps_shard_log_args_t;
 
 /*
@@ -64,12 +67,18 @@ typedef struct ps_shard_log_found {
     uint64_t cut_offset;  /* from where on */
     uint64_t cut_bytes;   /* how much */
     bool note_torn;       /* one of the two slots of log-flushed is damaged */
+    bool is_unsettled;    /* ps_shard_log_settle is due */
 } ps_shard_log_found_t;
 
 /*
  * Reads all records; to be called once, before anything is appended. What a
  * crash tore at the end of the last segment is cut off and told in ret_found;
  * it was never flushed. What remains is flushed before this returns.
+ *
+ * With args->damage, whose n_holes is one more behind each place where records
+ * may be missing: records in front of a damaged one are told, and those behind
+ * it when its size leads to a whole one; else the rest of the segment is passed
+ * over. Where anything was damaged, here or before, nothing is cut or flushed.
  *
  * Errors: PSD_DAMAGED anything else that is wrong, naming file and byte;
  * nothing was changed, and records were told only up to there. PSD_IO,
@@ -80,6 +89,13 @@ PSD_MUST_CHECK psd_status_t ps_shard_log_read(ps_shard_log_t *self,
                                               void *context,
                                               ps_shard_log_found_t *ret_found,
                                               psd_error_t *err);
+
+/* Behind a reading that found damage, when the files in damage->aside have
+ * other names: cuts, flushes and notes what the reading did not. To be called
+ * until it succeeds, and before anything is appended. Errors: PSD_IO,
+ * PSD_LIMIT, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_shard_log_settle(ps_shard_log_t *self,
+                                                psd_error_t *err);
 
 /*
  * Appends a record in memory. Keeps payload until the record is flushed; it is
@@ -134,7 +150,8 @@ uint64_t ps_shard_log_segment_with(const ps_shard_log_t *self,
                                    uint32_t partition,
                                    uint64_t lsn);
 /* Removes the segments below `lowest` for good, the first one first; never the
- * last one. Errors: PSD_IO; some may be removed. */
+ * last one. One that is damaged gets another name. Errors: PSD_IO; some may be
+ * removed. */
 PSD_MUST_CHECK psd_status_t ps_shard_log_cut(ps_shard_log_t *self,
                                              uint64_t lowest,
                                              psd_error_t *err);

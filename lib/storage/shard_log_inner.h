@@ -37,6 +37,9 @@ struct ps_shard_log {
     ps_disk_file_t *note; /* log-flushed; open */
     size_t note_slot;     /* of it that is written next */
     bool is_read;         /* ps_shard_log_read has succeeded */
+    ps_damage_t *damage;  /* borrowed until it is settled; may be NULL */
+    bool ends_in_hole;    /* records may be missing behind the last one */
+    bool is_unsettled;    /* what was found damaged is as it was found */
 
     /* The last segment while it is written to, else NULL. Of what is behind
      * safe_bytes, nobody can tell whether it is on the disk. */

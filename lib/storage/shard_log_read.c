@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/cursor.h"
 #include "storage/shard_log_inner.h"
 
 #define BLOCK ((size_t)4 << 20) /* bytes read at once */
@@ -157,6 +158,39 @@ may_be_torn(const reader_t *self)
             self->offset >= log->flushed.bytes);
 }
 
+/* The record at offset is damaged: what is behind it is reached by its size, if
+ * there is a whole one, or not at all. */
+static psd_status_t
+pass_over(reader_t *self, psd_error_t *err)
+{
+    ps_damage_t *damage = self->log->damage;
+    psd_status_t rc = ps_damage_pass(damage, refuse(self, err), NULL, err);
+    uint64_t left = bytes_left(self);
+    uint64_t size = 0;
+    bool good = false;
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    damage->n_holes++;
+    self->segment->is_damaged = true;
+    if (self->end - self->at >= CLAIM_SIZE) {
+        size = ps_load_u32(self->buffer + self->at);
+    }
+    if (size >= PS_RECORD_HEAD && size % PS_RECORD_ALIGN == 0 && size < left) {
+        rc = fill(self, (size_t)size, err);
+        if (rc == PSD_OK) {
+            self->at += (size_t)size;
+            self->offset += size;
+            rc = read_record(self, &good, err);
+        }
+    }
+    if (!good) {
+        self->offset = self->segment->bytes;
+    }
+    return rc;
+}
+
 static psd_status_t
 read_records(reader_t *self, psd_error_t *err)
 {
@@ -164,11 +198,12 @@ read_records(reader_t *self, psd_error_t *err)
         bool good = false;
         psd_status_t rc = read_record(self, &good, err);
 
+        if (rc == PSD_OK && !good && !may_be_torn(self)) {
+            rc = pass_over(self, err);
+            good = true;
+        }
         if (rc != PSD_OK) {
             return rc;
-        }
-        if (!good && !may_be_torn(self)) {
-            return refuse(self, err);
         }
         if (!good) {
             self->found.cut_segment = self->segment->number;
@@ -178,6 +213,13 @@ read_records(reader_t *self, psd_error_t *err)
         }
     }
     return PSD_OK;
+}
+
+/* Nothing is changed before somebody has agreed to what is damaged. */
+static bool
+must_wait(const ps_shard_log_t *self)
+{
+    return self->damage != NULL && self->damage->n_texts > 0;
 }
 
 /* The last segment is from now on as a segment that another follows: whole, and
@@ -227,7 +269,8 @@ read_segment(reader_t *self, psd_error_t *err)
     self->end = 0;
     rc = read_records(self, err);
     disk->close(disk, &self->file);
-    if (rc == PSD_OK && self->segment == ps_shard_log_current(self->log)) {
+    if (rc == PSD_OK && self->segment == ps_shard_log_current(self->log) &&
+        !must_wait(self->log)) {
         rc = settle_last(self, name, err);
     }
     self->found.n_segments++;
@@ -251,13 +294,116 @@ ps_shard_log_read(ps_shard_log_t *self,
     assert(!self->is_read);
     for (size_t i = 0; i < self->n_segments && rc == PSD_OK; i++) {
         reader.segment = &self->segments[i];
-        rc = read_segment(&reader, err);
+        if (reader.segment->follows_hole || reader.segment->is_unread) {
+            self->damage->n_holes++;
+        }
+        if (!reader.segment->is_unread) {
+            rc = read_segment(&reader, err);
+        }
     }
     ps_free(reader.buffer);
     if (rc != PSD_OK) {
         return rc;
     }
+    if (self->ends_in_hole) {
+        self->damage->n_holes++;
+    }
     self->is_read = true;
+    self->is_unsettled = must_wait(self);
+    reader.found.is_unsettled = self->is_unsettled;
     *ret_found = reader.found;
     return PSD_OK;
+}
+
+/* ---- what was damaged ---- */
+
+/* Segments of which nothing was read have other names now. */
+static void
+drop_unread(ps_shard_log_t *self)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < self->n_segments; i++) {
+        if (self->segments[i].is_unread) {
+            ps_segment_done(&self->segments[i]);
+        } else {
+            self->segments[n++] = self->segments[i];
+        }
+    }
+    self->n_segments = n;
+}
+
+/* The last one, as a start without damage leaves it. */
+static psd_status_t
+flush_last(ps_shard_log_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+    const ps_segment_t *last = ps_shard_log_last(self);
+    ps_disk_t *disk = self->disk;
+    ps_disk_file_t *file = NULL;
+    uint64_t size = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (last == NULL) {
+        return PSD_OK;
+    }
+    rc = ps_segment_path(&path, self->dir, last->number, err);
+    if (rc == PSD_OK) {
+        rc =
+            disk->open(disk, (const char *)path.data, PS_DISK_KEEP, &file, err);
+    }
+    if (rc == PSD_OK) {
+        rc = disk->size(disk, file, &size, err);
+    }
+    if (rc == PSD_OK && size > last->bytes) {
+        rc = disk->truncate(disk, file, last->bytes, err);
+    }
+    if (rc == PSD_OK) {
+        rc = disk->flush(disk, file, err);
+    }
+    disk->close(disk, &file);
+    return rc;
+}
+
+/* Both slots anew: neither may say more than there is. */
+static psd_status_t
+write_note(ps_shard_log_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+    const ps_segment_t *last = ps_shard_log_last(self);
+    uint64_t number = last == NULL ? 0 : last->number;
+    uint64_t bytes = last == NULL ? 0 : last->bytes;
+    uint8_t note[PS_FLUSHED_SIZE];
+    psd_status_t rc = ps_disk_path(&path, err, self->dir, PS_FLUSHED_NAME);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    ps_flushed_write(number, bytes, note);
+    ps_flushed_write(number, bytes, note + PS_FLUSHED_SLOT);
+    self->disk->close(self->disk, &self->note);
+    self->note_slot = 0;
+    return ps_disk_make(self->disk, self->dir, (const char *)path.data,
+                        (ps_bytes_t){note, sizeof note}, &self->note, err);
+}
+
+psd_status_t
+ps_shard_log_settle(ps_shard_log_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    assert(self->is_read);
+    if (!self->is_unsettled) {
+        return PSD_OK;
+    }
+    drop_unread(self);
+    rc = flush_last(self, err);
+    if (rc == PSD_OK) {
+        rc = write_note(self, err);
+    }
+    if (rc == PSD_OK) {
+        self->is_unsettled = false;
+        self->damage = NULL;
+    }
+    return rc;
 }

@@ -55,7 +55,8 @@ start_segment(ps_shard_log_t *self, psd_error_t *err)
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     uint8_t head[PS_SEGMENT_HEAD];
     ps_segment_t *last = ps_shard_log_last(self);
-    bool replaces = last != NULL && last->bytes == PS_SEGMENT_HEAD;
+    bool replaces =
+        last != NULL && last->bytes == PS_SEGMENT_HEAD && !last->is_damaged;
     ps_segment_t next = {.number = 1, .bytes = PS_SEGMENT_HEAD};
     psd_status_t rc = PSD_OK;
 

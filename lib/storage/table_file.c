@@ -225,24 +225,16 @@ check_head(const ps_table_dir_t *dir,
 }
 
 static psd_status_t
-read_one(const ps_table_dir_t *dir,
-         uint32_t table,
-         ps_table_file_each_t *each,
-         void *context,
-         psd_error_t *err)
+read_spec(const ps_table_dir_t *dir,
+          uint32_t table,
+          const char *name,
+          ps_table_spec_t *ret,
+          psd_error_t *err)
 {
-    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     PSD_AUTO(ps_buffer_done) ps_buffer_t file = {0};
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
-    ps_table_spec_t spec;
-    const char *name = NULL;
-    psd_status_t rc = path_of(&path, dir, table, err);
+    psd_status_t rc = read_all(dir, name, &file, err);
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    name = (const char *)path.data;
-    rc = read_all(dir, name, &file, err);
     if (rc == PSD_OK) {
         rc = check_head(dir, table, (ps_bytes_t){file.data, file.size}, name,
                         err);
@@ -253,14 +245,38 @@ read_one(const ps_table_dir_t *dir,
     rc = ps_doc_parse((ps_bytes_t){file.data + HEAD, file.size - HEAD}, &doc,
                       err);
     if (rc == PSD_OK) {
-        rc = ps_table_spec_from_doc(doc, &spec, err);
+        rc = ps_table_spec_from_doc(doc, ret, err);
     }
+    return rc == PSD_OK || rc == PSD_NOMEM
+               ? rc
+               : psd_error_wrap(err, PSD_DAMAGED, "%s", name);
+}
+
+static psd_status_t
+read_one(const ps_table_dir_t *dir,
+         uint32_t table,
+         ps_table_file_each_t *each,
+         ps_table_file_damaged_t *damaged,
+         void *context,
+         psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+    ps_table_spec_t spec;
+    const char *name = NULL;
+    psd_status_t rc = path_of(&path, dir, table, err);
+
     if (rc != PSD_OK) {
-        return rc == PSD_NOMEM ? rc
-                               : psd_error_wrap(err, PSD_DAMAGED, "%s", name);
+        return rc;
     }
-    rc = each(context, table, &spec, err);
-    ps_table_spec_done(&spec);
+    name = (const char *)path.data;
+    rc = read_spec(dir, table, name, &spec, err);
+    if (rc == PSD_DAMAGED && damaged != NULL) {
+        return damaged(context, table, name, err);
+    }
+    if (rc == PSD_OK) {
+        rc = each(context, table, &spec, err);
+        ps_table_spec_done(&spec);
+    }
     return rc;
 }
 
@@ -281,6 +297,7 @@ remove_stale(const ps_table_dir_t *dir, uint32_t table, psd_error_t *err)
 psd_status_t
 ps_table_file_list(const ps_table_dir_t *dir,
                    ps_table_file_each_t *each,
+                   ps_table_file_damaged_t *damaged,
                    void *context,
                    psd_error_t *err)
 {
@@ -291,7 +308,7 @@ ps_table_file_list(const ps_table_dir_t *dir,
     for (size_t i = 0; rc == PSD_OK && i < found.n; i++) {
         rc = found.stale[i]
                  ? remove_stale(dir, found.tables[i], err)
-                 : read_one(dir, found.tables[i], each, context, err);
+                 : read_one(dir, found.tables[i], each, damaged, context, err);
     }
     ps_free(found.tables);
     ps_free(found.stale);

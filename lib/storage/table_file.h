@@ -28,6 +28,12 @@ typedef psd_status_t ps_table_file_each_t(void *context,
                                           uint32_t table,
                                           const ps_table_spec_t *spec,
                                           psd_error_t *err);
+/* Told of one whose file, at path, is damaged, as err says; returns PSD_DAMAGED
+ * to end the walk. */
+typedef psd_status_t ps_table_file_damaged_t(void *context,
+                                             uint32_t table,
+                                             const char *path,
+                                             psd_error_t *err);
 
 /* Errors: PSD_LIMIT no room; PSD_IO; PSD_NOMEM; the file is then not there, or
  * whole but its name not flushed. */
@@ -45,6 +51,7 @@ PSD_MUST_CHECK psd_status_t ps_table_file_remove(const ps_table_dir_t *dir,
  */
 PSD_MUST_CHECK psd_status_t ps_table_file_list(const ps_table_dir_t *dir,
                                                ps_table_file_each_t *each,
+                                               ps_table_file_damaged_t *damaged,
                                                void *context,
                                                psd_error_t *err);
 #endif

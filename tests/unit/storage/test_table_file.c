@@ -59,7 +59,7 @@ list(unsigned *ret_n)
 {
     psd_error_clear(err);
     *ret_n = 0;
-    return ps_table_file_list(&dir, each, ret_n, err);
+    return ps_table_file_list(&dir, each, NULL, ret_n, err);
 }
 
 TestSuite(table_file, .init = begin, .fini = finish);
