@@ -70,7 +70,8 @@ typedef struct ps_config {
     section;
 #include "daemon/config_keys.def"
     ps_origin_t origins[PS_KEY_COUNT];
-    char *file; /* owned; the file that was loaded, or NULL */
+    char *file;       /* owned; the file that was loaded, or NULL */
+    bool accept_loss; /* by flag only, as it is for one start */
 } ps_config_t;
 
 /* One row of config_keys.def. */

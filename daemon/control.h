@@ -31,6 +31,7 @@ typedef struct ps_control_args {
     const char *dir;      /* data directory */
     const char *node;     /* name of this node */
     uint64_t incarnation; /* of this node */
+    const char *damage;   /* what this start found damaged; "": nothing */
 } ps_control_args_t;
 
 /* Errors: PSD_NOMEM. */

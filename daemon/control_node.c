@@ -10,6 +10,7 @@
 #include "daemon/commit.h"
 #include "daemon/endpoint.h"
 #include "daemon/fleet_doc.h"
+#include "daemon/node_damage.h"
 #include "protocol/registry_decide.h"
 
 static psd_status_t
@@ -246,6 +247,7 @@ ps_control_node_announce(ps_control_t *self,
                          psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t owner = {0};
+    PSD_AUTO(ps_node_damage_done) ps_node_damage_t damage = {0};
     ps_node_t *node = &owner.node;
     const char *name = NULL;
     uint64_t max_epoch = 0;
@@ -267,10 +269,17 @@ ps_control_node_announce(ps_control_t *self,
         rc = ps_doc_get_bool(request->doc, "kept", &node->kept, err);
     }
     if (rc == PSD_OK) {
+        rc = ps_node_damage_from_doc(&damage, request->doc, err);
+    }
+    if (rc == PSD_OK) {
+        ps_node_damage_fill(&damage, node);
         rc = settle_life(self, node, err);
     }
     if (rc == PSD_OK) {
         rc = ps_fleet_add(self->fleet, node, request->conn, err);
+    }
+    if (rc == PSD_OK) {
+        ps_fleet_set_damage(self->fleet, node->incarnation, damage.text);
     }
     if (rc == PSD_OK) {
         rc = ps_fleet_beat(self->fleet, node->incarnation, max_epoch, err);

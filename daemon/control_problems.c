@@ -67,6 +67,39 @@ print_silent(const ps_control_t *self,
                    ps_fleet_state_name(view->state), since, what);
 }
 
+/* Some of its copies are not whole yet. */
+static bool
+lacks_copies(const ps_registry_t *registry, const ps_node_t *node)
+{
+    for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
+        const ps_table_t *table = ps_registry_table_at(registry, i);
+
+        for (uint32_t k = 0; k < table->spec.n_partitions; k++) {
+            const ps_copy_t *copy =
+                ps_copies_on(&table->copies[k], node->incarnation);
+
+            if (copy != NULL && !ps_copy_is_whole(copy)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* 'node "n2" found damaged files at its start: PATH: byte 7: …; …' */
+static bool
+add_damage(const ps_node_t *node, const ps_fleet_view_t *view, ps_doc_t *array)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+
+    return ps_buffer_print(&text,
+                           "node \"%s\" found damaged files at its start: %s; "
+                           "what they cost it is made anew from other copies, "
+                           "and they stay as *.damaged; check that disk",
+                           node->name, view->damage) &&
+           ps_doc_append_text(array, (const char *)text.data);
+}
+
 /* ---- partitions ---- */
 
 typedef struct counts {
@@ -276,6 +309,9 @@ ps_control_add_problems(const ps_control_t *self,
         }
         done = done && add_disks(node, answers, array) &&
                add_drain(self, node, array);
+        if (done && view.damage[0] != '\0' && lacks_copies(registry, node)) {
+            done = add_damage(node, &view, array);
+        }
     }
     done = done && ps_control_add_denied(self, array);
     for (size_t i = 0; done && i < ps_registry_n_tables(registry); i++) {

@@ -10,6 +10,7 @@ ps_control_start(ps_control_t *self, psd_error_t *err)
     const ps_registry_t *registry = self->is.registry;
 
     (void)err;
+    ps_fleet_set_damage(self->fleet, self->is.incarnation, self->is.damage);
     for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
         const ps_table_t *table = ps_registry_table_at(registry, i);
 

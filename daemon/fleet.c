@@ -103,10 +103,12 @@ ps_fleet_look(const ps_fleet_t *self, const ps_node_t *node)
 {
     const ps_fleet_node_t *known = ps_fleet_find(self, node->incarnation);
     uint64_t now_ms = ps_now_ms();
-    ps_fleet_view_t view = {.state = PS_FLEET_DOWN, .never = true};
+    ps_fleet_view_t view = {
+        .state = PS_FLEET_DOWN, .never = true, .damage = ""};
 
     if (known != NULL) {
-        view = (ps_fleet_view_t){.state = known->state};
+        view =
+            (ps_fleet_view_t){.state = known->state, .damage = known->damage};
     }
     if ((known == NULL || !known->here) && now_ms > node->last_seen_ms) {
         view.silent_ms = now_ms - node->last_seen_ms;
@@ -191,6 +193,16 @@ ps_fleet_add(ps_fleet_t *self,
     known->state = PS_FLEET_DOWN; /* so that it comes up now */
     set_state(self, known, PS_FLEET_UP, 0);
     return PSD_OK;
+}
+
+void
+ps_fleet_set_damage(ps_fleet_t *self, uint64_t incarnation, const char *text)
+{
+    ps_fleet_node_t *node = ps_fleet_find(self, incarnation);
+
+    if (node != NULL) {
+        (void)snprintf(node->damage, sizeof node->damage, "%s", text);
+    }
 }
 
 psd_status_t

@@ -23,6 +23,7 @@
 #ifndef PS_DAEMON_FLEET_H
 #define PS_DAEMON_FLEET_H
 
+#include "daemon/node_damage.h"
 #include "daemon/plugins.h"
 #include "daemon/shards.h"
 #include "protocol/registry.h"
@@ -63,6 +64,7 @@ typedef struct ps_fleet_view {
     ps_fleet_state_t state;
     uint64_t silent_ms; /* since it was heard; 0 for this node */
     bool never;         /* it was not heard since the registry's start */
+    const char *damage; /* what its start found damaged; "". Borrowed */
 } ps_fleet_view_t;
 
 /* How a node of the registry is. */
@@ -84,6 +86,9 @@ PSD_MUST_CHECK psd_status_t ps_fleet_add(ps_fleet_t *self,
                                          const ps_node_t *node,
                                          uint64_t conn,
                                          psd_error_t *err);
+/* What that life of a node found damaged; "": nothing. */
+void
+ps_fleet_set_damage(ps_fleet_t *self, uint64_t incarnation, const char *text);
 /* PSD_OK: the node has announced itself by that connection. Errors: PSD_NO_NODE
  * it has to (first, or again, for the registry was restarted). */
 PSD_MUST_CHECK psd_status_t ps_fleet_hear(ps_fleet_t *self,

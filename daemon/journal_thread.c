@@ -347,6 +347,12 @@ ps_journal_thread_fd(const ps_journal_thread_t *self)
 /* ---- the shard's side ---- */
 
 psd_status_t
+ps_journal_thread_settle(ps_journal_thread_t *self, psd_error_t *err)
+{
+    return ps_journal_settle(self->journal, err);
+}
+
+psd_status_t
 ps_journal_thread_put_table(ps_journal_thread_t *self,
                             uint32_t table,
                             const ps_table_spec_t *spec,

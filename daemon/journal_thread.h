@@ -44,6 +44,10 @@ void ps_journal_thread_stop(ps_journal_thread_t **self_p);
 /* Readable when there is news. */
 int ps_journal_thread_fd(const ps_journal_thread_t *self);
 
+/* As ps_journal_settle, before anything is given to the thread. It does not
+ * wait for the thread. */
+PSD_MUST_CHECK psd_status_t ps_journal_thread_settle(ps_journal_thread_t *self,
+                                                     psd_error_t *err);
 /* A table with a log, before its first record. It does not wait for the thread.
  * Errors: those of ps_journal_put_table. */
 PSD_MUST_CHECK psd_status_t

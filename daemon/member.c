@@ -291,7 +291,8 @@ fill_announcement(const ps_member_t *self, ps_doc_t *doc)
     bool done = array != NULL &&
                 ps_doc_set_text(doc, "control", self->is.control) &&
                 ps_doc_set_id(doc, "secret", &self->secret) &&
-                ps_doc_set_bool(doc, "kept", ps_shards_kept(self->is.shards));
+                ps_doc_set_bool(doc, "kept", ps_shards_kept(self->is.shards)) &&
+                ps_node_damage_to_doc(self->is.damage, doc);
 
     for (uint32_t i = 0; done && i < ps_shards_n(self->is.shards); i++) {
         const ps_route_t *route = ps_shards_route(self->is.shards, i);
@@ -363,7 +364,8 @@ ps_member_start(ps_member_t *self,
     self->is_heard = true;
     self->heard_ms = ps_now_ms();
     beat(self);
-    return PSD_OK;
+    return self->is.damage->text[0] == '\0' ? PSD_OK
+                                            : ps_member_await_word(self, err);
 }
 
 void *
@@ -423,6 +425,9 @@ take_reply(ps_member_t *self, const ps_doc_t *doc)
     }
     if (rc == PSD_NO_NODE) {
         announce_again(self, id);
+    } else if (rc == PSD_DAMAGED && id == self->announce_id) {
+        (void)snprintf(self->refusal, sizeof self->refusal, "%s",
+                       psd_error_text(self->err));
     } else {
         ps_log(PS_LOG_ERROR, "registry_refuses",
                "what=%s id=%" PRIu64 " status=%s reason=%s",

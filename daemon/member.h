@@ -15,6 +15,7 @@
 #define PS_DAEMON_MEMBER_H
 
 #include "daemon/config.h"
+#include "daemon/node_damage.h"
 #include "daemon/plugins.h"
 #include "daemon/shards.h"
 #include "transport/socket.h"
@@ -60,9 +61,12 @@ typedef struct ps_member_args {
     ps_socket_t *port; /* the node's own control port */
     const ps_plugins_t *plugins;
     const char *control; /* the port's endpoint, as others are told */
+    const ps_node_damage_t *damage; /* what this start found */
 } ps_member_args_t;
 
-/* The shards run: announces them. Errors: PSD_NOMEM. */
+/* The shards run: announces them. Where files were damaged, waits a few seconds
+ * for the registry's word. Errors: PSD_NOMEM; PSD_DAMAGED what was lost has no
+ * other copy. */
 PSD_MUST_CHECK psd_status_t ps_member_start(ps_member_t *self,
                                             const ps_member_args_t *args,
                                             psd_error_t *err);
@@ -72,6 +76,9 @@ void *ps_member_handle(ps_member_t *self);
 const char *ps_member_registry(const ps_member_t *self);
 /* The registry is heard. */
 bool ps_member_is_heard(const ps_member_t *self);
+/* PSD_OK, or why this node cannot go on: PSD_DAMAGED as above. */
+PSD_MUST_CHECK psd_status_t ps_member_failure(const ps_member_t *self,
+                                              psd_error_t *err);
 /* Takes in what the registry sends. */
 void ps_member_receive(ps_member_t *self);
 /* Takes in what the shards of this node have done or reported, and answers. */

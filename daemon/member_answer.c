@@ -8,6 +8,9 @@
 #include "daemon/fleet_doc.h"
 #include "daemon/member_inner.h"
 
+#define WORD_MS 3000 /* for the registry's word of damage */
+#define LOOK_MS 50
+
 psd_status_t
 ps_member_expect(ps_member_t *self, size_t n, psd_error_t *err)
 {
@@ -178,4 +181,32 @@ ps_member_receive_shards(ps_member_t *self)
     while (more) {
         more = pass_reports(self);
     }
+}
+
+/* ---- damage ---- */
+
+psd_status_t
+ps_member_failure(const ps_member_t *self, psd_error_t *err)
+{
+    return self->refusal[0] == '\0'
+               ? PSD_OK
+               : ps_node_damage_wrap(
+                     self->is.damage,
+                     psd_error_set(err, PSD_DAMAGED, "%s", self->refusal), err);
+}
+
+psd_status_t
+ps_member_await_word(ps_member_t *self, psd_error_t *err)
+{
+    uint64_t until_ms = ps_now_ms() + WORD_MS;
+    psd_status_t rc = PSD_OK;
+
+    while (rc == PSD_OK && !self->is_announced && self->refusal[0] == '\0' &&
+           ps_now_ms() < until_ms) {
+        bool ready = false;
+
+        rc = ps_socket_wait(&self->link, 1, LOOK_MS, &ready, err);
+        ps_member_receive(self);
+    }
+    return rc == PSD_OK ? ps_member_failure(self, err) : rc;
 }

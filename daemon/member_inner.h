@@ -30,7 +30,8 @@ struct ps_member {
     uint64_t beat_ms;  /* when the next beat is due */
     bool is_announced; /* the registry has answered that */
     bool is_heard;
-    uint32_t *tables; /* owned; that the shards were told */
+    char refusal[PS_DAMAGE_TEXT_SIZE]; /* what is lost has no other copy; "" */
+    uint32_t *tables;                  /* owned; that the shards were told */
     size_t n_tables;
     size_t tables_capacity;
     ps_errand_t *errands; /* owned; in order */
@@ -55,6 +56,10 @@ void ps_member_answer(ps_member_t *self,
                       uint64_t serial,
                       psd_status_t rc,
                       const char *text);
+/* Waits for the answer to the announcement: a node that is refused is not to be
+ * taken for ready before. Errors: those of ps_member_failure. */
+PSD_MUST_CHECK psd_status_t ps_member_await_word(ps_member_t *self,
+                                                 psd_error_t *err);
 /* member.c */
 /* {"v":1,"id":…,"op":…,"versions":…,"cluster":…,"name":…,"incarnation":…};
  * NULL: no memory. */

@@ -9,6 +9,7 @@
 #include "base/text.h"
 
 typedef enum flag {
+    FLAG_ACCEPT_LOSS,
     FLAG_CHECK_CONFIG,
     FLAG_CONFIG,
     FLAG_DATA_DIR,
@@ -26,6 +27,7 @@ static const struct {
     const char *name;
     const char *wants; /* what its value is; NULL: it has none */
 } FLAGS[FLAG_COUNT] = {
+    [FLAG_ACCEPT_LOSS] = {"--accept-loss", NULL},
     [FLAG_CHECK_CONFIG] = {"--check-config", NULL},
     [FLAG_CONFIG] = {"--config", "FILE"},
     [FLAG_DATA_DIR] = {"--data-dir", "DIR"},
@@ -65,6 +67,9 @@ ps_options_help(void)
            "(PSD_CLUSTER_JOIN)\n"
            "  --name NAME      of this node; several of a host need their own "
            "(PSD_NODE_NAME)\n"
+           "  --accept-loss    this once: partitions whose files are damaged, "
+           "and of which there is\n"
+           "                   no other copy, begin anew, empty\n"
            "  --check-config   check the settings and stop\n"
            "  --print-config   print every setting and where it came from\n"
            "  --version        print the version and stop\n"
@@ -124,6 +129,9 @@ static psd_status_t
 take_flag(ps_options_t *self, flag_t flag, const char *value, psd_error_t *err)
 {
     switch (flag) {
+    case FLAG_ACCEPT_LOSS:
+        self->accept_loss = true;
+        break;
     case FLAG_CHECK_CONFIG:
         self->check_config = true;
         break;
@@ -287,6 +295,7 @@ ps_options_config(const ps_options_t *self,
     }
     if (rc == PSD_OK) {
         rc = take_flags(self, &config, err);
+        config.accept_loss = self->accept_loss;
     }
     if (rc == PSD_OK) {
         rc = ps_config_check(&config, err);

@@ -16,6 +16,7 @@
 typedef struct ps_options {
     bool help;
     bool version;
+    bool accept_loss; /* what has no other copy may go, this once */
     bool check_config;
     bool print_config;
     const char *config;   /* --config; NULL: $PSD_CONFIG, or none */

@@ -324,12 +324,7 @@ serve(run_t *self, psd_error_t *err)
     (void)sd_notifyf(0, "READY=1\nSTATUS=%s", status);
     ps_log(PS_LOG_INFO, "ready", "status=\"%s\"", status);
     (void)zloop_start(self->loop);
-    if (ps_server_is_broken(self->server)) {
-        return psd_error_set(err, PSD_FAILED,
-                             "a change of the registry is on disk and could "
-                             "not be made in memory; start psd again");
-    }
-    return PSD_OK;
+    return ps_server_failure(self->server, err);
 }
 
 psd_status_t

@@ -300,6 +300,10 @@ start_shards(ps_server_t *self, psd_error_t *err)
                        self->dir);
     }
     rc = ps_shards_start(&args, &self->shards, err);
+    self->damage.accepted = config->accept_loss;
+    if (rc == PSD_OK) {
+        rc = ps_node_damage_gather(&self->damage, self->shards, err);
+    }
     if (rc == PSD_OK) {
         ps_shards_set_last_session(self->shards, self->old_sessions);
     }
@@ -328,8 +332,10 @@ register_node(ps_server_t *self, psd_error_t *err)
     node.shards = routes;
     memcpy(node.name, self->node, sizeof node.name);
     memcpy(node.control, self->endpoint, sizeof node.control);
+    ps_node_damage_fill(&self->damage, &node);
     rc = ps_registry_plan_node(self->registry, &node, ps_unix_ms(), &command,
                                err);
+    rc = ps_node_damage_wrap(&self->damage, rc, err);
     if (rc == PSD_OK) {
         rc = ps_commit(self->db, self->registry, &command, PS_LOG_INFO, NULL,
                        err);
@@ -369,6 +375,7 @@ start_control(ps_server_t *self, psd_error_t *err)
         .dir = self->dir,
         .node = self->node,
         .incarnation = self->incarnation,
+        .damage = self->damage.text,
     };
     psd_status_t rc = ps_control_new(&args, &self->control, err);
 
@@ -546,6 +553,7 @@ ps_server_close(ps_server_t **self_p)
     ps_registry_destroy(&self->registry);
     ps_registry_db_close(&self->db);
     ps_plugins_done(&self->plugins);
+    ps_node_damage_done(&self->damage);
     if (self->lock >= 0) {
         (void)close(self->lock);
     }

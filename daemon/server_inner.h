@@ -26,6 +26,7 @@ struct ps_server {
     ps_socket_t *port;
     ps_control_t *control;
     ps_plugins_t plugins;
+    ps_node_damage_t damage;        /* what the shards found */
     char host[PS_ENDPOINT_MAX + 1]; /* that the shards bind */
     char advertise[PS_ENDPOINT_MAX + 1];
     char endpoint[PS_ENDPOINT_MAX + 1]; /* control, as others are told */

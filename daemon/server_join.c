@@ -293,6 +293,7 @@ ps_server_start_member(ps_server_t *self, psd_error_t *err)
         .port = self->port,
         .plugins = &self->plugins,
         .control = self->endpoint,
+        .damage = &self->damage,
     };
 
     ps_log(PS_LOG_INFO, "joined", "registry=%s node=%s",

@@ -233,8 +233,11 @@ do_drop(actor_t *self, ps_shard_call_t *call)
 {
     ps_event_t event = {.kind = PS_EVENT_DROP, .table = call->table};
 
-    call->status = step(self, &event);
-    if (self->journal != NULL) {
+    call->status = ps_shard_journal_settle(self->journal, self->err);
+    if (call->status == PSD_OK) {
+        call->status = step(self, &event);
+    }
+    if (call->status == PSD_OK && self->journal != NULL) {
         ps_journal_thread_drop(self->journal, call->table);
     }
 }

@@ -49,6 +49,59 @@ say_found(const ps_journal_args_t *args,
     }
 }
 
+static void
+say_damage(const ps_journal_args_t *args, const ps_damage_t *damage)
+{
+    char quoted[1024];
+
+    for (size_t i = 0; i < damage->n_texts; i++) {
+        ps_log(PS_LOG_ERROR, "damaged", "shard=%" PRIu32 " reason=%s",
+               args->shard,
+               ps_log_quote(damage->texts[i], quoted, sizeof quoted));
+    }
+    for (size_t i = 0; i < damage->n_lost; i++) {
+        const ps_lost_t *lost = &damage->lost[i];
+
+        ps_log(PS_LOG_ERROR, "partitions_lost",
+               "shard=%" PRIu32 " table=%" PRIu32 " first=%" PRIu32
+               " last=%" PRIu32
+               " hint=\"those that lie here are made anew from their other "
+               "copies\"",
+               args->shard, lost->table, lost->first, lost->last);
+    }
+}
+
+/* Tables whose file is damaged were known to an earlier life, too. */
+static psd_status_t
+list_tables(const ps_shard_t *core, ps_shard_found_t *found, psd_error_t *err)
+{
+    const ps_damage_t *damage = &found->damage;
+    size_t capacity = 0;
+    psd_status_t rc =
+        ps_shard_recover_tables(core, &found->tables, &found->n_tables, err);
+
+    capacity = found->n_tables;
+    for (size_t i = 0; rc == PSD_OK && i < damage->n_lost; i++) {
+        if (ps_shard_recover_knows(core, damage->lost[i].table)) {
+            continue;
+        }
+        if (!ps_grow(&found->tables, &capacity, found->n_tables + 1,
+                     sizeof *found->tables)) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for tables");
+        }
+        found->tables[found->n_tables++] = damage->lost[i].table;
+    }
+    return rc;
+}
+
+void
+ps_shard_found_done(ps_shard_found_t *self)
+{
+    ps_free(self->tables);
+    ps_damage_done(&self->damage);
+    *self = (ps_shard_found_t){0};
+}
+
 static psd_status_t
 recover(const ps_journal_args_t *args,
         ps_journal_t *journal,
@@ -64,9 +117,9 @@ recover(const ps_journal_args_t *args,
 
     if (rc == PSD_OK) {
         say_found(args, &found, ps_now_ms() - since_ms);
+        say_damage(args, &ret_found->damage);
         ret_found->kept = found.was_there;
-        rc = ps_shard_recover_tables(core, &ret_found->tables,
-                                     &ret_found->n_tables, err);
+        rc = list_tables(core, ret_found, err);
     }
     return rc;
 }
@@ -79,20 +132,23 @@ ps_shard_journal_open(const ps_journal_args_t *args,
                       psd_error_t *err)
 {
     PSD_AUTO(ps_journal_close) ps_journal_t *journal = NULL;
-    psd_status_t rc = ps_journal_open(args, &journal, err);
+    ps_journal_args_t mine = *args;
+    psd_status_t rc = PSD_OK;
 
+    mine.damage = &ret_found->damage;
+    rc = ps_journal_open(&mine, &journal, err);
     if (rc == PSD_OK) {
         rc = recover(args, journal, core, ret_found, err);
-    }
-    if (rc == PSD_DAMAGED) {
-        return psd_error_wrap(err, rc,
-                              "the log is damaged; put %s back from a backup, "
-                              "or move it away to start without its rows",
-                              args->dir);
     }
     return rc == PSD_OK
                ? ps_journal_thread_start(&journal, args->shard, ret, err)
                : rc;
+}
+
+psd_status_t
+ps_shard_journal_settle(ps_journal_thread_t *thread, psd_error_t *err)
+{
+    return thread == NULL ? PSD_OK : ps_journal_thread_settle(thread, err);
 }
 
 psd_status_t
@@ -102,9 +158,11 @@ ps_shard_journal_table(ps_journal_thread_t *thread,
                        const ps_table_spec_t *spec,
                        psd_error_t *err)
 {
-    return thread == NULL || spec->ack != PS_ACK_DISK ||
+    psd_status_t rc = ps_shard_journal_settle(thread, err);
+
+    return rc != PSD_OK || thread == NULL || spec->ack != PS_ACK_DISK ||
                    ps_shard_recover_knows(core, table)
-               ? PSD_OK
+               ? rc
                : ps_journal_thread_put_table(thread, table, spec, err);
 }
 

@@ -19,21 +19,33 @@ typedef struct ps_shard_found {
                          there was no earlier one */
     uint32_t *tables; /* owned; that were read */
     size_t n_tables;
+    ps_damage_t damage;
 } ps_shard_found_t;
+/* Frees what it holds and zeroes it. */
+void ps_shard_found_done(ps_shard_found_t *self);
 
 /*
- * ret_found  out  the caller frees what it holds
+ * What is damaged costs the partitions that it concerns; nothing is changed
+ * before the first ps_shard_journal_settle.
  *
- * Errors: those of ps_journal_open and ps_journal_recover, with what to do.
+ * ret_found  out  zeroes before; borrowed until the thread has stopped;
+ *                 ps_shard_found_done by the caller, in any case
+ *
+ * Errors: those of ps_journal_open and ps_journal_recover.
  */
 PSD_MUST_CHECK psd_status_t ps_shard_journal_open(const ps_journal_args_t *args,
                                                   ps_shard_t *core,
                                                   ps_shard_found_t *ret_found,
                                                   ps_journal_thread_t **ret,
                                                   psd_error_t *err);
+/* The registry has told this life of the node something: it has taken what was
+ * lost into account. thread NULL: there is none. Errors: those of
+ * ps_journal_settle. */
+PSD_MUST_CHECK psd_status_t ps_shard_journal_settle(ps_journal_thread_t *thread,
+                                                    psd_error_t *err);
 /* A table is to be told to the core: one with a log, that the core does not
  * know, is put on the disk first. thread NULL: there is none. Errors: those of
- * ps_journal_put_table. */
+ * ps_journal_settle, which comes first, and ps_journal_put_table. */
 PSD_MUST_CHECK psd_status_t ps_shard_journal_table(ps_journal_thread_t *thread,
                                                    const ps_shard_t *core,
                                                    uint32_t table,

@@ -136,7 +136,7 @@ ps_shards_stop(ps_shards_t **self_p)
     for (uint32_t i = 0; self->threads != NULL && i < self->n_shards; i++) {
         zactor_destroy(&self->threads[i].actor);
         ps_free(self->threads[i].log_dir);
-        ps_free(self->threads[i].args.found.tables);
+        ps_shard_found_done(&self->threads[i].args.found);
     }
     ps_shards_forget_asked(self);
     ps_filler_destroy(&self->common.filler);
@@ -167,6 +167,12 @@ ps_shards_recovered(const ps_shards_t *self, uint32_t i, size_t *ret_n)
 {
     *ret_n = self->threads[i].args.found.n_tables;
     return self->threads[i].args.found.tables;
+}
+
+const ps_damage_t *
+ps_shards_damage(const ps_shards_t *self, uint32_t i)
+{
+    return &self->threads[i].args.found.damage;
 }
 
 const ps_route_t *

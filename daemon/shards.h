@@ -50,6 +50,8 @@ bool ps_shards_kept(const ps_shards_t *self);
 /* Tables that shard i has read from its disk at the start. Borrowed. */
 const uint32_t *
 ps_shards_recovered(const ps_shards_t *self, uint32_t i, size_t *ret_n);
+/* What of shard i's files was damaged. Borrowed. */
+const ps_damage_t *ps_shards_damage(const ps_shards_t *self, uint32_t i);
 /* Where clients find shard i: tcp and ipc. Borrowed. */
 const ps_route_t *ps_shards_route(const ps_shards_t *self, uint32_t i);
 /* Lines of this level and above are made from now on. */
