@@ -280,8 +280,6 @@ ps_control_node_announce(ps_control_t *self,
     }
     if (rc == PSD_OK) {
         ps_fleet_set_damage(self->fleet, node->incarnation, damage.text);
-    }
-    if (rc == PSD_OK) {
         rc = ps_fleet_beat(self->fleet, node->incarnation, max_epoch, err);
     }
     if (rc != PSD_OK) {

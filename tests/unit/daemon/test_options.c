@@ -56,6 +56,9 @@ Test(options, flags_take_their_value_either_way)
     cr_assert_str_eq(options.listen[1], "b");
     cr_assert(options.check_config);
     cr_assert(!options.print_config);
+    cr_assert(!options.accept_loss);
+    cr_assert_eq(PARSE("--accept-loss"), PSD_OK);
+    cr_assert(options.accept_loss);
 }
 
 Test(options, an_unknown_option_gets_a_suggestion)
