@@ -12,9 +12,10 @@
  * of them, and no row may have a wrong value after it.
  *
  * fault_nodes KEY=VALUE…: nodes, replicas, ack (memory, replica, disk), faults
- * (kill, freeze, cut, slow, all, full; joined by +), net (proxy, netns),
+ * (kill, freeze, cut, slow, all, full, away; joined by +), net (proxy, netns),
  * rounds, seed, seconds (instead of rounds), logs (1: those of the nodes are
- * printed). all kills every node at once; full takes the room of a node's disk.
+ * printed), apart (1: the registry's node has no copies). all kills every node
+ * at once; full takes the room of a node's disk; away is for apart only.
  * 77: this machine does not allow the net, or the disk.
  */
 #include <inttypes.h>
@@ -143,14 +144,48 @@ slow_node(test_t *test, unsigned node)
     return cluster_set_rate(&test->cluster, node, 0) && good;
 }
 
+/* Who serves goes on without the registry. It finds who was lost meanwhile when
+ * it is back. */
+static bool
+lose_registry(test_t *test, unsigned node)
+{
+    unsigned how = (unsigned)ps_rng_below(&test->rng, 3);
+
+    if (how == 0) {
+        CHECK(cluster_freeze(&test->cluster, 0));
+    } else {
+        CHECK(cluster_kill(&test->cluster, 0, SIGKILL));
+        test->n_kills++;
+    }
+    adders_mark(&test->adders);
+    CHECK(adders_wait_acks(&test->adders, RECOVERED));
+    if (how == 0) {
+        return cluster_thaw(&test->cluster, 0);
+    }
+    if (how == 1 || node == 0) {
+        return cluster_restart(&test->cluster, 0);
+    }
+    CHECK(cluster_kill(&test->cluster, node, SIGKILL));
+    test->n_kills++;
+    CHECK(cluster_restart(&test->cluster, 0));
+    if (plan_goes_on_without(&test->plan, node)) {
+        CHECK(wait_felt(test, node));
+    }
+    return cluster_restart(&test->cluster, node);
+}
+
 static const struct fault {
     unsigned in_set;
     const char *name;
     bool (*play)(test_t *test, unsigned node); /* from its begin to its end */
 } faults[] = {
-    {FAULT_KILL, "kill", kill_node},      {FAULT_FREEZE, "freeze", freeze_node},
-    {FAULT_CUT, "cut", cut_node},         {FAULT_SLOW, "slow", slow_node},
-    {FAULT_ALL, "kill of all", kill_all}, {FAULT_FULL, "full disk", fill_disk},
+    {FAULT_KILL, "kill", kill_node},
+    {FAULT_FREEZE, "freeze", freeze_node},
+    {FAULT_CUT, "cut", cut_node},
+    {FAULT_SLOW, "slow", slow_node},
+    {FAULT_ALL, "kill of all", kill_all},
+    {FAULT_FULL, "full disk", fill_disk},
+    {FAULT_AWAY, "lost registry", lose_registry},
 };
 #define N_FAULTS (sizeof faults / sizeof faults[0])
 
@@ -234,6 +269,8 @@ run(test_t *test)
     test->rng = (ps_rng_t){plan->seed};
     CHECK(cluster_start(&test->cluster, &args));
     CHECK(view_open(&test->view, test->cluster.nodes[0].control));
+    CHECK(plan->apart == 0 ||
+          view_drain(&test->view, test->cluster.nodes[0].name));
     CHECK(loses || start_job(test));
     while (plan->seconds > 0 ? time(NULL) < end
                              : test->n_rounds < plan->rounds) {

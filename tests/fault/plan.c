@@ -38,8 +38,8 @@ place_of(const char *word, size_t size, const char *const *words)
 static bool
 read_faults(const char *text, plan_t *self)
 {
-    static const char *const words[] = {"kill", "freeze", "cut", "slow",
-                                        "all",  "full",   NULL};
+    static const char *const words[] = {"kill", "freeze", "cut",  "slow",
+                                        "all",  "full",   "away", NULL};
 
     self->faults = 0;
     while (*text != '\0') {
@@ -81,7 +81,7 @@ plan_read(plan_t *self, const char *text)
 {
     static const char *const keys[] = {"nodes", "replicas", "rounds", "logs",
                                        "seed",  "seconds",  "faults", "ack",
-                                       "net",   NULL};
+                                       "net",   "apart",    NULL};
     static const char *const levels[] = {"memory", "replica", "disk", NULL};
     static const char *const nets[] = {"proxy", "netns", NULL};
     size_t size = strcspn(text, "=");
@@ -116,6 +116,8 @@ plan_read(plan_t *self, const char *text)
         place = place_of(value, strlen(value), nets);
         self->net = place == 0 ? CLUSTER_PROXY : CLUSTER_NETNS;
         return place >= 0;
+    case 9:
+        return read_count(value, 0, 1, &self->apart);
     default:
         return false;
     }

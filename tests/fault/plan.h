@@ -21,6 +21,8 @@
 #define FAULT_SLOW 8U
 #define FAULT_ALL 16U  /* every node is killed at once */
 #define FAULT_FULL 32U /* the node's disk takes no more */
+#define FAULT_AWAY 64U /* the registry's node is away, alone or with another \
+                        */
 
 typedef struct plan {
     unsigned nodes;
@@ -32,6 +34,7 @@ typedef struct plan {
     uint64_t seed;
     time_t seconds; /* instead of rounds; 0: rounds count */
     unsigned logs;  /* 1: those of the nodes are printed at the end */
+    unsigned apart; /* 1: the registry's node has no copies */
 } plan_t;
 
 /* Takes one KEY=VALUE. false: not understood. */

@@ -65,6 +65,19 @@ ask(view_t *self, const char *op, const char *key, const char *name)
     return reply;
 }
 
+bool
+view_drain(view_t *self, const char *node)
+{
+    json_t *reply = ask(self, "node_drain", "name", node);
+
+    if (reply == NULL) {
+        (void)fprintf(stderr, "drain %s: %s\n", node,
+                      psd_error_text(self->err));
+    }
+    json_decref(reply);
+    return reply != NULL;
+}
+
 static bool
 is_whole(const json_t *reply, unsigned n_copies)
 {

@@ -23,6 +23,8 @@ typedef struct view {
 bool view_open(view_t *self, const char *endpoint);
 void view_close(view_t *self);
 
+/* Takes all copies away from a node, and gives it none. false: a refusal. */
+bool view_drain(view_t *self, const char *node);
 /* Waits until every partition of the table has so many copies that are whole,
  * and a primary among them. false: what there is instead is on stderr. */
 bool view_wait_whole(view_t *self, const char *table, unsigned n_copies);
