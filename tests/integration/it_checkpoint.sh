@@ -116,7 +116,19 @@ fi
 expect 5 checkpoint drop one
 
 # ---- a job with clocks: each worker adds 1 to its row in each clock ----
+# One that ends before its checkpoint does, on a busy machine, says nothing: the
+# next one takes longer.
 on_clock() {
+    local name=$1 n_clocks=$2
+    until try_on_clock "$name" "$n_clocks"; do
+        [ "$n_clocks" -lt 1000000 ] || fail "the jobs end too soon"
+        [ "$n_clocks" -lt 1000000 ] || return
+        name=${name}x
+        n_clocks=$((n_clocks * 5))
+    done
+}
+
+try_on_clock() {
     local name=$1 n_clocks=$2 clock
     expect 0 table create "$name" --rows 4 --partitions 4
     "$PSCLI_PROGRAM" run -n 4 --job "$name" --max-delay 0 -- \
@@ -128,9 +140,9 @@ on_clock() {
     wait_for moves || fail "the job does not begin"
     expect 0 checkpoint create "$name" --tables "$name"
     "$PSCLI_PROGRAM" job list -o csv >"$work/jobs"
-    grep -q "^$name,running" "$work/jobs" || fail "the job had ended: $(cat jobs)"
     wait "$helper" || fail "the job failed: $(cat run.err)"
     helper=
+    grep -q "^$name,running" "$work/jobs" || return 1
     expect 0 checkpoint list -o csv
     out_has "^$name,whole,clock,1,"
     expect 0 checkpoint inspect "$name" -o csv
@@ -155,7 +167,7 @@ on_clock bsp 8000
 # ---- an end in the middle ----
 expect 0 table create big --rows $((1 << 22)) --cols 8 --init normal:0,1
 # Once more when it was faster than the kill.
-for cut in cut1 cut2 cut3; do
+for cut in cut{1..20}; do
     "$PSCLI_PROGRAM" checkpoint create "$cut" --tables big >cut.out 2>&1 &
     helper=$!
     wait_for test -d "$files/$cut"

@@ -164,19 +164,29 @@ pushes_reach_all(world_t *self)
     return is_equal(self, &self->b) && is_equal(self, &self->c);
 }
 
+/* b is reported. On a busy machine c, which lives, may be late as well. */
+static bool
+wait_slow_b(world_t *self)
+{
+    ps_report_t report = {0};
+
+    do {
+        CHECK(wait_report(&self->a, PS_REPORT_SLOW, &report));
+        CHECK(report.table == TABLE);
+    } while (report.incarnation != 1002);
+    return true;
+}
+
 /* The copy's shard ends: what is pushed waits, and that is reported; the others
  * go on without it. */
 static bool
 a_copy_goes(world_t *self)
 {
-    ps_report_t report = {0};
-
     CHECK(push_some(self, ROWS));
     CHECK(client_wait_acks(&self->client, PS_ACK_REPLICA));
     ps_shards_stop(&self->b.shards);
     CHECK(push_some(self, ROWS));
-    CHECK(wait_report(&self->a, PS_REPORT_SLOW, &report));
-    CHECK(report.table == TABLE && report.incarnation == 1002);
+    CHECK(wait_slow_b(self));
     CHECK(others_are_served(self));
     return go_on_without_b(self);
 }
@@ -208,12 +218,9 @@ a_way_breaks(world_t *self)
 static bool
 a_copy_is_mute(world_t *self)
 {
-    ps_report_t report = {0};
-
     tcp_proxy_set_flow(self->way, TCP_WAY_OUT, TCP_FLOW_HOLD);
     CHECK(push_some(self, ROWS));
-    CHECK(wait_report(&self->a, PS_REPORT_SLOW, &report));
-    CHECK(report.incarnation == 1002);
+    CHECK(wait_slow_b(self));
     CHECK(others_are_served(self));
     return go_on_without_b(self);
 }
