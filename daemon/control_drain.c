@@ -113,11 +113,11 @@ add_left(const ps_control_t *self, const char *name, ps_doc_t *reply)
         ps_control_print_stuck(node, &left, text, sizeof text);
     }
     return ps_doc_set_text(reply, "why", text) &&
-           ps_doc_set_u64(doc, "stuck", left.n_stuck) &&
            ps_doc_set_u64(doc, "copies", left.n_copies) &&
            ps_doc_set_u64(doc, "primaries", left.n_primaries) &&
            ps_doc_set_u64(doc, "last", left.n_last) &&
-           ps_doc_set_u64(doc, "bytes", left.bytes);
+           ps_doc_set_u64(doc, "bytes", left.bytes) &&
+           ps_doc_set_u64(doc, "stuck", left.n_stuck);
 }
 
 /* Bytes of partitions, as their primaries say them. */

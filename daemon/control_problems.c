@@ -313,11 +313,11 @@ ps_control_add_problems(const ps_control_t *self,
             done = add_damage(node, &view, array);
         }
     }
-    done = done && ps_control_add_denied(self, array);
     for (size_t i = 0; done && i < ps_registry_n_tables(registry); i++) {
         done = ps_control_add_table_problems(
             self, ps_registry_table_at(registry, i), array);
     }
     *ret_any = done && ps_doc_count(array) > 0;
-    return done;
+    /* Nothing that the cluster has is worse for it. */
+    return done && ps_control_add_denied(self, array);
 }

@@ -160,7 +160,7 @@ moves_are_planned(fleet_t *f)
     CHECK(control_ask(&c, "node_drain", ",\"name\":\"n2\",\"dry_run\":true",
                       "\"draining\":false"));
     CHECK(strstr(c.reply, "\"left\":{\"copies\":4,\"primaries\":4,"
-                          "\"last\":4,\"bytes\":3200}") != NULL);
+                          "\"last\":4,\"bytes\":3200,\"stuck\":0}") != NULL);
     CHECK(strstr(c.reply, "\"partition\":3,\"from\":\"n2\",") != NULL);
     CHECK(control_ask(&c, "cluster_rebalance", "", "\"moves\":[]"));
     CHECK(
@@ -168,7 +168,7 @@ moves_are_planned(fleet_t *f)
     CHECK(control_ask(&c, "node_drain", ",\"name\":\"n2\",\"stay\":true",
                       "\"draining\":false"));
     CHECK(control_ask(&c, "node_remove", ",\"name\":\"n2\",\"force\":true",
-                      "\"status\":\"BUSY\""));
+                      "\"status\":\"NODE_HELD\""));
     CHECK(control_ask(&c, "node_remove", ",\"name\":\"n1\"",
                       "\"status\":\"DENIED\""));
     CHECK(control_ask(&c, "node_drain", ",\"name\":\"n9\"",
