@@ -68,6 +68,7 @@ ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event)
     (void)snprintf(self->disk_trouble, sizeof self->disk_trouble, "%s",
                    event->disk_trouble == NULL ? "" : event->disk_trouble);
     self->unflushed_bytes -= event->flushed_bytes;
+    self->flushed_bytes += event->flushed_bytes;
     for (size_t i = 0; i < event->n_flushed; i++) {
         set_flushed(self, &event->flushed[i]);
     }

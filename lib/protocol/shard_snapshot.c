@@ -14,7 +14,9 @@
 
 #define PIECE_BYTES ((size_t)1 << 20)
 #define PIECES_PER_STEP 2
-#define QUEUE_PART 4 /* of the queue's room that pieces may take */
+/* Pieces are given in batches, two of which may be on their way: a quarter of
+ * the queue's room is theirs, whatever records wait. */
+#define BATCHES_PER_QUEUE 8
 
 /* The first one of a life of its copy, which has come as rows. */
 static bool
@@ -142,6 +144,8 @@ give(ps_shard_t *self,
                                  .is_first = is_first,
                                  .is_last = is_last};
     self->unflushed_bytes += ps_payload_size(payload);
+    is->end = self->flushed_bytes + self->unflushed_bytes;
+    is->batch_bytes += ps_payload_size(payload);
     return true;
 }
 
@@ -222,10 +226,27 @@ step(ps_shard_t *self)
     return begin_walk(self, partition);
 }
 
+/* The disk takes all in order: behind the batch before, the next one begins. */
+static bool
+has_room(ps_shard_t *self)
+{
+    ps_snapshots_t *is = &self->snapshots;
+
+    if (self->flushed_bytes >= is->batch_end) {
+        is->batch_end = is->end;
+        is->batch_bytes = 0;
+    }
+    return is->batch_bytes <= self->args.log_queue_bytes / BATCHES_PER_QUEUE;
+}
+
+/* Where the disk is behind, it seldom says how far it has come, and a step
+ * gives a batch. */
 void
 ps_shard_pump_snapshots(ps_shard_t *self)
 {
     ps_snapshots_t *is = &self->snapshots;
+    bool is_behind =
+        self->unflushed_bytes >= self->args.log_queue_bytes / BATCHES_PER_QUEUE;
 
     if (self->disk_trouble[0] != '\0') {
         return;
@@ -237,8 +258,7 @@ ps_shard_pump_snapshots(ps_shard_t *self)
         begin_round(self);
     }
     for (int i = 0;
-         is->in_round && i < PIECES_PER_STEP &&
-         self->unflushed_bytes < self->args.log_queue_bytes / QUEUE_PART;
+         is->in_round && (is_behind || i < PIECES_PER_STEP) && has_room(self);
          i++) {
         if (!step(self)) {
             break;

@@ -30,6 +30,10 @@ typedef struct ps_snapshots {
     uint64_t log_bytes;   /* of the log, as far as known */
     bool wants_bases; /* a partition may need one that is its life's first */
     bool bases_only;  /* the round is for those */
+    /* Of all bytes ever given to the disk, in their order: */
+    uint64_t batch_end;   /* behind the batch of pieces before */
+    uint64_t end;         /* behind the last piece */
+    uint64_t batch_bytes; /* of pieces given since the batch before */
 } ps_snapshots_t;
 
 typedef struct ps_shard_table {
@@ -51,7 +55,8 @@ struct ps_shard {
     ps_coder_t *coder;        /* owned; NULL until a filter is used */
     uint64_t held_bytes;      /* bodies of held requests */
     uint64_t logged_bytes;    /* kept for open clocks */
-    uint64_t unflushed_bytes; /* of records for the disk */
+    uint64_t unflushed_bytes; /* given to the disk: records and pieces */
+    uint64_t flushed_bytes;   /* ever, likewise */
     ps_snapshots_t snapshots;
     char disk_trouble[PS_TEXT_MAX / 2]; /* "": there is none */
     uint64_t n_lives; /* number of the last life of a copy that began here */
