@@ -11,10 +11,14 @@
 #define PS_END_MAGIC UINT32_C(0x6e457370)      /* "psEn" */
 #define PS_SNAPSHOT_HEAD 56
 #define PS_BLOCK_HEAD 48
+#define PS_BLOCK_MAX                                        \
+    ((size_t)64 << 20) /* plain bytes; longer pieces lie in \
+                          several blocks */
 
 typedef enum ps_piece_method {
     PS_PIECE_RAW = 0,
-    PS_PIECE_ZSTD = 1
+    PS_PIECE_ZSTD = 1,
+    PS_PIECE_GOES_ON = 0x100 /* beside one of them: in the next block, too */
 } ps_piece_method_t;
 
 /* X(type, name), little-endian without padding; the checksum, u64, follows. */

@@ -18,7 +18,7 @@ struct ps_snapshot_writer {
     int level;
     ps_disk_file_t *file;
     uint64_t bytes; /* written */
-    uint64_t n_pieces;
+    uint64_t n_blocks;
     uint64_t plain_size; /* of all pieces */
     ZSTD_CCtx *zstd;     /* owned; NULL until it is needed */
     uint8_t *packed;     /* owned */
@@ -303,33 +303,51 @@ pack(ps_snapshot_writer_t *self,
     return PSD_OK;
 }
 
+static psd_status_t
+add_block(ps_snapshot_writer_t *self,
+          uint64_t lsn,
+          ps_bytes_t plain,
+          bool goes_on,
+          psd_error_t *err)
+{
+    ps_block_t block = {.magic = PS_PIECE_MAGIC,
+                        .number = self->n_blocks,
+                        .lsn = lsn,
+                        .plain_size = plain.size};
+    ps_bytes_t spans[2] = {{NULL, PS_BLOCK_HEAD}, plain};
+    uint8_t head[PS_BLOCK_HEAD];
+    psd_status_t rc = pack(self, &spans[1], &block.method, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    block.method |= goes_on ? (uint32_t)PS_PIECE_GOES_ON : 0;
+    block.stored_size = spans[1].size;
+    ps_block_write(&block, spans[1], head);
+    spans[0].data = head;
+    rc = append(self, spans, 2, err);
+    if (rc == PSD_OK) {
+        self->n_blocks++;
+        self->plain_size += plain.size;
+    }
+    return rc;
+}
+
 psd_status_t
 ps_snapshot_add(ps_snapshot_writer_t *self,
                 uint64_t lsn,
                 ps_bytes_t piece,
                 psd_error_t *err)
 {
-    ps_block_t block = {.magic = PS_PIECE_MAGIC,
-                        .number = self->n_pieces,
-                        .lsn = lsn,
-                        .plain_size = piece.size};
-    ps_bytes_t spans[2] = {{NULL, PS_BLOCK_HEAD}, piece};
-    uint8_t head[PS_BLOCK_HEAD];
-    psd_status_t rc = pack(self, &spans[1], &block.method, err);
+    psd_status_t rc = PSD_OK;
 
-    assert(piece.size <= PS_SNAPSHOT_PIECE_MAX);
-    if (rc != PSD_OK) {
-        return rc;
+    while (rc == PSD_OK && piece.size > PS_BLOCK_MAX) {
+        rc = add_block(self, lsn, (ps_bytes_t){piece.data, PS_BLOCK_MAX}, true,
+                       err);
+        piece.data += PS_BLOCK_MAX;
+        piece.size -= PS_BLOCK_MAX;
     }
-    block.stored_size = spans[1].size;
-    ps_block_write(&block, spans[1], head);
-    spans[0].data = head;
-    rc = append(self, spans, 2, err);
-    if (rc == PSD_OK) {
-        self->n_pieces++;
-        self->plain_size += piece.size;
-    }
-    return rc;
+    return rc == PSD_OK ? add_block(self, lsn, piece, false, err) : rc;
 }
 
 uint64_t
@@ -342,7 +360,7 @@ static psd_status_t
 write_end(ps_snapshot_writer_t *self, uint64_t last_lsn, psd_error_t *err)
 {
     ps_block_t block = {.magic = PS_END_MAGIC,
-                        .number = self->n_pieces,
+                        .number = self->n_blocks,
                         .lsn = last_lsn,
                         .plain_size = self->plain_size};
     uint8_t head[PS_BLOCK_HEAD];

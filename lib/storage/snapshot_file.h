@@ -15,8 +15,6 @@
 
 #include "storage/disk.h"
 
-#define PS_SNAPSHOT_PIECE_MAX ((size_t)1 << 30) /* bytes of a piece */
-
 /* What a file's name says. */
 typedef struct ps_snapshot_id {
     uint32_t table;
@@ -69,8 +67,8 @@ PSD_MUST_CHECK psd_status_t ps_snapshot_begin(const ps_snapshot_dir_t *dir,
                                               int level,
                                               ps_snapshot_writer_t **ret_writer,
                                               psd_error_t *err);
-/* Adds a piece of at most PS_SNAPSHOT_PIECE_MAX bytes, which may be none. When
- * it fails, abort is all that is left. Errors as of begin. */
+/* Adds a piece of any size, also of no bytes. When it fails, abort is all that
+ * is left. Errors as of begin. */
 PSD_MUST_CHECK psd_status_t ps_snapshot_add(ps_snapshot_writer_t *self,
                                             uint64_t lsn,
                                             ps_bytes_t piece,

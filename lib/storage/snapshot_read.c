@@ -16,13 +16,14 @@ struct ps_snapshot_reader {
     ps_disk_file_t *file;
     uint64_t size;   /* of the file */
     uint64_t offset; /* of the next block */
-    uint64_t n_pieces;
+    uint64_t n_blocks;
     uint64_t plain_size;
     ZSTD_DCtx *zstd; /* owned; NULL until it is needed */
     uint8_t *stored; /* owned */
     size_t stored_capacity;
     uint8_t *plain; /* owned */
     size_t plain_capacity;
+    ps_buffer_t joined; /* a piece of several blocks */
 };
 
 static psd_status_t
@@ -161,8 +162,21 @@ ps_snapshot_close(ps_snapshot_reader_t **self_p)
     ps_buffer_done(&self->path);
     ps_free(self->stored);
     ps_free(self->plain);
+    ps_buffer_done(&self->joined);
     ps_free(self);
     *self_p = NULL;
+}
+
+static uint32_t
+method_of(const ps_block_t *block)
+{
+    return block->method & ~(uint32_t)PS_PIECE_GOES_ON;
+}
+
+static bool
+goes_on(const ps_block_t *block)
+{
+    return (block->method & PS_PIECE_GOES_ON) != 0;
 }
 
 /* What a block says before its bytes have been seen: enough to know how many to
@@ -183,10 +197,10 @@ check_block(const ps_snapshot_reader_t *self,
         return damaged(self, self->size, "the file ends within a block", err);
     }
     if (is_end ? block->stored_size != 0 || block->method != PS_PIECE_RAW
-               : block->plain_size > PS_SNAPSHOT_PIECE_MAX ||
+               : block->plain_size > PS_BLOCK_MAX ||
                      block->stored_size > block->plain_size ||
-                     block->method > PS_PIECE_ZSTD ||
-                     (block->method == PS_PIECE_RAW &&
+                     method_of(block) > PS_PIECE_ZSTD ||
+                     (method_of(block) == PS_PIECE_RAW &&
                       block->stored_size != block->plain_size)) {
         return damaged(self, self->offset,
                        "the sizes of a block contradict each other", err);
@@ -201,7 +215,7 @@ check_order(const ps_snapshot_reader_t *self,
 {
     uint64_t end = self->offset + PS_BLOCK_HEAD;
 
-    if (block->number != self->n_pieces) {
+    if (block->number != self->n_blocks) {
         return damaged(self, self->offset, "a piece is missing", err);
     }
     if (block->magic != PS_END_MAGIC) {
@@ -224,7 +238,7 @@ unpack(ps_snapshot_reader_t *self,
     size_t size = (size_t)block->plain_size;
     size_t got = 0;
 
-    if (block->method == PS_PIECE_RAW) {
+    if (method_of(block) == PS_PIECE_RAW) {
         *ret = (ps_bytes_t){self->stored, size};
         return PSD_OK;
     }
@@ -281,27 +295,59 @@ read_block(ps_snapshot_reader_t *self,
     return rc == PSD_OK ? check_order(self, ret, err) : rc;
 }
 
+static psd_status_t
+next_block(ps_snapshot_reader_t *self,
+           ps_block_t *ret_block,
+           ps_bytes_t *ret_bytes,
+           psd_error_t *err)
+{
+    uint8_t head[PS_BLOCK_HEAD] = {0};
+    psd_status_t rc = read_block(self, head, ret_block, err);
+
+    *ret_bytes = (ps_bytes_t){NULL, 0};
+    if (rc == PSD_OK && ret_block->magic == PS_PIECE_MAGIC) {
+        rc = unpack(self, ret_block, ret_bytes, err);
+    }
+    if (rc == PSD_OK) {
+        self->offset += PS_BLOCK_HEAD + ret_block->stored_size;
+        self->n_blocks++;
+        self->plain_size += ret_block->plain_size;
+    }
+    return rc;
+}
+
 psd_status_t
 ps_snapshot_next(ps_snapshot_reader_t *self,
                  ps_snapshot_piece_t *ret_piece,
                  psd_error_t *err)
 {
-    uint8_t head[PS_BLOCK_HEAD] = {0};
     ps_block_t block = {0};
     ps_bytes_t bytes = {NULL, 0};
-    psd_status_t rc = read_block(self, head, &block, err);
+    bool is_first = true;
+    uint64_t at = self->offset;
+    psd_status_t rc = next_block(self, &block, &bytes, err);
 
-    if (rc == PSD_OK && block.magic == PS_PIECE_MAGIC) {
-        rc = unpack(self, &block, &bytes, err);
+    self->joined.size = 0;
+    while (rc == PSD_OK && (goes_on(&block) || !is_first)) {
+        if (!ps_buffer_append(&self->joined, bytes.data, bytes.size)) {
+            return no_memory(err);
+        }
+        bytes = (ps_bytes_t){self->joined.data, self->joined.size};
+        if (!goes_on(&block)) {
+            break;
+        }
+        is_first = false;
+        at = self->offset;
+        rc = next_block(self, &block, &bytes, err);
+        if (rc == PSD_OK && block.magic == PS_END_MAGIC) {
+            return damaged(self, at, "a piece does not go on", err);
+        }
     }
-    if (rc != PSD_OK) {
-        return rc;
+    if (rc == PSD_OK) {
+        *ret_piece =
+            (ps_snapshot_piece_t){.lsn = block.lsn,
+                                  .bytes = bytes,
+                                  .is_end = block.magic == PS_END_MAGIC};
     }
-    *ret_piece = (ps_snapshot_piece_t){.lsn = block.lsn,
-                                       .bytes = bytes,
-                                       .is_end = block.magic == PS_END_MAGIC};
-    self->offset += PS_BLOCK_HEAD + block.stored_size;
-    self->n_pieces++;
-    self->plain_size += block.plain_size;
-    return PSD_OK;
+    return rc;
 }

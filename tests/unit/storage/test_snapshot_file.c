@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* storage/snapshot_file.h: a file is whole or ignored, and what is wrong with a
  * whole one is found. */
-#include "storage/snapshot_file.h"
+#include "storage/snapshot_block.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -327,6 +327,71 @@ Test(snapshot_file, anothers_is_refused_by_name)
                  PSD_DAMAGED);
     cr_assert_not_null(strstr(psd_error_text(err), "lsn 41; the name says"));
     cr_assert_null(reader);
+    end(&fixture);
+}
+
+/* ---- pieces of several blocks -------------------------------------------- */
+
+Test(snapshot_file, a_piece_larger_than_a_block_comes_back_whole)
+{
+    const size_t size = PS_BLOCK_MAX + 1000;
+    PSD_AUTO(ps_free_at) uint8_t *bytes = ps_alloc(size, 1);
+    ps_snapshot_writer_t *writer = NULL;
+    ps_snapshot_reader_t *reader = NULL;
+    ps_snapshot_piece_t piece;
+    fixture_t fixture;
+
+    cr_assert_not_null(bytes);
+    for (size_t i = 0; i < size; i += 4096) {
+        bytes[i] = (uint8_t)(i >> 12);
+    }
+    begin(&fixture, 1);
+    cr_assert_eq(ps_snapshot_begin(&fixture.dir, &ID, 1, &writer, NULL),
+                 PSD_OK);
+    cr_assert_eq(ps_snapshot_add(writer, 41, (ps_bytes_t){bytes, size}, NULL),
+                 PSD_OK);
+    cr_assert_eq(ps_snapshot_add(writer, 43, (ps_bytes_t){bytes, 5}, NULL),
+                 PSD_OK);
+    cr_assert_eq(ps_snapshot_commit(&writer, 43, NULL), PSD_OK);
+    cr_assert_eq(ps_snapshot_open(&fixture.dir, &ID, &reader, NULL), PSD_OK);
+    cr_assert_eq(ps_snapshot_next(reader, &piece, NULL), PSD_OK);
+    cr_expect_eq(piece.lsn, 41);
+    cr_assert_eq(piece.bytes.size, size);
+    cr_expect(memcmp(piece.bytes.data, bytes, size) == 0);
+    cr_assert_eq(ps_snapshot_next(reader, &piece, NULL), PSD_OK);
+    cr_expect_eq(piece.bytes.size, 5);
+    cr_assert_eq(ps_snapshot_next(reader, &piece, NULL), PSD_OK);
+    cr_expect(piece.is_end);
+    ps_snapshot_close(&reader);
+    end(&fixture);
+}
+
+Test(snapshot_file, a_piece_that_does_not_go_on_is_damage)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    const ps_bytes_t stored = {(const uint8_t *)"abc", 3};
+    const ps_snapshot_head_t head = {
+        PS_SNAPSHOT_MAGIC, PS_SNAPSHOT_VERSION, ID.table, ID.partition, ID.lsn,
+        ID.life,           {{1, 2, 3}}};
+    const ps_block_t block = {
+        PS_PIECE_MAGIC, PS_PIECE_RAW | PS_PIECE_GOES_ON, 0, 41, 3, 3};
+    const ps_block_t last = {PS_END_MAGIC, PS_PIECE_RAW, 1, 41, 3, 0};
+    uint8_t bytes[PS_SNAPSHOT_HEAD + 2 * PS_BLOCK_HEAD + 3];
+    uint64_t kind = 0;
+    fixture_t fixture;
+
+    begin(&fixture, 1);
+    ps_snapshot_head_write(&head, bytes);
+    ps_block_write(&block, stored, bytes + PS_SNAPSHOT_HEAD);
+    memcpy(bytes + PS_SNAPSHOT_HEAD + PS_BLOCK_HEAD, stored.data, stored.size);
+    ps_block_write(&last, (ps_bytes_t){NULL, 0},
+                   bytes + PS_SNAPSHOT_HEAD + PS_BLOCK_HEAD + stored.size);
+    make_file(&fixture, PATH);
+    sim_disk_cut(fixture.sim, PATH, 0);
+    append_bytes(&fixture, (ps_bytes_t){bytes, sizeof bytes});
+    cr_assert_eq(read_one(&fixture, &kind, err), PSD_DAMAGED);
+    cr_assert_str_eq(psd_error_text(err),
+                     PATH ": byte 107: a piece does not go on");
     end(&fixture);
 }
 
