@@ -30,6 +30,7 @@ static const ps_column_t LIST[] = {
 static const ps_column_t FILES[] = {
     {"TABLE", "table", PS_UNIT_NONE, false},
     {"PARTITION", "partition", PS_UNIT_NONE, false},
+    {"NODE", "node", PS_UNIT_NONE, false},
     {"LSN", "lsn", PS_UNIT_NONE, false},
     {"EPOCH", "epoch", PS_UNIT_NONE, false},
     {"CLOCK", "clock", PS_UNIT_NONE, false},
@@ -267,11 +268,15 @@ restore_table(ps_cli_t *cli,
                                 "name", name, "table", table);
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const char *as = ps_args_text(&cli->args, "as");
+    const char *ack = ps_args_text(&cli->args, "ack");
     uint64_t partitions = ps_args_u64(&cli->args, "partitions");
     uint64_t replicas = ps_args_u64(&cli->args, "replicas");
 
     if (as != NULL) {
         (void)json_object_set_new(request, "as", json_string(as));
+    }
+    if (ack != NULL) {
+        (void)json_object_set_new(request, "ack", json_string(ack));
     }
     if (partitions != 0) {
         (void)json_object_set_new(request, "partitions",

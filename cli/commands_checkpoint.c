@@ -56,6 +56,10 @@ static const ps_opt_t RESTORE_OPTIONS[] = {
      .min = 1,
      .max = 8,
      .help = "copies of it; else as many as it had"},
+    {.name = "ack",
+     .kind = PS_OPT_TEXT,
+     .value = "LEVEL",
+     .help = "memory, replica or disk; else as it was"},
     {.name = NULL}};
 
 const ps_cmd_t ps_cmds_checkpoint[] = {

@@ -45,7 +45,9 @@ struct ps_checkpoint_task {
     psd_error_t *err; /* owned; why, when status is not OK */
     /* restores */
     uint32_t table;
-    uint32_t n_partitions;
+    uint32_t n_partitions; /* of the table, wherever they are */
+    uint8_t *mine;         /* owned; one each: it is restored here */
+    uint32_t n_mine;
     ps_payload_t *piece; /* owned; that is being set … */
     uint32_t next;       /* … from this partition on */
     bool has_begun;      /* partitions keep clients waiting */

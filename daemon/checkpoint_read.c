@@ -71,21 +71,33 @@ read_dirs(ps_checkpoint_task_t *self, const ps_doc_t *doc, psd_error_t *err)
     return rc;
 }
 
-/* Partitions of the table are here; or, without a table, this shard is to read
- * them all for their checksums. */
-static bool
-wants_files(const ps_checkpoint_task_t *self,
-            const ps_shard_t *shard,
-            uint64_t reader)
+/* The table's partitions that this shard answers for, now. */
+static psd_status_t
+find_mine(ps_checkpoint_task_t *self, const ps_shard_t *shard, psd_error_t *err)
 {
     ps_image_view_t view;
 
+    self->n_partitions = ps_shard_image_partitions(shard, self->table);
+    self->mine = ps_alloc(self->n_partitions + 1, 1);
+    if (self->mine == NULL) {
+        return ps_checkpoint_no_memory(err);
+    }
     for (uint32_t i = 0; i < self->n_partitions; i++) {
         if (ps_shard_image_look(shard, self->table, i, &view)) {
-            return true;
+            self->mine[i] = 1;
+            self->n_mine++;
         }
     }
-    return self->table == 0 && self->incarnation == reader && self->shard == 0;
+    return PSD_OK;
+}
+
+/* It has such; or, without a table, it is to read all for their checksums. */
+static bool
+wants_files(const ps_checkpoint_task_t *self, uint64_t reader)
+{
+    return self->n_mine > 0 ||
+           (self->table == 0 && self->incarnation == reader &&
+            self->shard == 0);
 }
 
 static psd_status_t
@@ -140,9 +152,10 @@ ps_checkpoint_restore(ps_checkpoint_task_t *self,
     }
     if (rc == PSD_OK) {
         self->table = (uint32_t)table;
-        self->n_partitions = ps_shard_image_partitions(shard, self->table);
-        rc = wants_files(self, shard, reader) ? read_files(self, doc, err)
-                                              : PSD_OK;
+        rc = find_mine(self, shard, err);
+    }
+    if (rc == PSD_OK && wants_files(self, reader)) {
+        rc = read_files(self, doc, err);
     }
     if (rc != PSD_OK) {
         ps_checkpoint_end(self, shard);
@@ -152,7 +165,8 @@ ps_checkpoint_restore(ps_checkpoint_task_t *self,
 
 /* ---- the rows ---- */
 
-/* The piece for every partition that is primary here; NULL: the first or last
+/* The piece for every partition that is restored here, which fails where
+ * one has moved. NULL: the first or last
  * words. false: it has to go on later, from self->next on, or has failed. */
 static bool
 set_rows(ps_checkpoint_task_t *self,
@@ -161,12 +175,10 @@ set_rows(ps_checkpoint_task_t *self,
          ps_payload_t *piece,
          bool is_last)
 {
-    ps_image_view_t view;
-
     for (; self->next < self->n_partitions; self->next++) {
         psd_status_t rc = PSD_OK;
 
-        if (!ps_shard_image_look(shard, self->table, self->next, &view)) {
+        if (self->mine[self->next] == 0) {
             continue;
         }
         rc = ps_shard_restore(shard, step, self->table, self->next, piece,

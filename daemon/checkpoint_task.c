@@ -33,6 +33,10 @@ ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard)
     self->at = 0;
     self->bytes = 0;
     self->next = 0;
+    self->n_partitions = 0;
+    self->n_mine = 0;
+    ps_free(self->mine);
+    self->mine = NULL;
     self->number = 0;
     self->is_done = false;
     self->has_begun = false;
@@ -350,6 +354,7 @@ do_look(ps_checkpoint_task_t *self,
                answer, "text",
                self->status == PSD_OK ? "" : psd_error_text(self->err)) &&
            ps_doc_set_u64(answer, "row_bytes", self->bytes) &&
+           ps_doc_set_u64(answer, "partitions", self->n_mine) &&
            ps_doc_set_u64(answer, "done", n_done) &&
            ps_doc_set_u64(answer, "of", self->n_items);
     return fits ? PSD_OK : ps_checkpoint_no_memory(err);

@@ -16,7 +16,8 @@
  *               table 0: only read, by the first shard of that incarnation
  *            {"do":"look","number":7}
  *               answers {"is_done":false,
- *               "status":0,"text":"","row_bytes":…,"done":…,"of":…,
+ *               "status":0,"text":"","row_bytes":…,"partitions":…,
+ *               "done":…,"of":…,
  *               "items":[{…},…]}, which are named when all is done
  *            {"do":"end"}
  *          It ends by itself when nobody looks for PS_CHECKPOINT_LEASE_MS. Rows

@@ -345,7 +345,10 @@ arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
 
 /* The clock that the furthest partition of the cluster has closed. */
 static psd_status_t
-furthest(const ps_control_request_t *request, uint64_t *ret, psd_error_t *err)
+furthest(const ps_control_t *self,
+         const ps_control_request_t *request,
+         uint64_t *ret,
+         psd_error_t *err)
 {
     psd_status_t rc = ps_control_check_answered(request, err);
 
@@ -353,7 +356,7 @@ furthest(const ps_control_request_t *request, uint64_t *ret, psd_error_t *err)
         PSD_AUTO(ps_doc_destroy) ps_doc_t *answer = NULL;
         uint64_t clock = 0;
 
-        rc = ps_control_read_words(request, i, &answer, err);
+        rc = ps_control_read_words(self, request, i, &answer, err);
         if (rc == PSD_OK) {
             rc = ps_doc_get_u64(answer, "clock", 0, UINT64_MAX, &clock, err);
         }
@@ -371,7 +374,7 @@ begin(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
     PSD_AUTO(ps_chain_done) ps_chain_t parent = {.n = 0};
     ps_checkpoint_work_t *work = &self->checkpoint;
     uint64_t clock = 0;
-    psd_status_t rc = furthest(request, &clock, err);
+    psd_status_t rc = furthest(self, request, &clock, err);
 
     if (rc == PSD_OK) {
         rc = ps_control_checkpoint_dir(self, &dir, err);
@@ -408,7 +411,7 @@ ps_control_checkpoint_create(ps_control_t *self,
         return arm(self, request, err);
     }
     rc = request->step == 1 ? begin(self, request, err)
-                            : ps_control_check_words(request, err);
+                            : ps_control_check_words(self, request, err);
     if (rc != PSD_OK) {
         self->checkpoint.number = 0;
         return rc;

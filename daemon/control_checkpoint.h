@@ -20,16 +20,24 @@ PSD_MUST_CHECK psd_status_t ps_control_checkpoint_name(
 PSD_MUST_CHECK psd_status_t ps_control_ask_words(ps_control_request_t *request,
                                                  const ps_doc_t *words,
                                                  psd_error_t *err);
+/* Name of the node whose shard has answered as i; until the registry changes.
+ */
+const char *ps_control_node_of(const ps_control_t *self,
+                               const ps_control_request_t *request,
+                               uint32_t i);
 /* What shard i has answered, which the caller destroys. Errors: that of the
  * shard; PSD_PROTO; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t
-ps_control_read_words(const ps_control_request_t *request,
+ps_control_read_words(const ps_control_t *self,
+                      const ps_control_request_t *request,
                       uint32_t i,
                       ps_doc_t **ret,
                       psd_error_t *err);
 /* All that were asked do it. Errors: of the one that cannot. */
 PSD_MUST_CHECK psd_status_t
-ps_control_check_words(const ps_control_request_t *request, psd_error_t *err);
+ps_control_check_words(const ps_control_t *self,
+                       const ps_control_request_t *request,
+                       psd_error_t *err);
 /* None is under way. Errors: PSD_BUSY naming it. */
 PSD_MUST_CHECK psd_status_t ps_control_checkpoint_is_free(ps_control_t *self,
                                                           psd_error_t *err);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/map.h"
 #include "storage/snapshot_file.h"
 
 #define TABLES_MAX 65536
@@ -79,8 +80,10 @@ typedef struct progress {
     uint64_t of;
     uint64_t file_bytes;
     uint64_t n_files;
-    uint64_t n_whole; /* of them: with all rows */
-    ps_doc_t *files;  /* NULL: they are not wanted */
+    uint64_t n_whole;    /* of them: with all rows */
+    uint64_t n_restored; /* partitions that are being restored */
+    const char *node;    /* whose answer it is, borrowed */
+    ps_doc_t *files;     /* NULL: they are not wanted */
 } progress_t;
 
 static psd_status_t
@@ -90,7 +93,9 @@ take_file(progress_t *self, const ps_doc_t *from, psd_error_t *err)
         "table", "partition", "lsn",  "lsn_epoch", "epoch", "version",
         "since", "clock",     "rows", "bytes",     "sum"};
     ps_doc_t *item = ps_doc_append_object(self->files);
-    psd_status_t rc = item == NULL ? ps_control_no_memory(err) : PSD_OK;
+    psd_status_t rc = item == NULL || !ps_doc_set_text(item, "node", self->node)
+                          ? ps_control_no_memory(err)
+                          : PSD_OK;
 
     for (size_t i = 0; rc == PSD_OK && i < sizeof KEYS / sizeof KEYS[0]; i++) {
         uint64_t value = 0;
@@ -115,7 +120,7 @@ take_answer(progress_t *self, const ps_doc_t *answer, psd_error_t *err)
 {
     const ps_doc_t *items = NULL;
     bool is_done = false;
-    uint64_t numbers[3] = {0};
+    uint64_t numbers[4] = {0};
     psd_status_t rc = ps_doc_get_bool(answer, "is_done", &is_done, err);
 
     if (rc == PSD_OK) {
@@ -129,12 +134,17 @@ take_answer(progress_t *self, const ps_doc_t *answer, psd_error_t *err)
         rc = ps_doc_get_u64(answer, "of", 0, UINT64_MAX, &numbers[2], err);
     }
     if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(answer, "partitions", 0, UINT64_MAX, &numbers[3],
+                            err);
+    }
+    if (rc == PSD_OK) {
         rc = ps_doc_get_array(answer, "items", FILES_MAX, &items, err);
     }
     self->is_done = self->is_done && is_done;
     self->row_bytes += numbers[0];
     self->done += numbers[1];
     self->of += numbers[2];
+    self->n_restored += numbers[3];
     for (size_t i = 0;
          rc == PSD_OK && self->files != NULL && i < ps_doc_count(items); i++) {
         const ps_doc_t *item = NULL;
@@ -173,23 +183,42 @@ n_wanted(const ps_doc_t *manifest)
     return n;
 }
 
+/* No two nodes took themselves for the primary of a partition. */
+static psd_status_t
+check_once(ps_map_t *seen, uint64_t key, const ps_doc_t *file, psd_error_t *err)
+{
+    if (ps_map_get(seen, key) != NULL) {
+        return psd_error_set(err, PSD_BUSY,
+                             "partition %" PRIu64 " of table %" PRIu64
+                             " was written by two nodes: it has moved",
+                             key & UINT32_MAX, key >> 32);
+    }
+    return ps_map_put(seen, key, (void *)file) ? PSD_OK
+                                               : ps_control_no_memory(err);
+}
+
 /* Every file is where this node sees it: so the nodes share the directory. */
 static psd_status_t
 check_files(const char *path, const ps_doc_t *manifest, psd_error_t *err)
 {
     const ps_snapshot_dir_t dir = {.disk = ps_disk_real(), .dir = path};
+    PSD_AUTO(ps_map_done) ps_map_t seen = {.count = 0};
     const ps_doc_t *files = NULL;
     psd_status_t rc =
         ps_doc_get_array(manifest, "files", FILES_MAX, &files, err);
 
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(files); i++) {
         const ps_doc_t *file = NULL;
+        const char *node = NULL;
         uint64_t numbers[4] = {0};
         uint64_t bytes = 0;
         static const char *const KEYS[] = {"table", "partition", "lsn",
                                            "bytes"};
 
         rc = ps_doc_at_object(files, i, &file, err);
+        if (rc == PSD_OK) {
+            rc = ps_doc_get_text(file, "node", PS_NAME_MAX, &node, err);
+        }
         for (size_t k = 0; rc == PSD_OK && k < 4; k++) {
             rc = ps_doc_get_u64(file, KEYS[k], 0, UINT64_MAX, &numbers[k], err);
         }
@@ -200,8 +229,12 @@ check_files(const char *path, const ps_doc_t *manifest, psd_error_t *err)
 
             rc = psd_error_wrap(
                 err, ps_snapshot_size(&dir, &id, &bytes, err),
-                "what another node has written is not here; checkpoint.dir "
-                "must be a directory that all nodes see");
+                "what node %s has written is not here; checkpoint.dir must be "
+                "one directory that all nodes see",
+                node);
+        }
+        if (rc == PSD_OK) {
+            rc = check_once(&seen, numbers[0] << 32 | numbers[1], file, err);
         }
         if (rc == PSD_OK && bytes != numbers[3]) {
             rc = psd_error_set(err, PSD_DAMAGED,
@@ -249,7 +282,8 @@ finish_create(ps_control_t *self, const progress_t *progress, psd_error_t *err)
 }
 
 static psd_status_t
-sum_up(const ps_control_request_t *request,
+sum_up(const ps_control_t *self,
+       const ps_control_request_t *request,
        progress_t *progress,
        psd_error_t *err)
 {
@@ -258,12 +292,36 @@ sum_up(const ps_control_request_t *request,
     for (uint32_t i = 0; rc == PSD_OK && i < request->answers->n_calls; i++) {
         PSD_AUTO(ps_doc_destroy) ps_doc_t *answer = NULL;
 
-        rc = ps_control_read_words(request, i, &answer, err);
+        rc = ps_control_read_words(self, request, i, &answer, err);
         if (rc == PSD_OK) {
+            progress->node = ps_control_node_of(self, request, i);
             rc = take_answer(progress, answer, err);
         }
     }
     return rc;
+}
+
+/* Every partition is one shard's business; who loses one says so. */
+static psd_status_t
+check_restored(const ps_control_t *self,
+               const progress_t *progress,
+               psd_error_t *err)
+{
+    const ps_table_t *table =
+        ps_registry_table(self->is.registry, self->checkpoint.table);
+
+    if (table == NULL) {
+        return psd_error_set(err, PSD_NO_TABLE,
+                             "the table was dropped meanwhile");
+    }
+    return progress->n_restored == table->spec.n_partitions
+               ? PSD_OK
+               : psd_error_set(err, PSD_BUSY,
+                               "%" PRIu64 " partitions are being restored; "
+                               "there are %" PRIu32
+                               ": some have no node that answers for them, or "
+                               "have moved",
+                               progress->n_restored, table->spec.n_partitions);
 }
 
 static psd_status_t
@@ -282,7 +340,10 @@ take_look(ps_control_t *self,
             return ps_control_no_memory(err);
         }
     }
-    rc = sum_up(request, progress, err);
+    rc = sum_up(self, request, progress, err);
+    if (rc == PSD_OK && work->kind == PS_CHECKPOINT_RESTORE) {
+        rc = check_restored(self, progress, err);
+    }
     if (rc == PSD_OK && progress->is_done && creates) {
         rc = finish_create(self, progress, err);
     }

@@ -44,8 +44,20 @@ ps_control_ask_words(ps_control_request_t *request,
     return ps_control_ask(request, PS_CALL_CHECKPOINT, 0);
 }
 
+const char *
+ps_control_node_of(const ps_control_t *self,
+                   const ps_control_request_t *request,
+                   uint32_t i)
+{
+    const ps_node_t *node = ps_registry_node_by_incarnation(
+        self->is.registry, request->answers->calls[i]->incarnation);
+
+    return node == NULL ? "that has gone" : node->name;
+}
+
 psd_status_t
-ps_control_read_words(const ps_control_request_t *request,
+ps_control_read_words(const ps_control_t *self,
+                      const ps_control_request_t *request,
                       uint32_t i,
                       ps_doc_t **ret,
                       psd_error_t *err)
@@ -65,8 +77,8 @@ ps_control_read_words(const ps_control_request_t *request,
     }
     if (rc == PSD_OK && status != 0) {
         return psd_error_set(err, (psd_status_t)status,
-                             "shard %" PRIu32 " of node %" PRIx64 ": %s",
-                             call->shard, call->incarnation, text);
+                             "shard %" PRIu32 " of node %s: %s", call->shard,
+                             ps_control_node_of(self, request, i), text);
     }
     if (rc == PSD_OK) {
         *ret = doc;
@@ -109,14 +121,16 @@ ps_control_checkpoint_start(ps_control_t *self,
 }
 
 psd_status_t
-ps_control_check_words(const ps_control_request_t *request, psd_error_t *err)
+ps_control_check_words(const ps_control_t *self,
+                       const ps_control_request_t *request,
+                       psd_error_t *err)
 {
     psd_status_t rc = ps_control_check_answered(request, err);
 
     for (uint32_t i = 0; rc == PSD_OK && i < request->answers->n_calls; i++) {
         PSD_AUTO(ps_doc_destroy) ps_doc_t *answer = NULL;
 
-        rc = ps_control_read_words(request, i, &answer, err);
+        rc = ps_control_read_words(self, request, i, &answer, err);
     }
     return rc;
 }
@@ -129,4 +143,23 @@ ps_control_checkpoint_give_up(ps_control_t *self)
         ps_control_take_table_back(self, self->checkpoint.table);
     }
     self->checkpoint.number = 0;
+}
+
+void
+ps_control_checkpoint_tick(ps_control_t *self)
+{
+    if (ps_control_checkpoint_deadline(self) < ps_now_ms()) {
+        ps_log(PS_LOG_WARN, "checkpoint_given_up",
+               "name=%s reason=\"nobody asks how far it is\"",
+               self->checkpoint.name);
+        ps_control_checkpoint_give_up(self);
+    }
+}
+
+uint64_t
+ps_control_checkpoint_deadline(const ps_control_t *self)
+{
+    return self->checkpoint.number == 0
+               ? UINT64_MAX
+               : self->checkpoint.looked_ms + PS_CHECKPOINT_LEASE_MS;
 }

@@ -97,6 +97,7 @@ ps_control_decide(ps_control_t *self)
     if (ps_now_ms() < self->decide_ms) {
         return;
     }
+    ps_registry_keep_still(self->is.registry, self->checkpoint.number != 0);
     for (int i = 0; more && i < ROUNDS_MAX && !self->broken; i++) {
         psd_status_t rc = decide_once(self, &more, self->err);
 

@@ -165,6 +165,10 @@ ps_control_op_t ps_control_checkpoint_drop;
 ps_control_op_t ps_control_checkpoint_restore;
 ps_control_op_t ps_control_checkpoint_verify;
 ps_control_op_t ps_control_checkpoint_look;
+/* control_checkpoint_work.c: gives up what nobody asks for any more, and when
+ * that may be; UINT64_MAX for never. */
+void ps_control_checkpoint_tick(ps_control_t *self);
+uint64_t ps_control_checkpoint_deadline(const ps_control_t *self);
 /* control_table.c: makes a table and tells the nodes; and drops it again when
  * one cannot hold it. */
 PSD_MUST_CHECK psd_status_t ps_control_make_table(ps_control_t *self,

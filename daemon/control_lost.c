@@ -158,6 +158,7 @@ ps_control_tick(ps_control_t *self)
     ps_control_expire_barriers(self);
     ps_control_settle_work(self);
     ps_control_expire_work(self);
+    ps_control_checkpoint_tick(self);
     if (self->watches.by_job.count > ps_registry_n_jobs(self->is.registry)) {
         ps_watches_sweep(&self->watches, is_known_job, self->is.registry);
     }
@@ -181,5 +182,6 @@ ps_control_deadline(const ps_control_t *self)
     if (self->work_due) {
         return 0;
     }
+    copies = min_u64(copies, ps_control_checkpoint_deadline(self));
     return min_u64(min_u64(workers, barriers), min_u64(nodes, copies));
 }

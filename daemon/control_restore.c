@@ -113,6 +113,7 @@ read_spec(const ps_doc_t *request,
           psd_error_t *err)
 {
     const char *as = NULL;
+    const char *ack = NULL;
     uint64_t partitions = 0;
     uint64_t replicas = 0;
     psd_status_t rc = ps_table_spec_from_doc(doc, ret, err);
@@ -128,6 +129,10 @@ read_spec(const ps_doc_t *request,
         rc = ps_doc_get_u64_or(request, "replicas", 1, UINT32_MAX, 0, &replicas,
                                err);
     }
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_text_or(request, "ack", 32, ps_ack_name(ret->ack), &ack,
+                                err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }
@@ -139,7 +144,7 @@ read_spec(const ps_doc_t *request,
     if (replicas != 0) {
         ret->replicas = (uint32_t)replicas;
     }
-    return PSD_OK;
+    return psd_error_wrap(err, ps_ack_parse(ack, &ret->ack, err), "ack");
 }
 
 static psd_status_t
@@ -193,7 +198,7 @@ go_on_restore(ps_control_t *self,
                    : rc;
     }
     if (rc == PSD_OK) {
-        rc = ps_control_check_words(request, err);
+        rc = ps_control_check_words(self, request, err);
     }
     return rc != PSD_OK || ps_doc_set_u64(request->reply, "number",
                                           self->checkpoint.number)
@@ -228,7 +233,7 @@ ps_control_checkpoint_verify(ps_control_t *self,
     psd_status_t rc = PSD_OK;
 
     if (request->step > 0) {
-        rc = ps_control_check_words(request, err);
+        rc = ps_control_check_words(self, request, err);
         return rc != PSD_OK || ps_doc_set_u64(request->reply, "number",
                                               self->checkpoint.number)
                    ? rc

@@ -162,7 +162,7 @@ _pscli() {
     "checkpoint verify")
         ;;
     "checkpoint restore")
-        flags+=" --table --as --partitions --replicas"
+        flags+=" --table --as --partitions --replicas --ack"
         case $previous in
         esac
         ;;

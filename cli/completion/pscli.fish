@@ -101,6 +101,7 @@ complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_su
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from restore' -l as -r -d 'what the table is called; else as it was'
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from restore' -l partitions -r -d 'partitions of it; else as many as it had'
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from restore' -l replicas -r -d 'copies of it; else as many as it had'
+complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from restore' -l ack -r -d 'memory, replica or disk; else as it was'
 complete -c pscli -f -n '__fish_seen_subcommand_from checkpoint; and not __fish_seen_subcommand_from create list inspect verify restore drop' -a drop -d 'removes a checkpoint'
 complete -c pscli -n '__fish_seen_subcommand_from plan' -l rows -r -d 'rows that will be there (1e9, 64M). Required'
 complete -c pscli -n '__fish_seen_subcommand_from plan' -l cols -r -d 'values in a row'

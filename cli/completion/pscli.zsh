@@ -58,7 +58,7 @@ _pscli() {
     'checkpoint list') flags+=() ;;
     'checkpoint inspect') flags+=() ;;
     'checkpoint verify') flags+=() ;;
-    'checkpoint restore') flags+=( --table --as --partitions --replicas) ;;
+    'checkpoint restore') flags+=( --table --as --partitions --replicas --ack) ;;
     'checkpoint drop') flags+=() ;;
     'plan') flags+=( --rows --cols --type --row-format --keys --updater --fill --partitions --partition-by --replicas --nodes --shards) ;;
     'run') flags+=( --workers --servers --launcher --job --max-delay --psd) ;;

@@ -107,6 +107,13 @@ ps_registry_even_out(ps_registry_t *self)
     self->restless = true;
 }
 
+void
+ps_registry_keep_still(ps_registry_t *self, bool still)
+{
+    self->restless = self->restless || (self->still && !still);
+    self->still = still;
+}
+
 /* The new copy comes first; the old one goes when it is in sync. */
 static psd_status_t
 move_copy(ps_look_t *look,
@@ -161,8 +168,8 @@ ps_step_even_copies(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
     const ps_registry_args_t *args = &look->registry->args;
     ps_even_t even;
 
-    if (!look->registry->evening || look->n_moving >= args->moves_max ||
-        !ps_even_copy(look, spot, &even) ||
+    if (!look->registry->evening || look->registry->still ||
+        look->n_moving >= args->moves_max || !ps_even_copy(look, spot, &even) ||
         look->catching_up[even.to] >= args->catching_up_max) {
         return PSD_OK;
     }
@@ -175,8 +182,9 @@ ps_step_even_primaries(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
     ps_even_t even;
 
-    if (!look->registry->evening || look->n_moving > 0 ||
-        !ps_look_may_hand(look) || !ps_even_primary(look, spot, &even)) {
+    if (!look->registry->evening || look->registry->still ||
+        look->n_moving > 0 || !ps_look_may_hand(look) ||
+        !ps_even_primary(look, spot, &even)) {
         return PSD_OK;
     }
     return move_primary(look, spot, &even, err);

@@ -170,6 +170,9 @@ uint32_t ps_registry_n_moving(const ps_registry_t *self);
 /* Evens the nodes out as the plan of that says, if it does not do so by itself.
  * Not stored: a registry that is loaded again is asked again. */
 void ps_registry_even_out(ps_registry_t *self);
+/* While it is still, no move begins that only evens out; those that are under
+ * way go on, and lost primaries are replaced. Not stored either. */
+void ps_registry_keep_still(ps_registry_t *self, bool still);
 /* How long they take when no more than that is copied in a second. */
 uint64_t
 ps_moves_ms(const ps_move_t *moves, size_t n, uint64_t bytes_per_second);

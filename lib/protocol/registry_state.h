@@ -74,6 +74,7 @@ struct ps_registry {
     uint64_t looked_ms;     /* the last decide */
     uint64_t hand_after_ms; /* no primary is moved before */
     bool evening;           /* nodes are evened out until they are even */
+    bool still;             /* not now: a checkpoint wants partitions to stay */
     uint64_t sessions;      /* stored: may be given out */
     uint64_t next_session;  /* to be given next; sessions + 1: none is left */
     uint64_t old_sessions;  /* may have been given by earlier starts */

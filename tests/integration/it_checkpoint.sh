@@ -147,7 +147,7 @@ try_on_clock() {
     out_has "^$name,whole,clock,1,"
     expect 0 checkpoint inspect "$name" -o csv
     [ "$(wc -l <out)" -eq 5 ] || fail "not one line for each of 4 files"
-    clock=$(sed 1d out | cut -d, -f5 | sort -u)
+    clock=$(sed 1d out | cut -d, -f6 | sort -u)
     expect 0 checkpoint restore "$name" --table "$name" --as "$name-then"
     expect 0 pull "$name-then" 0-3 -o csv
     out_is "row,0

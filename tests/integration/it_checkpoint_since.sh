@@ -20,7 +20,7 @@ same() {
 # since NAME TABLE: versions behind which the table's files begin.
 since() {
     expect 0 checkpoint inspect "$1" -o csv
-    sed 1d out | cut -d, -f1,9 | sort -u | grep "^$2," | cut -d, -f2
+    sed 1d out | cut -d, -f1,10 | sort -u | grep "^$2," | cut -d, -f2
 }
 bytes() {
     expect 0 checkpoint list -o csv

@@ -511,6 +511,22 @@ Test(registry_copies, evening_out_is_shown_before_it_is_done)
     cr_assert_not(moves[0].role);
 }
 
+/* A restore failed when the table that it had made was evened out meanwhile. */
+Test(registry_copies, stay_where_they_are_while_a_checkpoint_wants_it)
+{
+    (void)make_copied("w", 6, 1);
+    start_node("n3", 4, 2);
+    beat(4, 0);
+    ps_registry_keep_still(registry, true);
+    assert_rests();
+    ps_registry_keep_still(registry, false);
+    {
+        PSD_AUTO(ps_decision_done) ps_decision_t decision = decide();
+
+        cr_assert_eq(decision.kind, PS_DECIDE_COMMIT, "one goes to n3");
+    }
+}
+
 /* Memory */
 
 static psd_status_t
