@@ -5,7 +5,7 @@
 # that is done, or refused by name, and nothing half is there afterwards.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
-rounds=${CHECKPOINT_ROUNDS:-4}
+rounds=${CHECKPOINT_ROUNDS:-3}
 export PSD_CHECKPOINT_DIR=$work/checkpoints
 declare -A pids=()
 job=
@@ -104,7 +104,7 @@ done
 
 # ---- kills ----
 nodes 3 c
-port=$(sed 's/.*:\([0-9]*\)$/\1/' <<<"$PSCLI_ENDPOINT")
+port=${PSCLI_ENDPOINT##*:}
 expect 0 table create big --rows 400000 --cols 32 --init normal:0,1 \
     --partitions 6 --replicas 2 --ack replica --versions
 expect 0 push big 7:3=1 399999:1=5
@@ -126,7 +126,7 @@ back() {
 in_the_middle() {
     local victim=$1 ms=$((RANDOM % 400))
     shift
-    "$PSCLI_PROGRAM" "$@" --timeout 20s >work.out 2>work.err &
+    "$PSCLI_PROGRAM" "$@" --timeout 5s >work.out 2>work.err &
     job=$!
     read -rt "$(printf '0.%03d' $ms)" <> <(:) || :
     kill_node "$victim"
