@@ -209,6 +209,10 @@ PSD_MUST_CHECK bool ps_control_add_table_problems(const ps_control_t *self,
 /* control_news.c: rows of the history. Nodes that are silent, or heard again; a
  * node that is refused, at_once: which is no matter of patience. */
 void ps_control_note_nodes(ps_control_t *self);
+/* What the start of a node found; "": nothing. */
+void ps_control_note_damage(ps_control_t *self,
+                            const char *name,
+                            const char *damage);
 void ps_control_note_denied(ps_control_t *self,
                             const char *name,
                             bool at_once,

@@ -52,6 +52,18 @@ ps_control_note_nodes(ps_control_t *self)
 }
 
 void
+ps_control_note_damage(ps_control_t *self, const char *name, const char *damage)
+{
+    char text[256];
+
+    if (damage[0] != '\0') {
+        (void)snprintf(text, sizeof text, "node %.*s found damaged files: %s",
+                       PS_NAME_MAX, name, damage);
+        note(self, PS_LOG_WARN, text);
+    }
+}
+
+void
 ps_control_note_denied(ps_control_t *self,
                        const char *name,
                        bool at_once,

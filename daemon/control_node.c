@@ -251,6 +251,7 @@ ps_control_node_announce(ps_control_t *self,
     ps_node_t *node = &owner.node;
     const char *name = NULL;
     uint64_t max_epoch = 0;
+    bool is_new = false;
     psd_status_t rc = read_who(self, request->doc, &name, &node->incarnation,
                                &node->secret, err);
 
@@ -273,6 +274,8 @@ ps_control_node_announce(ps_control_t *self,
     }
     if (rc == PSD_OK) {
         ps_node_damage_fill(&damage, node);
+        is_new = ps_registry_node_by_incarnation(self->is.registry,
+                                                 node->incarnation) == NULL;
         rc = settle_life(self, node, err);
     }
     if (rc == PSD_OK) {
@@ -280,6 +283,7 @@ ps_control_node_announce(ps_control_t *self,
     }
     if (rc == PSD_OK) {
         ps_fleet_set_damage(self->fleet, node->incarnation, damage.text);
+        ps_control_note_damage(self, node->name, is_new ? damage.text : "");
         rc = ps_fleet_beat(self->fleet, node->incarnation, max_epoch, err);
     }
     if (rc != PSD_OK) {

@@ -11,6 +11,7 @@ ps_control_start(ps_control_t *self, psd_error_t *err)
 
     (void)err;
     ps_fleet_set_damage(self->fleet, self->is.incarnation, self->is.damage);
+    ps_control_note_damage(self, self->is.node, self->is.damage);
     for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
         const ps_table_t *table = ps_registry_table_at(registry, i);
 

@@ -74,6 +74,7 @@ out_has '^99,0$'
 grep -q 'error partitions_lost shard=0 table=1 first=1 last=1' \
     "$work/psd.log" || fail "it is not said what is lost"
 expect 0 cluster events
+out_has "found damaged files: .*$(basename "$file").*byte"
 out_has 'damaged files cost it 1 partition, of which 1 has no other copy'
 expect 0 push w 99=7
 stop_hard
