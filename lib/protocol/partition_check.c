@@ -10,7 +10,6 @@
 #include "protocol/replay.h"
 #include "protocol/replicas.h"
 
-#define RECORD_PARTS 3    /* keys, index, values */
 #define OTHER_AGAIN_MS 50 /* between two looks at another table's lease */
 
 /* A level above memory needs what this partition does not have: a second copy
@@ -27,6 +26,24 @@ level_is_reachable(const ps_partition_t *self, const ps_request_t *request)
            (level == PS_ACK_DISK && self->has_log);
 }
 
+/* Its records must reach other copies, or come back from the disk. A table of
+ * one copy has another one only while it moves. */
+static bool
+needs_all_records(const ps_partition_t *self)
+{
+    return self->spec->replicas > 1 || self->has_log;
+}
+
+bool
+ps_partition_waits_for_move(const ps_shard_t *shard,
+                            const ps_partition_t *self,
+                            const ps_request_t *request)
+{
+    return request->kind == PS_KIND_PUSH && !needs_all_records(self) &&
+           ps_replicas_any_counts(self->replicas) &&
+           !ps_replicas_can_send(shard, self, &request->op, request->payload);
+}
+
 /* Other copies let this one answer, and what they lack may grow. */
 static bool
 copies_allow(const ps_shard_t *shard,
@@ -35,7 +52,8 @@ copies_allow(const ps_shard_t *shard,
 {
     return ps_replicas_may_answer(shard, self) &&
            (request->kind == PS_KIND_PULL ||
-            ps_replicas_has_room(shard, self->replicas));
+            (ps_replicas_has_room(shard, self->replicas) &&
+             !ps_partition_waits_for_move(shard, self, request)));
 }
 
 static bool
@@ -211,11 +229,10 @@ check_record(const ps_shard_t *shard,
              const ps_request_t *request,
              psd_error_t *err)
 {
-    uint64_t bytes = PS_RECORD_HEAD + RECORD_PARTS * PS_RECORD_ALIGN +
-                     ps_payload_size(request->payload);
+    const ps_row_op_t plain = {.op = PS_CHANGE_UPDATE}; /* by size alone */
 
-    if (self->replicas == NULL || shard->args.record_bytes == 0 ||
-        bytes <= shard->args.record_bytes) {
+    if (self->replicas == NULL || !needs_all_records(self) ||
+        ps_replicas_can_send(shard, self, &plain, request->payload)) {
         return PSD_OK;
     }
     return psd_error_set(err, PSD_LIMIT,
@@ -224,8 +241,7 @@ check_record(const ps_shard_t *shard,
                          ", as it is sent to them in one frame of "
                          "limits.frame_bytes",
                          ps_payload_size(request->payload),
-                         shard->args.record_bytes -
-                             (bytes - ps_payload_size(request->payload)));
+                         shard->args.record_bytes - PS_RECORD_BESIDE);
 }
 
 static bool

@@ -260,6 +260,14 @@ ps_partition_hindrance(const ps_shard_t *shard,
     if (self->replicas != NULL) {
         ps_replicas_reason(shard, self, ret_text, size);
     }
+    if (self->replicas != NULL && ret_text[0] == '\0' &&
+        ps_partition_waits_for_move(shard, self, request)) {
+        (void)snprintf(ret_text, size,
+                       "waiting for partition %" PRIu32
+                       " to have moved: this push cannot be sent to its new "
+                       "place",
+                       self->number);
+    }
     if (ret_text[0] != '\0') {
         return true;
     }

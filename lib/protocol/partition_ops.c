@@ -107,11 +107,11 @@ ps_partition_check_change(const ps_shard_t *shard,
         if (rc != PSD_OK) {
             return rc;
         }
-        if (self->replicas != NULL && other != self) {
+        if ((self->spec->replicas > 1 || self->has_log) && other != self) {
             return psd_error_set(
                 err, PSD_UNSUPPORTED,
-                "AXPY with another table into one that has copies: the other "
-                "copies cannot know what it came to");
+                "AXPY with another table into one that has copies or a log: "
+                "they cannot know what it came to");
         }
         if (bsp && other != self) {
             return psd_error_set(

@@ -39,6 +39,11 @@ PSD_MUST_CHECK psd_status_t ps_partition_place(ps_shard_t *shard,
 bool ps_partition_is_ready(ps_shard_t *shard,
                            ps_partition_t *self,
                            const ps_request_t *request);
+/* It makes a record that cannot be sent to the partition's next place, which is
+ * about to take over: it waits for that. There are replicas. */
+bool ps_partition_waits_for_move(const ps_shard_t *shard,
+                                 const ps_partition_t *self,
+                                 const ps_request_t *request);
 /* What speaks against the request, for good: its worker, its content, what
  * would be kept. *ret_place is the job's, NULL for a request of no worker.
  * Errors: those of a refusal; PSD_NOMEM. */

@@ -409,12 +409,13 @@ ps_partition_record(ps_shard_t *shard,
                     ps_payload_t *payload)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *bytes = NULL;
+    bool goes = ps_replicas_can_send(shard, self, &record->op, payload);
 
     record->table = self->table;
     record->partition = self->number;
     record->lsn = self->lsn + 1;
     record->epoch = self->epoch;
-    if (self->replicas != NULL && self->replicas->n_followers > 0) {
+    if (self->replicas != NULL && self->replicas->n_followers > 0 && goes) {
         bytes = ps_replicas_prepare(self->replicas, record, payload);
         if (bytes == NULL) {
             return false;
@@ -427,6 +428,7 @@ ps_partition_record(ps_shard_t *shard,
         ps_replicas_send(shard, self, record, bytes);
     } else if (self->replicas != NULL) {
         ps_tail_pass(&self->replicas->tail, record->lsn, record->epoch);
+        ps_replicas_pump(shard, self); /* who needed it gets rows anew */
     }
     return true;
 }

@@ -147,6 +147,17 @@ void ps_replicas_turn_away(ps_shard_t *shard,
 /* ---- records: replicas_send.c at the primary, replicas_take.c elsewhere ----
  */
 
+/* Most bytes of a record beside its keys, index and values. */
+#define PS_RECORD_BESIDE (PS_RECORD_HEAD + 3 * PS_RECORD_ALIGN)
+
+/* Another copy can be sent it: it fits into one frame, and what it does depends
+ * on nothing but the partition. */
+bool ps_replicas_can_send(const ps_shard_t *shard,
+                          const ps_partition_t *partition,
+                          const ps_row_op_t *op,
+                          const ps_payload_t *payload);
+/* A copy is in sync, or may be by now: it must have every record. */
+bool ps_replicas_any_counts(const ps_replicas_t *self);
 /* The record's bytes, and room for them. NULL: no memory. */
 PSD_MUST_CHECK ps_payload_t *ps_replicas_prepare(ps_replicas_t *self,
                                                  const ps_record_t *record,

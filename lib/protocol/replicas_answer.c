@@ -68,8 +68,8 @@ is_mark(const ps_request_t *request)
 }
 
 /* Another copy counts: it is in sync, or the registry may make it so. */
-static bool
-has_copy_that_counts(const ps_replicas_t *self)
+bool
+ps_replicas_any_counts(const ps_replicas_t *self)
 {
     for (uint32_t i = 0; i < self->n_followers; i++) {
         if (ps_follower_counts(&self->followers[i])) {
@@ -86,9 +86,9 @@ ps_replicas_level(const ps_partition_t *partition, const ps_request_t *request)
     ps_ack_t own = partition->spec->ack;
 
     if (is_mark(request)) {
-        ps_ack_t most = partition->has_log           ? PS_ACK_DISK
-                        : has_copy_that_counts(self) ? PS_ACK_REPLICA
-                                                     : PS_ACK_MEMORY;
+        ps_ack_t most = partition->has_log             ? PS_ACK_DISK
+                        : ps_replicas_any_counts(self) ? PS_ACK_REPLICA
+                                                       : PS_ACK_MEMORY;
 
         return own < most ? own : most;
     }

@@ -10,6 +10,19 @@
 #define RETRY_MS 20      /* after memory was short */
 #define SAY_AGAIN_MS 100 /* between two PEER without an answer */
 
+bool
+ps_replicas_can_send(const ps_shard_t *shard,
+                     const ps_partition_t *partition,
+                     const ps_row_op_t *op,
+                     const ps_payload_t *payload)
+{
+    uint64_t bytes = PS_RECORD_BESIDE + ps_payload_size(payload);
+
+    return (shard->args.record_bytes == 0 ||
+            bytes <= shard->args.record_bytes) &&
+           (op->op != PS_CHANGE_AXPY || op->other == partition->table);
+}
+
 ps_payload_t *
 ps_replicas_prepare(ps_replicas_t *self,
                     const ps_record_t *record,

@@ -479,9 +479,13 @@ world_record(world_t *self)
         return false;
     }
     do {
-        story_next(story); /* AXPY is not for tables with copies yet */
-    } while (story->record.kind == PS_RECORD_PUSH &&
-             story->record.op.op == PS_CHANGE_AXPY);
+        story_next(story);
+    } while ((story->record.kind == PS_RECORD_PUSH &&
+              story->record.op.op == PS_CHANGE_AXPY) ||
+             (partition->replicas != NULL && /* it would wait */
+              ps_replicas_any_counts(partition->replicas) &&
+              !ps_replicas_can_send(shard, partition, &story->record.op,
+                                    story->payload)));
     if (story->record.job != 0) {
         const ps_job_t *job = &story->jobs[story->record.job - 3];
 

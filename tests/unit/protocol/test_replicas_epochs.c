@@ -212,3 +212,51 @@ Test(replicas_epochs, a_copy_that_is_not_whole_says_so_and_no_position)
     cr_assert_not(kit_reported(&kit, PS_REPORT_POSITION));
     kit_close(&kit);
 }
+
+/* A table of one copy, whose primary is node 1, and no push fits a frame. */
+static void
+open_moving(const char *map)
+{
+    ps_shard_args_t args = kit_args();
+
+    args.record_bytes = PS_RECORD_BESIDE;
+    kit_open_with(&kit, &args);
+    kit.spec.replicas = 1;
+    kit.spec.ack = PS_ACK_MEMORY;
+    kit_map(&kit, map);
+    kit_hello(&kit);
+    kit_tick(&kit, 100);
+    kit_welcome(&kit, 2);
+}
+
+/* Nobody's request fails because something moves: what cannot be sent as a
+ * record goes with the rows, which begin anew. */
+Test(replicas_epochs, a_push_that_no_frame_carries_lets_a_move_begin_anew)
+{
+    open_moving("5: 1P 2C");
+    kit_push(&kit, 5, 1, PS_ACK_DEFAULT);
+    cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 1);
+    cr_assert_eq(kit_count(&kit, PS_KIND_APPEND), 0);
+    cr_assert_eq(kit_said(&kit, PS_KIND_ROWS)->rows.kind, PS_GIVEN_STATE);
+    cr_assert_eq(kit_said(&kit, PS_KIND_ROWS)->rows.lsn, 1);
+    kit_close(&kit);
+}
+
+/* The new place may take over at any moment, and would not have it. */
+Test(replicas_epochs, a_push_that_no_frame_carries_waits_for_a_move_to_end)
+{
+    open_moving("5: 1P 2S");
+    kit_answer(&kit, 2, 5, PS_APPENDED_OK, 0);
+    kit_push(&kit, 5, 1, PS_ACK_DEFAULT);
+    cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 0);
+    cr_assert_eq(kit_count(&kit, PS_KIND_REFUSED), 0);
+    kit_tick(&kit, 250);
+    kit_answer(&kit, 2, 5, PS_APPENDED_OK, 0);
+    kit_tick(&kit, 250);
+    cr_assert_str_eq(kit_said(&kit, PS_KIND_PARKED)->parked.text,
+                     "waiting for partition 0 to have moved: this push cannot "
+                     "be sent to its new place");
+    kit_map(&kit, "6: 1P 2C");
+    cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 1);
+    kit_close(&kit);
+}

@@ -37,6 +37,7 @@ plan(world_t *self)
     args.flight_bytes = flights[below(story, 4)];
     args.tail_bytes = below(story, 3) == 0 ? 3000 : 0;
     args.copy_bytes_per_s = below(story, 4) == 0 ? 500000 : 0;
+    args.record_bytes = below(story, 4) == 0 ? 3000 : 0;
     self->args = args;
     self->delay_ms = 1 + (uint32_t)below(story, below(story, 2) == 0 ? 2 : 40);
     self->loss = below(story, 2) == 0 ? 0 : (uint32_t)below(story, 12);
@@ -49,6 +50,7 @@ plan(world_t *self)
             args.tail_bytes == 0 ? self->nodes[i].shard->args.tail_bytes
                                  : args.tail_bytes;
         self->nodes[i].shard->args.copy_bytes_per_s = args.copy_bytes_per_s;
+        self->nodes[i].shard->args.record_bytes = args.record_bytes;
     }
 }
 
