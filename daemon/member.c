@@ -386,6 +386,12 @@ ps_member_is_heard(const ps_member_t *self)
     return self->is_heard;
 }
 
+bool
+ps_member_is_announced(const ps_member_t *self)
+{
+    return self->is_announced;
+}
+
 static void
 hear(ps_member_t *self)
 {

@@ -79,6 +79,9 @@ bool ps_member_is_heard(const ps_member_t *self);
 /* PSD_OK, or why this node cannot go on: PSD_DAMAGED as above. */
 PSD_MUST_CHECK psd_status_t ps_member_failure(const ps_member_t *self,
                                               psd_error_t *err);
+/* It has answered the announcement of this life: the node is one of the
+ * cluster's. */
+bool ps_member_is_announced(const ps_member_t *self);
 /* Takes in what the registry sends. */
 void ps_member_receive(ps_member_t *self);
 /* Takes in what the shards of this node have done or reported, and answers. */

@@ -19,6 +19,7 @@
 #include "daemon/server.h"
 
 #define STATUS_SIZE 400
+#define KNOWN_WAIT_MS 5000 /* for the registry to know the node */
 
 typedef struct run {
     const ps_options_t *options;
@@ -28,6 +29,8 @@ typedef struct run {
     int signals;           /* signalfd */
     int timer;             /* of the next tick; -1: none is set */
     uint64_t timer_due_ms; /* when it fires */
+    bool is_ready;         /* and has said so */
+    psd_status_t rc;       /* why it could not; err says it */
     psd_error_t *err;
 } run_t;
 
@@ -44,6 +47,24 @@ ps_run_is_journal(void)
     (void)snprintf(here, sizeof here, "%ju:%ju", (uintmax_t)is.st_dev,
                    (uintmax_t)is.st_ino);
     return strcmp(stream, here) == 0;
+}
+
+/* ---- readiness ---- */
+
+static bool
+say_ready(run_t *self)
+{
+    char status[STATUS_SIZE];
+
+    self->rc = ps_server_announce(self->server, self->err);
+    if (self->rc != PSD_OK) {
+        return false;
+    }
+    self->is_ready = true;
+    ps_server_status(self->server, status, sizeof status);
+    (void)sd_notifyf(0, "READY=1\nSTATUS=%s", status);
+    ps_log(PS_LOG_INFO, "ready", "status=\"%s\"", status);
+    return true;
 }
 
 /* ---- timers ---- */
@@ -85,8 +106,23 @@ go_on(run_t *self)
     if (ps_server_is_broken(self->server)) {
         return -1;
     }
+    if (!self->is_ready && ps_server_is_known(self->server) &&
+        !say_ready(self)) {
+        return -1;
+    }
     arm(self);
     return 0;
+}
+
+/* The registry is silent: what is here serves all the same. */
+static int
+handle_unknown(zloop_t *loop, int timer, void *argument)
+{
+    run_t *self = argument;
+
+    (void)loop;
+    (void)timer;
+    return self->is_ready || say_ready(self) ? 0 : -1;
 }
 
 static int
@@ -304,26 +340,26 @@ make_loop(run_t *self, psd_error_t *err)
                     handle_watchdog, self) < 0) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
     }
-    arm(self);
+    if (zloop_timer(self->loop, KNOWN_WAIT_MS, 1, handle_unknown, self) < 0) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
+    }
     return PSD_OK;
 }
 
 static psd_status_t
 serve(run_t *self, psd_error_t *err)
 {
-    char status[STATUS_SIZE];
     psd_status_t rc = make_loop(self, err);
 
-    if (rc == PSD_OK) {
-        rc = ps_server_announce(self->server, err);
+    if (rc == PSD_OK && go_on(self) == 0) {
+        (void)zloop_start(self->loop);
+    }
+    if (self->rc != PSD_OK) {
+        return psd_error_set(err, self->rc, "%s", psd_error_text(self->err));
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    ps_server_status(self->server, status, sizeof status);
-    (void)sd_notifyf(0, "READY=1\nSTATUS=%s", status);
-    ps_log(PS_LOG_INFO, "ready", "status=\"%s\"", status);
-    (void)zloop_start(self->loop);
     return ps_server_failure(self->server, err);
 }
 

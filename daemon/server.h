@@ -49,6 +49,8 @@ bool ps_server_is_broken(const ps_server_t *self);
 /* Why; PSD_OK: it need not. */
 PSD_MUST_CHECK psd_status_t ps_server_failure(const ps_server_t *self,
                                               psd_error_t *err);
+/* The registry knows this node, which may be its own. */
+bool ps_server_is_known(const ps_server_t *self);
 /* "serving on tcp://…", for systemd. */
 void ps_server_status(const ps_server_t *self, char *ret_text, size_t size);
 /* The config that was given at the open has new values. */

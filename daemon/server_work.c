@@ -93,6 +93,12 @@ ps_server_failure(const ps_server_t *self, psd_error_t *err)
                : PSD_OK;
 }
 
+bool
+ps_server_is_known(const ps_server_t *self)
+{
+    return self->member == NULL || ps_member_is_announced(self->member);
+}
+
 void
 ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
 {
