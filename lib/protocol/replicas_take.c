@@ -188,7 +188,8 @@ take_all(ps_shard_t *shard,
     return status == PS_APPENDED_OK && rest.size > 0 ? PS_APPENDED_GAP : status;
 }
 
-/* Another copy is the primary now; the one before says that it has stopped. */
+/* Another copy is the primary now; the one before says that it has stopped:
+ * what was lent to it in earlier epochs it does not use any more, either. */
 static void
 end_lease(ps_shard_t *shard,
           ps_partition_t *partition,
@@ -197,7 +198,7 @@ end_lease(ps_shard_t *shard,
 {
     ps_replicas_t *self = partition->replicas;
 
-    if (append->epoch == self->granted_epoch &&
+    if (append->epoch >= self->granted_epoch &&
         ps_shard_name_equal(from, self->granted_to)) {
         self->granted_until_ms = 0;
         ps_replicas_tick(shard, partition);

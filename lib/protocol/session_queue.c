@@ -6,6 +6,8 @@
 #include "base/alloc.h"
 #include "protocol/session_private.h"
 
+#define SOON_HALVINGS 3 /* of the first pauses of a partition */
+
 uint64_t
 ps_session_backoff(uint64_t first_ms, uint32_t tries)
 {
@@ -145,14 +147,27 @@ ps_part_requeue(ps_part_t *part)
     }
 }
 
+/* Where it is only on its way to another place it is there very soon. */
+static uint64_t
+pause_of(const ps_session_t *self, uint32_t pauses)
+{
+    uint64_t gap_ms = ps_session_gap_ms(self);
+    uint64_t soon_ms = gap_ms >> SOON_HALVINGS;
+
+    return soon_ms > 0 && pauses < SOON_HALVINGS
+               ? soon_ms << pauses
+               : ps_session_backoff(gap_ms, pauses < SOON_HALVINGS
+                                                ? 0
+                                                : pauses - SOON_HALVINGS);
+}
+
 void
 ps_part_pause(ps_session_t *self, uint64_t now_ms, ps_part_t *part)
 {
     if (part->pause_ms > now_ms) {
         return; /* one more answer about the same trouble */
     }
-    part->pause_ms =
-        now_ms + ps_session_backoff(ps_session_gap_ms(self), part->pauses);
+    part->pause_ms = now_ms + pause_of(self, part->pauses);
     part->pauses++;
     leave_ring(part);
     ps_session_wake(self, part->pause_ms);

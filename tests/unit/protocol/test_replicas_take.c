@@ -57,6 +57,40 @@ Test(replicas_take, map_of_a_fence_alone_refuses_nothing)
     cr_assert_eq(appended()->status, PS_APPENDED_EPOCH);
 }
 
+/* A move ended as soon as the copy was in sync, before anything was sent in
+ * that epoch: the lease of the epoch before was waited for, with every request.
+ */
+Test(replicas_take, who_ends_its_lease_ends_those_of_earlier_epochs)
+{
+    const ps_msg_append_t end = {.first_lsn = 2, .release = 1};
+
+    follow("5: 2P 1S");
+    kit_map(&kit, "6: 2P 1S");
+    kit_map(&kit, "7F: 2S 1S");
+    kit_fence(&kit, 7);
+    kit_append(&kit, 2, 6, &end, NULL, NULL);
+    kit_map(&kit, "8: 1P");
+    cr_assert(kit_recorded(&kit, PS_RECORD_EPOCH));
+}
+
+Test(replicas_take, late_end_of_an_earlier_lease_ends_no_later_one)
+{
+    const ps_msg_append_t end = {.first_lsn = 2, .release = 1};
+
+    follow("5: 2P 1S");
+    kit_map(&kit, "6: 2P 1S");
+    kit_append_push(&kit, 2, 6, 2, 5);
+    kit_append(&kit, 2, 5, &end, NULL, NULL);
+    kit_map(&kit, "7F: 2S 1S");
+    kit_fence(&kit, 7);
+    kit_map(&kit, "8: 1P");
+    cr_assert_not(kit_recorded(&kit, PS_RECORD_EPOCH));
+    kit_tick(&kit, 299);
+    cr_assert_not(kit_recorded(&kit, PS_RECORD_EPOCH));
+    kit_tick(&kit, 1);
+    cr_assert(kit_recorded(&kit, PS_RECORD_EPOCH));
+}
+
 /* A late map threw away the copy that a newer one had put here. */
 Test(replicas_take, older_map_takes_nothing_away)
 {
