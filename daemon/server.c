@@ -246,15 +246,6 @@ open_port(ps_server_t *self, psd_error_t *err)
     return rc;
 }
 
-/* A shard's share of what the node may send; 0: no limit. */
-static uint64_t
-share_of_rate(const ps_config_t *config)
-{
-    uint64_t each = config->copies.bytes_per_s / config->shards;
-
-    return config->copies.bytes_per_s > 0 && each == 0 ? 1 : each;
-}
-
 static psd_status_t
 start_shards(ps_server_t *self, psd_error_t *err)
 {
@@ -280,7 +271,8 @@ start_shards(ps_server_t *self, psd_error_t *err)
                 .slow_after_ms = (uint32_t)config->copies.slow_after_ms,
                 .tail_bytes = config->copies.tail_bytes,
                 .flight_bytes = config->copies.flight_bytes,
-                .copy_bytes_per_s = share_of_rate(config),
+                .copy_bytes_per_s = config->copies.bytes_per_s,
+                .busy_copy_bytes_per_s = config->copies.busy_bytes_per_s,
                 .log_queue_bytes = config->disk.queue_bytes,
                 .snapshot_after_bytes = config->disk.snapshot_after_bytes,
             },

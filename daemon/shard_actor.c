@@ -12,6 +12,7 @@
 #include "daemon/peer_links.h"
 #include "daemon/shard_call.h"
 #include "daemon/shard_lines.h"
+#include "daemon/shard_tell.h"
 #include "daemon/shard_wait.h"
 #include "protocol/shard_links.h"
 
@@ -33,7 +34,7 @@ typedef struct actor {
     ps_journal_thread_t *journal; /* NULL: nothing is kept on disk */
     ps_journal_news_t disk_news;
     ps_outbox_t outbox;
-    uint64_t bytes;  /* as the other shards know them */
+    ps_shard_told_t told;
     uint64_t now_ms; /* looked up once for a few messages */
     psd_error_t *err;
     ps_shard_lines_t lines;
@@ -103,18 +104,10 @@ perform(actor_t *self, uint64_t now_ms)
     ps_outbox_clear(&self->outbox);
 }
 
-/* The other shards of the node count them as well. */
 static void
-tell_bytes(actor_t *self)
+tell(actor_t *self)
 {
-    uint64_t bytes = ps_shard_bytes(self->core);
-
-    if (bytes != self->bytes) {
-        (void)atomic_fetch_add_explicit(&self->args->common->bytes,
-                                        bytes - self->bytes,
-                                        memory_order_relaxed);
-        self->bytes = bytes;
-    }
+    ps_shard_tell(&self->told, self->args->common, self->core, self->now_ms);
 }
 
 static psd_status_t
@@ -123,12 +116,10 @@ step(actor_t *self, ps_event_t *event)
     psd_status_t rc = PSD_OK;
 
     event->now_ms = self->now_ms;
-    event->other_bytes =
-        atomic_load_explicit(&self->args->common->bytes, memory_order_relaxed) -
-        self->bytes;
+    ps_shard_hear(&self->told, self->args->common, event);
     rc = ps_shard_step(self->core, event, &self->outbox, self->err);
     perform(self, event->now_ms);
-    tell_bytes(self);
+    tell(self);
     return rc;
 }
 
@@ -390,7 +381,7 @@ work_if_due(actor_t *self)
     }
     wait_ms = ps_checkpoint_task_work(self->checkpoint, self->core, &now);
     perform(self, self->now_ms);
-    tell_bytes(self);
+    tell(self);
     self->checkpoint_ms =
         wait_ms == UINT64_MAX ? UINT64_MAX : self->now_ms + wait_ms;
 }
@@ -405,8 +396,10 @@ time_left(const actor_t *self)
                        : self->checkpoint_ms > now_ms
                            ? self->checkpoint_ms - now_ms
                            : 0;
+    uint64_t tell_ms = ps_shard_tell_ms(&self->told);
 
     left_ms = work_ms < left_ms ? work_ms : left_ms;
+    left_ms = tell_ms < left_ms ? tell_ms : left_ms;
     return self->news->n_kept > 0 && left_ms > NEWS_AGAIN_MS ? NEWS_AGAIN_MS
                                                              : left_ms;
 }
@@ -510,6 +503,7 @@ run(actor_t *self)
         take_gone(self);
         tick_if_due(self);
         work_if_due(self);
+        tell(self);
         send_news(self);
     }
 }

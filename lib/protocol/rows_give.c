@@ -4,6 +4,7 @@
 #include "protocol/partition_copy.h"
 #include "protocol/partition_work.h"
 #include "protocol/replicas.h"
+#include "protocol/rows_pace.h"
 #include "protocol/transfer.h"
 
 #define FLIGHT_PARTS 16 /* under way to one copy; of flight_bytes */
@@ -159,7 +160,8 @@ forget(ps_giving_t *self)
     ps_payload_destroy(&self->item);
     *self = (ps_giving_t){.to = self->to,
                           .pause_until_ms = self->pause_until_ms,
-                          .slot_us = self->slot_us};
+                          .slot_us = self->slot_us,
+                          .copy_busy_ms = self->copy_busy_ms};
 }
 
 /* A new transfer, from the state as it is now. false: no memory. */
@@ -250,7 +252,7 @@ sent(ps_shard_t *shard, ps_giving_t *self, uint64_t size)
     }
     self->request++;
     self->sent_offset += size;
-    self->slot_us = 0;
+    ps_pace_gone(shard, self, part_bytes(shard), size);
     shard->given_bytes += size;
     if (self->state_taken && self->sent_offset == self->item->span.size) {
         self->all_sent = self->is_last;
@@ -296,30 +298,6 @@ send_part(ps_shard_t *shard,
     return true;
 }
 
-/* Its turn under the limit of bandwidth: who asks first is first. */
-static bool
-has_turn(ps_shard_t *shard, ps_partition_t *partition, ps_giving_t *self)
-{
-    uint64_t rate = shard->args.copy_bytes_per_s;
-    uint64_t now_us = shard->now_ms * 1000 + 999;
-
-    if (rate == 0) {
-        return true;
-    }
-    if (self->slot_us == 0) {
-        self->slot_us = shard->give_free_us > shard->now_ms * 1000
-                            ? shard->give_free_us
-                            : shard->now_ms * 1000;
-        shard->give_free_us =
-            self->slot_us + part_bytes(shard) * 1000000 / rate + 1;
-    }
-    if (self->slot_us > now_us) {
-        ps_shard_wake(shard, partition, self->slot_us / 1000);
-        return false;
-    }
-    return true;
-}
-
 /* Whether the next part may go now; if it is only a matter of time, the shard
  * is woken. */
 static bool
@@ -338,7 +316,7 @@ may_send(ps_shard_t *shard, ps_partition_t *partition, ps_giving_t *self)
         ps_shard_wake(shard, partition, shard->now_ms);
         return false;
     }
-    return has_turn(shard, partition, self);
+    return ps_pace_has_turn(shard, partition, self, part_bytes(shard));
 }
 
 /* There is something to give now. */
@@ -548,6 +526,8 @@ ps_rows_heard(ps_shard_t *shard,
         return;
     }
     follower->heard_ms = shard->now_ms;
+    ps_pace_heard(shard, *giving,
+                  taken->status == PS_TAKEN_OK && taken->detail != 0);
     go_on(shard, partition, follower, giving, taken);
 }
 

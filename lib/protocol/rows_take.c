@@ -4,6 +4,7 @@
 #include "protocol/partition_copy.h"
 #include "protocol/partition_work.h"
 #include "protocol/replicas.h"
+#include "protocol/rows_pace.h"
 #include "protocol/transfer.h"
 
 bool
@@ -358,5 +359,6 @@ ps_rows_take(ps_shard_t *shard,
     status = rows->kind == PS_GIVEN_STATE
                  ? take_state_part(shard, partition, rows, payload->spans[0])
                  : take_rows(shard, partition, rows, payload->spans[0]);
-    answer(shard, partition, conn, rows, status, 0);
+    answer(shard, partition, conn, rows, status,
+           status == PS_TAKEN_OK && ps_pace_is_busy(shard) ? 1 : 0);
 }

@@ -252,6 +252,7 @@ step_message(ps_shard_t *self, const ps_event_t *event)
         return PSD_OK;
     }
     peer->used_ms = self->now_ms;
+    self->asked_ms = self->now_ms;
     if (ps_shard_is_filtered(event->message)) {
         ps_shard_step_filtered(self, peer, event);
         return PSD_OK;
@@ -328,6 +329,7 @@ ps_shard_step(ps_shard_t *self,
 
     self->now_ms = event->now_ms;
     self->other_bytes = event->other_bytes;
+    self->other_giving = event->other_giving;
     self->given_bytes = 0;
     self->outbox = outbox;
     switch (event->kind) {

@@ -59,8 +59,10 @@ typedef struct ps_shard_args {
                                  any */
     uint64_t flight_bytes;    /* of them under way to each; 0: 4 MiB. As much of
                                  rows, to a new copy */
-    uint64_t copy_bytes_per_s; /* of rows to new copies, of all partitions; 0:
+    uint64_t copy_bytes_per_s; /* of rows that the node gives to new copies; 0:
                                   no limit */
+    uint64_t busy_copy_bytes_per_s; /* the same while clients ask a shard that
+                                       gives or takes; 0: no other one */
 } ps_shard_args_t;
 
 typedef enum ps_event_kind {
@@ -96,6 +98,8 @@ typedef struct ps_event {
                                     until GONE says that conn is gone */
     uint64_t other_bytes;        /* what the node's other shards keep, for
                                     memory_bytes */
+    uint32_t other_giving;       /* those of them that give rows to new copies
+                                  */
     uint64_t last_session;       /* MESSAGE: the highest that the registry has
                                     given out; 0: not known here */
     uint32_t table;              /* TABLE, DROP, FENCE: the registry's number */
@@ -141,6 +145,8 @@ PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self,
                                           psd_error_t *err);
 /* What it keeps, of what memory_bytes bounds. */
 uint64_t ps_shard_bytes(const ps_shard_t *self);
+/* It has given rows to new copies of late: one that shares their limits. */
+bool ps_shard_gives_rows(const ps_shard_t *self, uint64_t now_ms);
 /* When the shard next wants a TICK; UINT64_MAX for never. */
 uint64_t ps_shard_deadline(const ps_shard_t *self);
 

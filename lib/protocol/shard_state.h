@@ -66,11 +66,15 @@ struct ps_shard {
     uint64_t row_bytes;    /* of all partitions: values, states and index */
     uint64_t deadline_ms;  /* no partition's is earlier */
     uint64_t n_transfers;  /* to new copies, ever */
-    uint64_t give_free_us; /* copy_bytes_per_s is used up until then */
+    uint64_t give_free_us; /* the limits of rows to copies are used up until
+                              then */
+    uint64_t gave_ms;      /* rows went to a new copy; 0: never */
+    uint64_t asked_ms;     /* a client has asked for something; 0: never */
     /* the step under way */
     uint64_t now_ms;
-    uint64_t other_bytes; /* of the node's other shards */
-    uint64_t given_bytes; /* of state and rows, to new copies */
+    uint64_t other_bytes;  /* of the node's other shards */
+    uint32_t other_giving; /* of them, those that give rows to new copies */
+    uint64_t given_bytes;  /* of state and rows, to new copies */
     ps_outbox_t *outbox;
 };
 

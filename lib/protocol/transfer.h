@@ -56,6 +56,8 @@ typedef struct ps_giving {
     uint64_t pause_until_ms;
     uint64_t slot_us; /* when its next part may go, by the limit of bandwidth;
                          0: it has not asked */
+    uint64_t copy_busy_ms; /* its shard has said then that clients ask it; 0: it
+                              has not, or that none do */
 } ps_giving_t;
 
 /* Takes NULL, nulls what it points at. */

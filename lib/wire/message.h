@@ -263,7 +263,8 @@ typedef enum ps_given { PS_GIVEN_STATE = 1, PS_GIVEN_PIECE = 2 } ps_given_t;
     X(u64, place)  /* of the next row */                                     \
     X(u64, offset) /* bytes that it has of the state, or piece, under way */ \
     X(u16, status) /* ps_taken_status_t */                                   \
-    X(u64, detail) /* EPOCH: the newer one; else 0 */
+    X(u64, detail) /* EPOCH: the newer one; OK: 1 where clients ask the      \
+                      shard that takes; else 0 */
 
 typedef enum ps_taken_wants {
     PS_TAKEN_STATE = 1,

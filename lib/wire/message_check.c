@@ -320,8 +320,12 @@ check_taken(const ps_message_t *self, psd_error_t *err)
             lies_in(&broken, "status", taken->status, 0, PS_TAKEN_NOMEM,
                     NULL) &&
             lies_in(&broken, "detail", taken->detail, 0,
-                    taken->status == PS_TAKEN_EPOCH ? UINT64_MAX : 0,
-                    "status is not EPOCH"))
+                    taken->status == PS_TAKEN_EPOCH ? UINT64_MAX
+                    : taken->status == PS_TAKEN_OK  ? 1
+                                                    : 0,
+                    taken->status == PS_TAKEN_OK
+                        ? NULL
+                        : "status is neither OK nor EPOCH"))
                ? PSD_OK
                : refuse(self->kind, &broken, err);
 }

@@ -208,8 +208,11 @@ Test(message_check, taken)
     REFUSED(TAKEN, taken, wants, 4, "4; allowed: 1..3");
     REFUSED(TAKEN, taken, status, 5, "5; allowed: 0..4");
     trial.message.taken.status = PS_TAKEN_OK;
+    assert_says(&trial, PSD_PROTO, "TAKEN.detail is 63; allowed: 0..1");
+    trial.message.taken.status = PS_TAKEN_GAP;
     assert_says(&trial, PSD_PROTO,
-                "TAKEN.detail is 63; allowed: 0 as status is not EPOCH");
+                "TAKEN.detail is 63; allowed: 0 as status is neither OK nor "
+                "EPOCH");
 }
 
 Test(message_check, numbers_of_the_slice_are_known)
