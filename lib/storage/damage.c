@@ -68,12 +68,14 @@ ps_damage_rename(ps_disk_t *disk, const char *path, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t to = {0};
     ps_disk_file_t *file = NULL;
+    psd_status_t rc = PSD_OK;
 
     if (!ps_buffer_print(&to, "%s.damaged", path)) {
         return no_memory(err);
     }
-    if (disk->open(disk, path, PS_DISK_READ, &file, NULL) != PSD_OK) {
-        return PSD_OK;
+    rc = disk->open(disk, path, PS_DISK_READ, &file, NULL);
+    if (rc != PSD_OK) {
+        return rc == PSD_NOMEM ? no_memory(err) : PSD_OK;
     }
     disk->close(disk, &file);
     return disk->rename(disk, path, (const char *)to.data, err);

@@ -11,6 +11,7 @@
 #include "protocol/partition_copy.h"
 #include "protocol/shard_recover.h"
 #include "protocol/shard_state.h"
+#include "support/fail_alloc.h"
 #include "support/sim_disk.h"
 
 #define TABLE 7
@@ -27,9 +28,10 @@ static ps_table_spec_t spec;
 static ps_damage_t damage;
 static ps_journal_found_t found;
 
-static void
-new_shard(ps_shard_t **ret)
+static ps_shard_t *
+new_shard_or_null(void)
 {
+    ps_shard_t *made = NULL;
     const ps_shard_args_t args = {.incarnation = 9,
                                   .credit_requests = 8,
                                   .credit_bytes = 1 << 20,
@@ -40,7 +42,14 @@ new_shard(ps_shard_t **ret)
                                   .sessions_max = 8,
                                   .disk = true};
 
-    cr_assert_eq(ps_shard_new(&args, ret, NULL), PSD_OK);
+    return ps_shard_new(&args, &made, NULL) == PSD_OK ? made : NULL;
+}
+
+static void
+new_shard(ps_shard_t **ret)
+{
+    *ret = new_shard_or_null();
+    cr_assert_not_null(*ret);
 }
 
 static void
@@ -333,6 +342,58 @@ Test(journal_damage, puts_the_file_aside)
         cr_assert_eq(ps_journal_settle(journal, NULL), PSD_OK);
         cr_expect(sim_disk_has(sim, aside), "%s", aside);
         cr_expect_eq(size_of(aside), 5);
+        again();
+    }
+}
+
+static psd_status_t
+start_once(void *fixture)
+{
+    const ps_journal_args_t args = {.disk = sim_disk_face(sim),
+                                    .dir = DIR,
+                                    .cluster = {{1, 2}},
+                                    .node = "n1",
+                                    .n_shards = 1,
+                                    .segment_bytes = 1024,
+                                    .damage = &damage};
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    psd_status_t rc = err == NULL ? PSD_NOMEM : PSD_OK;
+
+    (void)fixture;
+    shard = new_shard_or_null();
+    rc = shard == NULL ? PSD_NOMEM : rc;
+    if (rc == PSD_OK) {
+        rc = ps_journal_open(&args, &journal, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_journal_recover(journal, shard, NULL, NULL, &found, err);
+    }
+    stop();
+    return rc;
+}
+
+Test(journal_damage, is_found_or_there_is_no_memory)
+{
+    static const char *const files[] = {DIR "/table-7.spec",
+                                        DIR "/snap-7-0-0-6.rows",
+                                        DIR "/log-0000000000000002.seg"};
+
+    for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
+        psd_status_t rc = PSD_NOMEM;
+
+        sim_disk_flip(sim, files[i], 50, 1);
+        cr_assert_null(fail_alloc_sweep(start_once, NULL));
+        start();
+        cr_assert_gt(damage.n_texts, 0);
+        for (size_t at = 0; rc != PSD_OK; at++) {
+            fail_alloc_at(at);
+            rc = ps_journal_settle(journal, NULL);
+            cr_assert_eq(rc, fail_alloc_happened() ? PSD_NOMEM : PSD_OK);
+            fail_alloc_off();
+        }
+        mend();
+        start();
+        cr_assert_eq(check("behind a flip of", files[i], 50), 0);
         again();
     }
 }
