@@ -47,11 +47,15 @@ struct ps_journal_thread {
     pthread_cond_t wake;
     struct works queue;
     bool stopping;
+    bool has_gap; /* something found no memory: nothing behind it is written */
     ps_journal_news_t news;
 
     /* the thread's own */
-    ps_journal_t *journal; /* owned */
-    uint64_t unflushed;    /* bytes taken and not told */
+    ps_journal_t *journal;       /* owned */
+    struct works taken;          /* not performed yet */
+    uint64_t unflushed;          /* bytes performed and not told */
+    const ps_position_t *untold; /* the journal's; flushed, but there was no */
+    size_t n_untold;             /* memory to tell of it */
     bool in_trouble;
     bool snapshot_failed; /* and not told */
     psd_error_t *err;
@@ -74,30 +78,34 @@ reserve(ps_journal_news_t *news, size_t n)
                    sizeof *news->positions);
 }
 
+/* What has become of the disk. What is flushed is told, or, where there is no
+ * memory for that, kept to be told later: that is trouble, too. */
 static void
-tell(ps_journal_thread_t *self, const ps_position_t *positions, size_t n)
+tell(ps_journal_thread_t *self, bool is_flushed)
 {
     const uint64_t one = 1;
+    size_t n = self->n_untold;
 
     (void)pthread_mutex_lock(&self->mutex);
     if (n > 0 && !reserve(&self->news, n)) {
-        abort(); /* answers would never go */
-    }
-    if (n > 0) {
-        memcpy(self->news.positions + self->news.n_positions, positions,
-               n * sizeof *positions);
+        self->in_trouble = true;
+        (void)psd_error_set(self->err, PSD_NOMEM,
+                            "no memory to say what is flushed");
+        is_flushed = false;
+    } else if (n > 0) {
+        memcpy(self->news.positions + self->news.n_positions, self->untold,
+               n * sizeof *self->untold);
         self->news.n_positions += n;
+        self->n_untold = 0;
     }
-    self->news.flushed_bytes += self->in_trouble ? 0 : self->unflushed;
+    self->news.flushed_bytes += is_flushed ? self->unflushed : 0;
     self->news.log_bytes = ps_journal_log_bytes(self->journal);
     self->news.snapshot_failed |= self->snapshot_failed;
     self->snapshot_failed = false;
     (void)snprintf(self->news.trouble, sizeof self->news.trouble, "%s",
                    self->in_trouble ? psd_error_text(self->err) : "");
     (void)pthread_mutex_unlock(&self->mutex);
-    if (!self->in_trouble) {
-        self->unflushed = 0;
-    }
+    self->unflushed = is_flushed ? 0 : self->unflushed;
     atomic_store(&self->has_news, true);
     (void)!write(self->fd, &one, sizeof one); /* full means readable */
 }
@@ -131,80 +139,108 @@ note_failure(ps_journal_thread_t *self, const char *what, psd_status_t rc)
     return rc != PSD_OK;
 }
 
-static void
-flush(ps_journal_thread_t *self)
+static const char *
+trouble_name(psd_status_t rc)
 {
-    const ps_position_t *positions = NULL;
-    size_t n = 0;
-    bool was_in_trouble = self->in_trouble;
-    psd_status_t rc = PSD_OK;
+    return rc == PSD_LIMIT   ? "disk_full"
+           : rc == PSD_NOMEM ? "disk_without_memory"
+                             : "disk_failed";
+}
 
-    psd_error_clear(self->err);
-    rc = ps_journal_flush(self->journal, &positions, &n, self->err);
-    self->in_trouble = rc != PSD_OK;
-    if (rc != PSD_OK) {
-        if (!was_in_trouble) {
-            log_trouble(self, rc == PSD_LIMIT ? "disk_full" : "disk_failed");
-            tell(self, NULL, 0);
-        }
-        return;
+/* performed: whether all that was taken could be. */
+static void
+flush(ps_journal_thread_t *self, psd_status_t performed)
+{
+    bool was_in_trouble = self->in_trouble;
+    psd_status_t rc = self->n_untold > 0
+                          ? PSD_OK
+                          : ps_journal_flush(self->journal, &self->untold,
+                                             &self->n_untold, self->err);
+    psd_status_t worst = rc == PSD_OK ? performed : rc;
+
+    self->in_trouble = worst != PSD_OK;
+    if (!self->in_trouble) {
+        (void)note_failure(self, "log_not_cut",
+                           ps_journal_tidy(self->journal, self->err));
     }
-    if (was_in_trouble) {
+    if (rc == PSD_OK || !was_in_trouble) {
+        tell(self, rc == PSD_OK);
+    }
+    if (self->in_trouble && !was_in_trouble) {
+        log_trouble(self, trouble_name(worst == PSD_OK ? PSD_NOMEM : worst));
+    } else if (was_in_trouble && !self->in_trouble) {
         ps_log(PS_LOG_WARN, "disk_works_again", "shard=%" PRIu32, self->shard);
     }
-    (void)note_failure(self, "log_not_cut",
-                       ps_journal_tidy(self->journal, self->err));
-    tell(self, positions, n);
 }
 
-static void
-append(ps_journal_thread_t *self, const work_t *work)
-{
-    psd_status_t rc = ps_journal_append(self->journal, &work->record,
-                                        work->payload, self->err);
-
-    if (rc != PSD_OK) { /* the log would have a gap */
-        log_trouble(self, "record_lost");
-        abort();
-    }
-}
-
-static void
-perform(ps_journal_thread_t *self, work_t *work)
+/* Errors: PSD_NOMEM: nothing was done, it is to be performed again. */
+static psd_status_t
+perform(ps_journal_thread_t *self, const work_t *work)
 {
     static const ps_bytes_t none = {NULL, 0};
+    psd_status_t rc = PSD_OK;
 
     switch (work->kind) {
     case RECORD:
-        append(self, work);
-        break;
+        return ps_journal_append(self->journal, &work->record, work->payload,
+                                 self->err);
     case PIECE:
         self->snapshot_failed |= note_failure(
             self, "snapshot_failed",
             ps_journal_piece(self->journal, &work->piece,
                              work->payload == NULL ? none : work->payload->span,
                              self->err));
-        break;
+        return PSD_OK;
     case DROP:
-        (void)note_failure(
-            self, "table_files_stay",
-            ps_journal_drop_table(self->journal, work->table, self->err));
-        break;
+        rc = ps_journal_drop_table(self->journal, work->table, self->err);
+        if (rc != PSD_NOMEM) {
+            (void)note_failure(self, "table_files_stay", rc);
+            rc = PSD_OK;
+        }
+        return rc;
     default:
-        break;
+        return PSD_OK;
     }
-    self->unflushed += work->size;
+}
+
+static void
+free_work(struct works *works)
+{
+    work_t *work = STAILQ_FIRST(works);
+
+    STAILQ_REMOVE_HEAD(works, next);
     ps_payload_destroy(&work->payload);
     ps_free(work);
 }
 
-/* Waits for work, RETRY_MS at most while the disk has trouble. false: the end
- * was asked for, and there is no more work. */
+/* In their order; what cannot be performed, and all behind it, stays. */
+static psd_status_t
+perform_taken(ps_journal_thread_t *self)
+{
+    psd_status_t rc = PSD_OK;
+
+    psd_error_clear(self->err);
+    while (self->n_untold == 0 && !STAILQ_EMPTY(&self->taken)) {
+        const work_t *work = STAILQ_FIRST(&self->taken);
+
+        rc = perform(self, work);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        self->unflushed += work->size;
+        free_work(&self->taken);
+    }
+    return rc;
+}
+
+/* Waits for work, RETRY_MS at most while there is trouble. false: the end was
+ * asked for, and there is no more work that can be done. */
 static bool
-take(ps_journal_thread_t *self, struct works *ret)
+take(ps_journal_thread_t *self)
 {
     struct timespec until = {0};
     bool is_over = false;
+    bool goes_on = true;
 
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += RETRY_MS * 1000000L;
@@ -212,9 +248,10 @@ take(ps_journal_thread_t *self, struct works *ret)
         until.tv_nsec -= 1000000000L;
         until.tv_sec++;
     }
-    STAILQ_INIT(ret);
     (void)pthread_mutex_lock(&self->mutex);
-    while (STAILQ_EMPTY(&self->queue) && !self->stopping && !is_over) {
+    while (
+        STAILQ_EMPTY(&self->queue) && !self->stopping && !is_over &&
+        (self->in_trouble || (STAILQ_EMPTY(&self->taken) && !self->has_gap))) {
         if (self->in_trouble) {
             is_over = pthread_cond_timedwait(&self->wake, &self->mutex,
                                              &until) == ETIMEDOUT;
@@ -222,26 +259,37 @@ take(ps_journal_thread_t *self, struct works *ret)
             (void)pthread_cond_wait(&self->wake, &self->mutex);
         }
     }
-    STAILQ_CONCAT(ret, &self->queue);
-    is_over = self->stopping && STAILQ_EMPTY(ret);
+    goes_on = !self->stopping || !STAILQ_EMPTY(&self->queue);
+    STAILQ_CONCAT(&self->taken, &self->queue);
+    goes_on = goes_on || (!self->in_trouble && !STAILQ_EMPTY(&self->taken));
     (void)pthread_mutex_unlock(&self->mutex);
-    return !is_over;
+    return goes_on;
+}
+
+/* Nothing may be written behind a gap, and nobody is told that all is well. */
+static psd_status_t
+check_gap(ps_journal_thread_t *self)
+{
+    bool has_gap = false;
+
+    (void)pthread_mutex_lock(&self->mutex);
+    has_gap = self->has_gap;
+    (void)pthread_mutex_unlock(&self->mutex);
+    return has_gap ? psd_error_set(self->err, PSD_NOMEM,
+                                   "there was no memory for a record; psd is "
+                                   "to be started again")
+                   : PSD_OK;
 }
 
 static void *
 run(void *arg)
 {
     ps_journal_thread_t *self = arg;
-    struct works works;
 
-    while (take(self, &works)) {
-        while (!STAILQ_EMPTY(&works)) {
-            work_t *work = STAILQ_FIRST(&works);
+    while (take(self)) {
+        psd_status_t rc = perform_taken(self);
 
-            STAILQ_REMOVE_HEAD(&works, next);
-            perform(self, work);
-        }
-        flush(self);
+        flush(self, rc == PSD_OK ? check_gap(self) : rc);
     }
     return NULL;
 }
@@ -268,12 +316,9 @@ start_thread(ps_journal_thread_t *self)
 static void
 free_all(ps_journal_thread_t *self)
 {
-    while (!STAILQ_EMPTY(&self->queue)) {
-        work_t *work = STAILQ_FIRST(&self->queue);
-
-        STAILQ_REMOVE_HEAD(&self->queue, next);
-        ps_payload_destroy(&work->payload);
-        ps_free(work);
+    STAILQ_CONCAT(&self->taken, &self->queue);
+    while (!STAILQ_EMPTY(&self->taken)) {
+        free_work(&self->taken);
     }
     ps_journal_news_done(&self->news);
     (void)pthread_cond_destroy(&self->wake);
@@ -300,6 +345,7 @@ ps_journal_thread_start(ps_journal_t **journal_p,
         return psd_error_set(err, PSD_NOMEM, "no memory for a journal");
     }
     STAILQ_INIT(&self->queue);
+    STAILQ_INIT(&self->taken);
     self->shard = shard;
     self->err = psd_error_new();
     atomic_init(&self->has_news, false);
@@ -361,26 +407,38 @@ ps_journal_thread_put_table(ps_journal_thread_t *self,
     return ps_journal_put_table(self->journal, table, spec, err);
 }
 
+/* Takes the payload of `like`. Without memory for it the log ends in front of
+ * it, and says why. */
 static void
 give(ps_journal_thread_t *self, const work_t *like)
 {
     work_t *work = ps_alloc_raw(1, sizeof *work);
+    ps_payload_t *payload = like->payload;
+    bool is_first_gap = false;
 
-    if (work == NULL) {
-        ps_log(PS_LOG_ERROR, "record_lost",
-               "shard=%" PRIu32
-               " reason=no_memory hint=\"the log would have a gap; start psd "
-               "again\"",
-               self->shard);
-        abort();
+    if (work != NULL) {
+        *work = *like;
     }
-    *work = *like;
     (void)pthread_mutex_lock(&self->mutex);
     if (STAILQ_EMPTY(&self->queue)) {
         (void)pthread_cond_signal(&self->wake);
     }
-    STAILQ_INSERT_TAIL(&self->queue, work, next);
+    is_first_gap = work == NULL && !self->has_gap;
+    self->has_gap = self->has_gap || work == NULL;
+    if (!self->has_gap) {
+        STAILQ_INSERT_TAIL(&self->queue, work, next);
+        payload = NULL;
+        work = NULL;
+    }
     (void)pthread_mutex_unlock(&self->mutex);
+    ps_payload_destroy(&payload);
+    ps_free(work);
+    if (is_first_gap) {
+        ps_log(PS_LOG_ERROR, "record_lost",
+               "shard=%" PRIu32
+               " reason=no_memory hint=\"the log ends here; start psd again\"",
+               self->shard);
+    }
 }
 
 void

@@ -4,11 +4,11 @@
  *
  * What     Takes records and pieces of snapshots in their order, writes and
  *          flushes whatever has come while it flushed before, and says how far
- *          it has come. A disk that is full or fails is tried again until it
- *          works; what waits stays in memory, and whoever gives records stops
- *          when too much waits. Nobody waits for a disk here.
- * Owner    The shard's thread.
- * Threads  All functions from the shard's thread; the rest is inside.
+ *          it has come. A disk that is full or fails, and memory that
+ *          there is not, are tried again until it works; what waits stays in
+ * memory, and whoever gives records stops when too much waits. Nobody waits for
+ * a disk here. Owner    The shard's thread. Threads  All functions from the
+ * shard's thread; the rest is inside.
  */
 #ifndef PS_DAEMON_JOURNAL_THREAD_H
 #define PS_DAEMON_JOURNAL_THREAD_H
@@ -56,8 +56,9 @@ ps_journal_thread_put_table(ps_journal_thread_t *self,
                             const ps_table_spec_t *spec,
                             psd_error_t *err);
 /* Each joins the queue. The payload, which is not `shared`, is kept until it is
- * written. Without memory for them the process ends: what is on the disk would
- * have a gap. */
+ * written. Without memory for one, nothing is written from there on, for what
+ * is on the disk would have a gap; the news say so, and a start goes on in
+ * front of it. */
 void ps_journal_thread_record(ps_journal_thread_t *self,
                               const ps_record_t *record,
                               ps_payload_t *payload);
