@@ -21,8 +21,9 @@
 #define FAULT_SLOW 8U
 #define FAULT_ALL 16U  /* every node is killed at once */
 #define FAULT_FULL 32U /* the node's disk takes no more */
-#define FAULT_AWAY 64U /* the registry's node is away, alone or with another \
-                        */
+#define FAULT_AWAY                                            \
+    64U /* the registry's node is away, alone or with another \
+         */
 
 typedef struct plan {
     unsigned nodes;
