@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "support/keeper.h"
 #include "support/netns.h"
 #include "support/tmpfs.h"
 
@@ -19,7 +20,6 @@
 #define STEP_MS 5
 #define PATH_SIZE (PATH_MAX + 64)
 #define ANNOUNCEMENT_SIZE 16384
-#define KEEPER_TRIES 200
 
 static void
 pause_a_step(void)
@@ -52,49 +52,6 @@ bool
 cluster_can(cluster_net_t net)
 {
     return net != CLUSTER_NETNS || netns_can();
-}
-
-/* ---- the keeper ---- */
-
-/* Removes the directory behind the test's end; nodes may write even then. */
-static void
-keep(const char *path, int fd)
-{
-    char byte = 0;
-
-    while (read(fd, &byte, 1) > 0) {
-    }
-    for (int i = 0; i < KEEPER_TRIES && access(path, F_OK) == 0; i++) {
-        temp_dir_t dir = {""};
-
-        (void)snprintf(dir.path, sizeof dir.path, "%s", path);
-        temp_dir_drop(&dir);
-        if (access(path, F_OK) == 0) {
-            pause_a_step();
-        }
-    }
-    _exit(0);
-}
-
-static bool
-start_keeper(cluster_t *self)
-{
-    int fds[2] = {-1, -1};
-
-    if (pipe2(fds, O_CLOEXEC) != 0) {
-        perror("pipe");
-        return false;
-    }
-    (void)fflush(NULL);
-    self->keeper = fork();
-    if (self->keeper == 0) {
-        (void)setsid(); /* what the terminal sends to the test is not for it */
-        (void)close(fds[1]);
-        keep(self->dir.path, fds[0]);
-    }
-    (void)close(fds[0]);
-    self->keeper_fd = fds[1];
-    return self->keeper > 0;
 }
 
 /* ---- one node ---- */
@@ -271,11 +228,35 @@ has_ended(cluster_node_t *n)
     return false;
 }
 
+/* A child that is not the program yet has all our sockets, also those of doors
+ * that are closed and opened again meanwhile. */
+static bool
+fork_to(cluster_t *self, unsigned node, const char *program)
+{
+    cluster_node_t *n = &self->nodes[node];
+    int fds[2] = {-1, -1};
+    char byte = 0;
+
+    if (pipe2(fds, O_CLOEXEC) != 0) {
+        perror("pipe");
+        return false;
+    }
+    (void)fflush(NULL);
+    n->pid = fork();
+    if (n->pid == 0) {
+        become(self, node, program);
+    }
+    (void)close(fds[1]);
+    while (n->pid > 0 && read(fds[0], &byte, 1) > 0) {
+    }
+    (void)close(fds[0]);
+    return n->pid > 0;
+}
+
 static bool
 spawn_node(cluster_t *self, unsigned node)
 {
     const char *program = getenv("PSD_PROGRAM");
-    cluster_node_t *n = &self->nodes[node];
     char path[PATH_SIZE];
 
     if (program == NULL) {
@@ -284,12 +265,7 @@ spawn_node(cluster_t *self, unsigned node)
     }
     path_of(self, node, "data/endpoints.json", path);
     (void)unlink(path);
-    (void)fflush(NULL);
-    n->pid = fork();
-    if (n->pid == 0) {
-        become(self, node, program);
-    }
-    return n->pid > 0;
+    return fork_to(self, node, program);
 }
 
 static bool
@@ -360,7 +336,8 @@ cluster_start(cluster_t *self, const cluster_args_t *args)
                         .data_bytes = args->data_bytes,
                         .keeper_fd = -1};
     if (args->n_nodes == 0 || args->n_nodes > CLUSTER_NODES_MAX ||
-        !temp_dir_make(&self->dir) || !start_keeper(self) ||
+        !temp_dir_make(&self->dir) ||
+        !keeper_start(self->dir.path, &self->keeper, &self->keeper_fd) ||
         (self->net == CLUSTER_NETNS && !netns_enter_hub()) ||
         (self->data_bytes != 0 && !tmpfs_enter())) {
         (void)fprintf(stderr, "no cluster of %u nodes\n", args->n_nodes);
