@@ -206,6 +206,12 @@ void ps_control_print_stuck(const ps_node_t *node,
 PSD_MUST_CHECK bool ps_control_add_table_problems(const ps_control_t *self,
                                                   const ps_table_t *table,
                                                   ps_doc_t *array);
+/* A line for each node that has primaries of the table and is silent, or that
+ * clients do not reach; *ret_any is set when there is one. false: no memory. */
+PSD_MUST_CHECK bool ps_control_add_silent(const ps_control_t *self,
+                                          const ps_table_t *table,
+                                          ps_doc_t *array,
+                                          bool *ret_any);
 /* control_news.c: rows of the history. Nodes that are silent, or heard again; a
  * node that is refused, at_once: which is no matter of patience. */
 void ps_control_note_nodes(ps_control_t *self);

@@ -230,6 +230,58 @@ ps_control_add_table_problems(const ps_control_t *self,
     return done;
 }
 
+/* ---- primaries that are not heard ---- */
+
+#define UNREACHED_MS 3000 /* clients say it again sooner */
+
+/* Partitions of the table that nobody but that node serves. */
+static uint32_t
+count_served(const ps_table_t *table, const ps_node_t *node)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
+        const ps_copies_t *copies = &table->copies[i];
+
+        n += !copies->fenced && copies->at[0].incarnation == node->incarnation
+                 ? 1
+                 : 0;
+    }
+    return n;
+}
+
+bool
+ps_control_add_silent(const ps_control_t *self,
+                      const ps_table_t *table,
+                      ps_doc_t *array,
+                      bool *ret_any)
+{
+    const ps_registry_t *registry = self->is.registry;
+    bool done = true;
+
+    for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
+        const ps_node_t *node = ps_registry_node_at(registry, i);
+        bool reached = node->unreached_ms == 0 ||
+                       ps_now_ms() - node->unreached_ms >= UNREACHED_MS;
+        uint32_t n = node->up && reached ? 0 : count_served(table, node);
+        char text[TEXT_SIZE];
+
+        if (n == 0) {
+            continue;
+        }
+        *ret_any = true;
+        (void)snprintf(text, sizeof text,
+                       "table \"%s\": node \"%s\", which has the primaries of "
+                       "%" PRIu32 " partitions, is %s; who asks for these "
+                       "waits until it is back, or until another copy in sync "
+                       "takes over",
+                       table->spec.name, node->name, n,
+                       node->up ? "not reached by clients" : "silent");
+        done = ps_doc_append_text(array, text);
+    }
+    return done;
+}
+
 /* ---- disks and drains ---- */
 
 /* 'node "n1": the disk of shard 0 takes nothing: …' */

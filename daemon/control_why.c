@@ -15,6 +15,7 @@ typedef struct why {
     ps_doc_t *lost;
     ps_doc_t *expected;
     ps_doc_t *text;
+    bool any_silent; /* a node that a worker may wait for is not heard */
 } why_t;
 
 static double
@@ -267,7 +268,8 @@ add_rest(const why_t *self)
         }
     }
     if (done && n > 0) {
-        done = ps_buffer_print(&line, "%s computing", n == 1 ? " is" : " are");
+        done = ps_buffer_print(&line, "%s computing%s", n == 1 ? " is" : " are",
+                               self->any_silent ? ", or wait for that" : "");
     }
     if (!done) {
         return false;
@@ -275,10 +277,11 @@ add_rest(const why_t *self)
     if (n > 0) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t whole = {0};
 
-        return ps_buffer_print(&whole, "%s%s %s",
-                               view->n_waiting == 0 ? "nobody waits; " : "",
-                               n == 1 ? "worker" : "workers",
-                               (const char *)line.data) &&
+        return ps_buffer_print(
+                   &whole, "%s%s %s",
+                   view->n_waiting == 0 && !self->any_silent ? "nobody waits; "
+                                                             : "",
+                   n == 1 ? "worker" : "workers", (const char *)line.data) &&
                ps_doc_append_text(self->text, (const char *)whole.data);
     }
     if (view->n_waiting == 0) {
@@ -290,7 +293,7 @@ add_rest(const why_t *self)
 /* What is wrong with the tables that it uses: who has no primary to ask, or is
  * moving, is held by nobody's clock. */
 static bool
-add_tables(const why_t *self)
+add_tables(why_t *self)
 {
     const uint32_t *tables = NULL;
     const ps_registry_t *registry = self->view->registry;
@@ -298,9 +301,13 @@ add_tables(const why_t *self)
     bool done = true;
 
     for (size_t i = 0; done && i < n; i++) {
-        done = ps_control_add_table_problems(
-            self->control, ps_registry_table_by_id(registry, tables[i]),
-            self->text);
+        const ps_table_t *table = ps_registry_table_by_id(registry, tables[i]);
+
+        done =
+            table == NULL || /* it was dropped */
+            (ps_control_add_table_problems(self->control, table, self->text) &&
+             ps_control_add_silent(self->control, table, self->text,
+                                   &self->any_silent));
     }
     return done;
 }
@@ -320,7 +327,7 @@ fill(why_t *self, ps_doc_t *reply)
     for (size_t i = 0; done && i < view->job->n_workers; i++) {
         done = add_worker(self, &view->workers[i]);
     }
-    return done && add_rest(self) && add_tables(self);
+    return done && add_tables(self) && add_rest(self);
 }
 
 psd_status_t

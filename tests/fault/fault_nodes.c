@@ -67,6 +67,23 @@ ask_why(test_t *test)
     return view_why(&test->view, test->job, text, sizeof text);
 }
 
+/* Nobody can go on without a node that is frozen, and who waits is told that it
+ * is this one. */
+static bool
+freeze_is_named(test_t *test, unsigned node)
+{
+    char text[WHY_SIZE];
+
+    CHECK(adders_wait_deadlines(&test->adders, 6));
+    CHECK(view_why(&test->view, test->job, text, sizeof text));
+    if (strstr(text, test->cluster.nodes[node].name) == NULL) {
+        (void)fprintf(stderr, "%s is frozen; why says: %s\n",
+                      test->cluster.nodes[node].name, text);
+        return false;
+    }
+    return true;
+}
+
 /* The fault is there: everybody has felt it, or has gone on in spite of it. */
 static bool
 wait_felt(test_t *test, unsigned node)
@@ -121,6 +138,9 @@ freeze_node(test_t *test, unsigned node)
 {
     bool good = cluster_freeze(&test->cluster, node) && wait_felt(test, node);
 
+    if (good && test->plan.replicas < 2 && node != 0) {
+        good = freeze_is_named(test, node);
+    }
     return cluster_thaw(&test->cluster, node) && good;
 }
 
