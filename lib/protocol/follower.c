@@ -243,11 +243,12 @@ ps_follower_lags(const ps_follower_t *self,
 
 uint64_t
 ps_follower_deadline(const ps_follower_t *self,
-                     const ps_follower_limits_t *limits)
+                     const ps_follower_limits_t *limits,
+                     uint64_t now_ms)
 {
     uint64_t at_ms = self->needs_rows ? UINT64_MAX : ask_at(self, limits);
 
-    return self->pause_until_ms > 0 && self->pause_until_ms < at_ms &&
+    return self->pause_until_ms > now_ms && self->pause_until_ms < at_ms &&
                    self->sent_lsn == self->acked_lsn
                ? self->pause_until_ms
                : at_ms;

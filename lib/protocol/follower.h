@@ -107,9 +107,11 @@ ps_follower_moves(const ps_follower_t *self,
 {
     return now_ms < self->moved_ms + limits->slow_after_ms;
 }
-/* When ps_follower_next says something new if nothing is heard. */
+/* When ps_follower_next says something new if nothing is heard, asked behind
+ * it. */
 uint64_t ps_follower_deadline(const ps_follower_t *self,
-                              const ps_follower_limits_t *limits);
+                              const ps_follower_limits_t *limits,
+                              uint64_t now_ms);
 /* What is answered waits for it: it is in sync, or may be by now. */
 static inline bool
 ps_follower_counts(const ps_follower_t *self)

@@ -81,6 +81,7 @@ void
 ps_replicas_cut(ps_shard_t *shard, ps_partition_t *partition)
 {
     ps_replicas_t *self = partition->replicas;
+    const ps_follower_limits_t limits = ps_replicas_limits(shard);
     uint64_t lsn = ps_replicas_in_sync_lsn(partition);
 
     self->in_sync_lsn = lsn;
@@ -88,7 +89,8 @@ ps_replicas_cut(ps_shard_t *shard, ps_partition_t *partition)
         ps_follower_t *follower = &self->followers[i];
 
         set_outrun(shard, self, follower);
-        if (follower->is_outrun) { /* no longer than it moves */
+        if (follower->is_outrun && /* no longer than it moves */
+            ps_follower_moves(follower, &limits, shard->now_ms)) {
             ps_shard_wake(shard, partition,
                           follower->moved_ms + shard->args.slow_after_ms);
         }
@@ -243,7 +245,8 @@ pump_one(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower)
             return;
         }
     }
-    ps_shard_wake(shard, partition, ps_follower_deadline(follower, &limits));
+    ps_shard_wake(shard, partition,
+                  ps_follower_deadline(follower, &limits, shard->now_ms));
     if (follower->needs_rows && ps_follower_counts(follower)) {
         ps_shard_wake(shard, partition,
                       shard->now_ms + shard->args.slow_after_ms);

@@ -35,6 +35,12 @@ next(const bench_t *self)
                             self->now_ms);
 }
 
+static uint64_t
+deadline(const bench_t *self)
+{
+    return ps_follower_deadline(&self->follower, &limits, self->now_ms);
+}
+
 static void
 send(bench_t *self, uint32_t n)
 {
@@ -182,7 +188,7 @@ Test(follower, refusals_lend_nothing)
     cr_assert_not(ps_follower_lends(&bench.follower, START_MS));
     cr_assert(bench.follower.needs_rows);
     cr_assert_eq(next(&bench), PS_FOLLOWER_NOTHING);
-    cr_assert_eq(ps_follower_deadline(&bench.follower, &limits), UINT64_MAX);
+    cr_assert_eq(deadline(&bench), UINT64_MAX);
     ps_tail_done(&bench.tail);
 }
 
@@ -193,7 +199,7 @@ Test(follower, is_asked_every_quarter_of_a_lease)
     open_bench(&bench, 0);
     send(&bench, 0);
     hear(&bench, PS_APPENDED_OK, 0, START_MS);
-    cr_assert_eq(ps_follower_deadline(&bench.follower, &limits), START_MS + 75);
+    cr_assert_eq(deadline(&bench), START_MS + 75);
     bench.now_ms += 74;
     cr_assert_eq(next(&bench), PS_FOLLOWER_NOTHING);
     bench.now_ms += 1;
@@ -209,13 +215,12 @@ Test(follower, that_may_not_know_its_primary_is_asked_often_at_first)
 
     open_bench(&bench, 0);
     send(&bench, 0);
-    cr_assert_eq(ps_follower_deadline(&bench.follower, &limits), START_MS + 10);
+    cr_assert_eq(deadline(&bench), START_MS + 10);
     bench.now_ms += 10;
     cr_assert_eq(next(&bench), PS_FOLLOWER_ASK);
     bench.now_ms = START_MS + 300;
     send(&bench, 0);
-    cr_assert_eq(ps_follower_deadline(&bench.follower, &limits), START_MS + 375,
-                 "not one that is gone");
+    cr_assert_eq(deadline(&bench), START_MS + 375, "not one that is gone");
     ps_tail_done(&bench.tail);
 }
 
@@ -228,9 +233,13 @@ Test(follower, short_of_memory_has_a_pause)
     send(&bench, 1);
     hear(&bench, PS_APPENDED_NOMEM, 0, START_MS);
     cr_assert_eq(next(&bench), PS_FOLLOWER_NOTHING);
-    cr_assert_eq(ps_follower_deadline(&bench.follower, &limits), START_MS + 20);
+    cr_assert_eq(deadline(&bench), START_MS + 20);
     bench.now_ms += 20;
     cr_assert_eq(next(&bench), PS_FOLLOWER_RECORDS);
+    send(&bench, 1);
+    hear(&bench, PS_APPENDED_OK, 1, START_MS + 20);
+    cr_assert_eq(deadline(&bench), START_MS + 20 + 75,
+                 "a pause that is over asked for ticks without an end");
     ps_tail_done(&bench.tail);
 }
 
