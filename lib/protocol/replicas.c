@@ -367,10 +367,10 @@ ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition)
     try_to_serve(shard, partition);
     had_room = ps_replicas_has_room(shard, self);
     ps_replicas_cut(shard, partition);
+    ps_replicas_release(shard, partition);
     if (!had_room && ps_replicas_has_room(shard, self)) {
         ps_partition_advance(shard, partition);
     }
-    ps_replicas_release(shard, partition);
     if (self->stopping) {
         ps_shard_wake(shard, partition, self->stop_ms);
     } else if (partition->epoch >= self->fence) {

@@ -316,6 +316,7 @@ step_tick(ps_shard_t *self, psd_error_t *err)
         return PSD_OK;
     }
     self->deadline_ms = UINT64_MAX;
+    ps_shard_tick_snapshots(self);
     return ps_shard_visit(self, visit_tick, NULL, err);
 }
 

@@ -26,6 +26,9 @@ set_flushed(ps_shard_t *self, const ps_position_t *position)
     partition->needs_base = false;
     if (partition->replicas->primary) {
         ps_replicas_release(self, partition);
+        if (partition->n_held > 0) { /* answers that waited took the room */
+            ps_partition_advance(self, partition);
+        }
     } else {
         ps_replicas_say_flushed(self, partition);
     }
@@ -45,20 +48,6 @@ visit_held(ps_shard_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-visit_forget_snapshot(ps_shard_t *self,
-                      ps_partition_t *partition,
-                      const void *arg,
-                      psd_error_t *err)
-{
-    (void)self;
-    (void)arg;
-    (void)err;
-    partition->snapshot_lsn = 0;
-    partition->base_given = false;
-    return PSD_OK;
-}
-
 void
 ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event)
 {
@@ -75,11 +64,10 @@ ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event)
     if (was_full && self->unflushed_bytes < self->args.log_queue_bytes) {
         rc = ps_shard_visit(self, visit_held, NULL, NULL);
     }
-    if (event->snapshot_failed) {
-        rc = ps_shard_visit(self, visit_forget_snapshot, NULL, NULL);
-        self->snapshots.wants_bases = true;
-    }
     self->snapshots.log_bytes = event->log_bytes;
+    if (event->snapshot_failed) {
+        ps_shard_snapshot_failed(self);
+    }
     ps_shard_pump_snapshots(self);
     (void)rc; /* no visit fails */
 }

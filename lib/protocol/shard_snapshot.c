@@ -17,6 +17,7 @@
 /* Pieces are given in batches, two of which may be on their way: a quarter of
  * the queue's room is theirs, whatever records wait. */
 #define BATCHES_PER_QUEUE 8
+#define RETRY_MS 1000 /* after one that failed */
 
 /* The first one of a life of its copy, which has come as rows. */
 static bool
@@ -248,7 +249,7 @@ ps_shard_pump_snapshots(ps_shard_t *self)
     bool is_behind =
         self->unflushed_bytes >= self->args.log_queue_bytes / BATCHES_PER_QUEUE;
 
-    if (self->disk_trouble[0] != '\0') {
+    if (self->disk_trouble[0] != '\0' || self->now_ms < is->retry_ms) {
         return;
     }
     if (is->after_bytes > is->log_bytes) {
@@ -263,5 +264,53 @@ ps_shard_pump_snapshots(ps_shard_t *self)
         if (!step(self)) {
             break;
         }
+    }
+}
+
+static psd_status_t
+visit_forget_snapshot(ps_shard_t *self,
+                      ps_partition_t *partition,
+                      const void *arg,
+                      psd_error_t *err)
+{
+    (void)self;
+    (void)arg;
+    (void)err;
+    partition->snapshot_lsn = 0;
+    partition->base_given = false;
+    return PSD_OK;
+}
+
+/* The walk under way may be of the one that failed: it begins again, too. What
+ * was due is due again when the log has grown once more; bases are waited for.
+ */
+void
+ps_shard_snapshot_failed(ps_shard_t *self)
+{
+    ps_snapshots_t *is = &self->snapshots;
+    psd_status_t rc = ps_shard_visit(self, visit_forget_snapshot, NULL, NULL);
+
+    (void)rc; /* no visit fails */
+    is->is_walking = false;
+    is->in_round = false;
+    is->after_bytes = is->bases_only ? is->after_bytes : is->log_bytes;
+    is->wants_bases = true;
+    is->retry_ms = self->now_ms + RETRY_MS;
+    ps_shard_tick_snapshots(self);
+}
+
+void
+ps_shard_tick_snapshots(ps_shard_t *self)
+{
+    ps_snapshots_t *is = &self->snapshots;
+
+    if (is->retry_ms == 0) {
+        return;
+    }
+    if (self->now_ms >= is->retry_ms) {
+        is->retry_ms = 0;
+        ps_shard_pump_snapshots(self);
+    } else if (is->retry_ms < self->deadline_ms) {
+        self->deadline_ms = is->retry_ms;
     }
 }

@@ -34,6 +34,8 @@ typedef struct ps_snapshots {
     uint64_t batch_end;   /* behind the batch of pieces before */
     uint64_t end;         /* behind the last piece */
     uint64_t batch_bytes; /* of pieces given since the batch before */
+    uint64_t retry_ms;    /* one has failed: nothing begins before; 0: none
+                             has */
 } ps_snapshots_t;
 
 typedef struct ps_shard_table {
@@ -126,6 +128,11 @@ void ps_shard_step_flushed(ps_shard_t *self, const ps_event_t *event);
 /* shard_snapshot.c: pieces of snapshots go to the disk, when it is time for
  * them and there is room. */
 void ps_shard_pump_snapshots(ps_shard_t *self);
+/* The disk has given one up, whichever it was: all count as not written, and
+ * are tried again a little later. */
+void ps_shard_snapshot_failed(ps_shard_t *self);
+/* It is time for that, or the shard is woken when it is. */
+void ps_shard_tick_snapshots(ps_shard_t *self);
 /* The disk is not too far behind for one more push of the partition. */
 static inline bool
 ps_shard_log_has_room(const ps_shard_t *self, const ps_partition_t *partition)

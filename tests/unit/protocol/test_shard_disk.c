@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Level disk: no answer before the flush, and what a start finds again. */
 #include "protocol/shard_recover.h"
+#include "protocol/shard_state.h"
 #include "shard_bench.h"
 
 #define QUEUE_BYTES 400 /* two records of one float, about */
 
 static bench_t bench;
-static uint64_t life; /* of the partition, which the disk tells of */
+static uint64_t life;       /* of the partition, which the disk tells of */
+static uint64_t tail_bytes; /* 0: the default */
 
 /* A shard that has a disk, and partition 0 of a table with ack level disk. */
 static void
@@ -21,7 +23,8 @@ open_disk_bench(void)
                                   .keys_bytes = 1 << 20,
                                   .sessions_max = 8,
                                   .disk = true,
-                                  .log_queue_bytes = QUEUE_BYTES};
+                                  .log_queue_bytes = QUEUE_BYTES,
+                                  .tail_bytes = tail_bytes};
 
     bench = (bench_t){.now_ms = 100};
     ps_table_spec_init(&bench.spec);
@@ -332,4 +335,56 @@ Test(shard_disk, refuses_records_that_do_not_follow)
                  PSD_DAMAGED);
     cr_expect_str_eq(psd_error_text(err),
                      "records 1 .. 2 of partition 0 of table 1 are missing");
+}
+
+/* Answers that wait for the disk took all the room that they have. The push
+ * that waited for it was forgotten when they went. */
+Test(shard_disk, a_push_goes_on_when_answers_that_waited_have_gone)
+{
+    close_bench(&bench);
+    tail_bytes = 1;
+    begin();
+    tail_bytes = 0;
+    cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
+    cr_expect_not_null(record());
+    cr_assert_eq(push(&bench, 2, 2, 1.0F), PSD_OK);
+    cr_expect_null(record(), "there is no room for its answer");
+    flushed(1, 0, NULL);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
+    cr_expect_eq(recorded()->record.seq, 2);
+}
+
+static const ps_effect_t *
+given(void)
+{
+    static const ps_effect_t nothing;
+
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        if (bench.outbox.effects[i].kind == PS_EFFECT_PIECE) {
+            return &bench.outbox.effects[i];
+        }
+    }
+    return &nothing;
+}
+
+/* A copy waits for the first snapshot of its life, which has failed, and
+ * nothing else goes to the disk: nobody tried again. */
+Test(shard_disk, a_snapshot_that_failed_is_tried_again)
+{
+    ps_shard_table_t *table = ps_map_get(&bench.shard->tables, 1);
+    ps_event_t failed = {.kind = PS_EVENT_FLUSHED, .snapshot_failed = true};
+
+    cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
+    flushed(1, record_bytes(), NULL);
+    table->partitions[0]->needs_base = true;
+    bench.shard->snapshots.wants_bases = true;
+    flushed(0, 0, NULL);
+    cr_assert(given()->piece.is_first);
+    failed.flushed_bytes = ps_payload_size(given()->payload);
+    cr_assert_eq(step(&bench, &failed), PSD_OK);
+    cr_expect_null(given()->payload, "the disk has a pause");
+    bench.now_ms = ps_shard_deadline(bench.shard);
+    cr_assert_leq(bench.now_ms, 100 + 1000);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
+    cr_expect(given()->piece.is_first, "from its beginning");
 }
