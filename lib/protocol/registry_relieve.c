@@ -100,36 +100,22 @@ is_unreached(ps_look_t *look, const ps_watch_t *watch)
     return true;
 }
 
-/* Its disk takes nothing: as if it were lost. */
-static psd_status_t
-replace_primary(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
-{
-    ps_copies_t copies = *spot->copies;
-    char text[128];
-
-    (void)snprintf(text, sizeof text,
-                   "leaves node %s, whose disk takes nothing",
-                   ps_copy_node(look->registry, &copies.at[0])->name);
-    ps_copies_fence(&copies);
-    ps_copies_set_state(&copies, 0, PS_COPY_CATCHING_UP);
-    return ps_look_change(look, spot, &copies, 0, text, err);
-}
-
-/* It is asked first, and hands over what it has: nothing is lost. */
+/* It is asked first, and hands over what it has: nothing is lost. It stays in
+ * sync until the new one says that it lags, for that one may be lost meanwhile.
+ */
 static psd_status_t
 move_primary(ps_look_t *look,
              const ps_spot_t *spot,
              const ps_copy_t *heir,
+             const char *why,
              psd_error_t *err)
 {
     ps_copies_t copies = *spot->copies;
     char text[128];
 
-    (void)snprintf(text, sizeof text,
-                   "leaves node %s, which clients do not reach",
-                   ps_copy_node(look->registry, &copies.at[0])->name);
+    (void)snprintf(text, sizeof text, "leaves node %s, %s",
+                   ps_copy_node(look->registry, &copies.at[0])->name, why);
     ps_copies_fence(&copies);
-    spot->watch->relieved_ms = look->now_ms;
     look->n_handing++;
     return ps_look_change(look, spot, &copies, heir->incarnation, text, err);
 }
@@ -143,8 +129,11 @@ ps_step_relieve(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
         return PSD_OK;
     }
     if ((spot->watch->out & 1) != 0) {
-        return replace_primary(look, spot, err);
+        return move_primary(look, spot, heir, "whose disk takes nothing", err);
     }
-    return is_unreached(look, spot->watch) ? move_primary(look, spot, heir, err)
-                                           : PSD_OK;
+    if (!is_unreached(look, spot->watch)) {
+        return PSD_OK;
+    }
+    spot->watch->relieved_ms = look->now_ms;
+    return move_primary(look, spot, heir, "which clients do not reach", err);
 }

@@ -295,7 +295,8 @@ rest_for(uint64_t ms)
 }
 
 /* A primary says it of itself when its disk takes nothing: the other copy
- * serves, and it catches up. */
+ * serves. While that is not known to, it was no heir any more, and all was lost
+ * with the one that was. */
 Test(registry_copies, a_primary_without_a_disk_leaves)
 {
     const ps_table_t *table = make_copied("w", 1, 2);
@@ -306,8 +307,17 @@ Test(registry_copies, a_primary_without_a_disk_leaves)
     assert_commits("partition 0 of table w leaves node n0, whose disk takes "
                    "nothing");
     cr_assert(table->copies[0].fenced);
-    cr_assert_eq(table->copies[0].at[0].incarnation, second);
-    cr_assert_eq(table->copies[0].at[1].state, PS_COPY_CATCHING_UP);
+    cr_assert_eq(ps_copies_n_heirs(&table->copies[0]), 2);
+    assert_asks(1, 1);
+    cr_assert(answer(1, 50));
+    assert_asks(1, second);
+    cr_assert(answer(second, 50));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    cr_assert_eq(table->copies[0].at[1].state, PS_COPY_IN_SYNC);
+    cr_assert(say(PS_REPORT_SLOW, second, 1));
+    assert_commits("partition 0 of table w is no longer in sync on node n0: it "
+                   "lags");
+    assert_rests();
 }
 
 Test(registry_copies, a_primary_without_a_disk_that_is_alone_stays)
