@@ -8,9 +8,13 @@
  *          network between all of them that loses, repeats, delays, reorders
  *          and cuts one way; nodes that crash and start again empty, freeze,
  *          come late and are drained; clocks that differ. Each push adds 1 to a
- *          row of its own, so that rows say what was applied how often.
+ *          row of its own, so that rows say what was applied how often. In half
+ *          of the worlds the table has a log, and each node a disk that tears,
+ *          fails, fills up and stands still (support/sim_disk.h): its nodes
+ *          start again with it, or with a new one, and all are lost at once.
  * Checks   W1 what was acknowledged at replica is in every later answer, once,
- *          after the loss of any one node · W2 an answer's level is no lower
+ *          after the loss of any one node; at disk, whatever is lost but a disk
+ *          that has the last copy · W2 an answer's level is no lower
  *          than asked · W3 each client's pushes are taken in order · A3 nobody
  *          answers under an epoch that another one's answers have ended · C1,
  *          C2, C3 what a pull in some clock must and may see · copies in sync
@@ -20,6 +24,7 @@
  *          sim_cluster_fault.c     what goes wrong, when it is time
  *          sim_cluster_net.c       messages and letters on their way
  *          sim_cluster_node.c      nodes: their shards, the registry's word
+ *          sim_cluster_disk.c      their disks
  *          sim_cluster_registry.c  the registry's process
  *          sim_cluster_client.c    clients
  *          sim_cluster_script.c    what they do
@@ -37,6 +42,8 @@
 #include "protocol/session.h"
 #include "protocol/shard.h"
 #include "protocol/shard_links.h"
+#include "storage/journal.h"
+#include "support/sim_disk.h"
 
 #define CLUSTER_NODES_MAX 5
 #define CLUSTER_SHARDS_MAX 2 /* of a node */
@@ -47,7 +54,7 @@
 #define CLUSTER_ROWS (CLUSTER_CLIENTS_MAX * CLUSTER_PUSHES_MAX)
 #define CLUSTER_LINES_MAX 96 /* of a script */
 #define CLUSTER_LINKS_MAX 48 /* of one client */
-#define CLUSTER_FAULTS_MAX 10
+#define CLUSTER_FAULTS_MAX 12
 #define CLUSTER_NAME_SIZE 16 /* of a node */
 /* Places that a way leads between: nodes, and then */
 #define CLUSTER_REGISTRY CLUSTER_NODES_MAX
@@ -67,13 +74,26 @@ typedef enum cluster_fault_kind {
     CLUSTER_CUT = 3,    /* nothing arrives from `who` at `to` */
     CLUSTER_LATE = 4,   /* what the registry says arrives late at `who` */
     CLUSTER_DRAIN = 5,  /* a node; it may stay again at the end */
-    CLUSTER_ABSENT = 6  /* a node that is not there before the end */
+    CLUSTER_ABSENT = 6, /* a node that is not there before the end */
+    CLUSTER_ALL = 7,    /* all nodes crash; start again from the end on */
+    CLUSTER_FULL = 8,   /* the disk of a node; has room again at the end */
+    CLUSTER_STILL = 9,  /* likewise; takes nothing before the end */
+    CLUSTER_FAILS = 10  /* likewise; some of its operations fail */
 } cluster_fault_kind_t;
+
+/* What a crash leaves of a node's disk. */
+typedef enum cluster_loss {
+    CLUSTER_WRITTEN = 0, /* all that was written */
+    CLUSTER_FLUSHED = 1, /* what was flushed, and of the rest anything */
+    CLUSTER_DISK = 2     /* nothing, where other copies have all; else the one
+                            above */
+} cluster_loss_t;
 
 typedef struct cluster_fault {
     cluster_fault_kind_t kind;
     uint32_t who;
     uint32_t to;
+    cluster_loss_t loss; /* CRASH, ALL */
     uint64_t at_ms;
     uint64_t end_ms;
     bool begun;
@@ -97,6 +117,9 @@ typedef struct cluster_plan {
     uint32_t delay_ms;
     uint64_t tail_bytes;
     uint64_t flight_bytes;
+    bool disk;        /* the table has a log */
+    uint32_t disk_ms; /* that a turn of a disk takes, at most */
+    uint64_t log_queue_bytes;
     uint32_t falls; /* of 1000 decisions that the registry has stored, and
                        crashes before anybody is told */
     cluster_fault_t faults[CLUSTER_FAULTS_MAX];
@@ -142,6 +165,7 @@ typedef struct cluster_client {
     uint64_t clock;
     size_t window; /* operations under way at once */
     bool memory;   /* it asks for no more than level memory */
+    uint8_t level; /* that it asks for: what its acknowledgements reach */
     bool reader;   /* pulls everything at the end */
     bool finished;
     uint64_t pace_ms;                  /* between two lines, at most */
@@ -157,7 +181,10 @@ typedef struct cluster_pushed {
     uint64_t clock; /* finished when it was made */
     bool planned;
     bool started;
-    bool acked; /* at replica */
+    bool acked;   /* at replica: it is to be seen */
+    bool flushed; /* acknowledged at disk */
+    bool voided;  /* it may be gone, for it was not, and no whole copy of its
+                     partition was left */
 } cluster_pushed_t;
 
 /* ---- nodes ---- */
@@ -170,10 +197,32 @@ typedef struct cluster_copy {
                                                known */
 } cluster_copy_t;
 
+/* On its way to the disk: a record, or a piece of a snapshot. */
+typedef struct cluster_write {
+    bool is_piece;
+    ps_record_t record;
+    ps_piece_t piece;
+    ps_payload_t *payload; /* held; may be NULL */
+    size_t size;           /* as the shard counts it */
+} cluster_write_t;
+
+typedef struct cluster_writer { /* a shard's thread, and its log */
+    ps_journal_t *journal;      /* owned; NULL: there is none */
+    cluster_write_t *writes;    /* owned */
+    size_t first;               /* of those that have not been taken */
+    size_t n;
+    size_t capacity;
+    uint64_t unflushed; /* bytes taken and not told */
+    bool snapshot_failed;
+    bool in_trouble;
+    bool turn_planned;
+} cluster_writer_t;
+
 typedef struct cluster_shard {
     ps_shard_t *machine; /* owned; NULL: not there */
-    uint64_t wake_ms;    /* of the tick that is planned */
-    size_t *conn_of;     /* owned; by number of the link that it opened */
+    cluster_writer_t writer;
+    uint64_t wake_ms; /* of the tick that is planned */
+    size_t *conn_of;  /* owned; by number of the link that it opened */
     size_t n_links;
     size_t capacity;
     cluster_copy_t copies[CLUSTER_PARTITIONS_MAX];
@@ -186,6 +235,12 @@ typedef struct cluster_node {
     int64_t offset_ms;  /* of its clock */
     int64_t drift;      /* thousandths by which it runs faster */
     uint64_t max_epoch; /* that it was told */
+    sim_disk_t *disk;   /* owned; NULL: none yet */
+    uint64_t disk_from; /* the first incarnation that had it */
+    bool loses_disk;    /* with the crash that comes now */
+    bool was_told;      /* since it has this disk: the registry knows of it */
+    bool kept;          /* its logs were there at its start */
+    bool starts;        /* it is down, and starts by itself */
 } cluster_node_t;
 
 /* A connection between a client or a shard, which has opened it, and a shard.
@@ -238,7 +293,8 @@ typedef struct cluster_letter {
     uint64_t incarnation;
     uint32_t shard;       /* ASK: a silent one of that incarnation */
     uint64_t number;      /* BEAT: greatest epoch; TELL, KNOWN: version; ASK:
-                             ms since the shard's last word */
+                             ms since the shard's last word; JOIN: 1 for logs
+                             that were there */
     ps_report_t report;   /* REPORT; FENCE: table, partition, epoch */
     ps_copies_t *copies;  /* owned; TELL */
     ps_route_t *routes;   /* owned; TELL and ROUTES */
@@ -255,9 +311,11 @@ typedef enum cluster_event_kind {
     CLUSTER_CLIENT_TICK = 4, /* a: client */
     CLUSTER_CLIENT_LINE = 5, /* a: client does its next line */
     CLUSTER_REGISTRY_TICK = 6,
-    CLUSTER_BEAT_TIME = 7, /* a: node, b: its incarnation */
-    CLUSTER_GONE = 8,      /* by connection a; b: its opener learns it */
-    CLUSTER_FAULTS = 9     /* one begins or ends */
+    CLUSTER_BEAT_TIME = 7,  /* a: node, b: its incarnation */
+    CLUSTER_GONE = 8,       /* by connection a; b: its opener learns it */
+    CLUSTER_FAULTS = 9,     /* one begins or ends */
+    CLUSTER_DISK_TURN = 10, /* a: node, b: shard */
+    CLUSTER_NODE_START = 11 /* a: node, if it is to start by itself */
 } cluster_event_kind_t;
 
 typedef struct cluster_event {
@@ -299,6 +357,8 @@ typedef struct cluster {
     uint64_t n_handled;                         /* events */
     uint64_t n_answers;
     uint64_t n_fences;
+    uint64_t n_voids;      /* times that the last whole copy was lost */
+    uint64_t n_recoveries; /* nodes that have started with a disk */
     FILE *trace;
     bool failed;
     char violation[400];
@@ -308,6 +368,7 @@ typedef struct cluster {
 void cluster_plan_make(uint64_t seed, cluster_plan_t *ret_plan);
 void cluster_plan_print(const cluster_plan_t *plan, FILE *to);
 void cluster_spec_make(const cluster_plan_t *plan, ps_table_spec_t *ret_spec);
+ps_ack_t cluster_table_ack(const cluster_plan_t *plan);
 
 /* sim_cluster_run.c */
 void PSD_PRINTF(2, 3) cluster_fail(cluster_t *self, const char *format, ...);
@@ -346,6 +407,8 @@ bool cluster_is_cut(const cluster_t *self, uint32_t from, uint32_t to);
 /* How much later what the registry says arrives there. */
 uint64_t cluster_lateness(const cluster_t *self, uint32_t node);
 bool cluster_is_absent(const cluster_t *self, uint32_t node);
+/* When the node's disk goes on, if it stands still now; else 0. */
+uint64_t cluster_disk_still(const cluster_t *self, uint32_t node);
 
 /* sim_cluster_net.c */
 void cluster_event_done(cluster_event_t *event);
@@ -368,7 +431,7 @@ void cluster_lose_letters(cluster_t *self, uint32_t place);
 
 /* sim_cluster_node.c */
 void cluster_node_start(cluster_t *self, uint32_t node);
-void cluster_node_crash(cluster_t *self, uint32_t node);
+void cluster_node_crash(cluster_t *self, uint32_t node, cluster_loss_t loss);
 void cluster_nodes_done(cluster_t *self);
 void cluster_node_step(cluster_t *self,
                        uint32_t node,
@@ -383,6 +446,26 @@ struct ps_partition *cluster_partition(const cluster_t *self,
                                        uint32_t shard,
                                        uint32_t partition);
 uint32_t cluster_node_of(const cluster_t *self, uint64_t incarnation);
+/* Whose life that is or was. */
+uint32_t cluster_node_by(uint64_t incarnation);
+
+/* sim_cluster_disk.c; where the world has disks, else nothing is done. */
+/* A shard reads what its disk has. false: the disk does not work now. */
+bool cluster_disk_open(cluster_t *self, uint32_t node, uint32_t shard);
+/* Records and pieces join those on their way. */
+void cluster_disk_give(cluster_t *self,
+                       uint32_t node,
+                       uint32_t shard,
+                       const ps_effect_t *effect);
+/* The table is known to the next start. false: the disk does not work now. */
+bool cluster_disk_table(cluster_t *self,
+                        uint32_t node,
+                        uint32_t shard,
+                        const ps_table_spec_t *spec);
+void cluster_disk_turn(cluster_t *self, uint32_t node, uint32_t shard);
+/* The node crashes: what is on its way is lost, and of the disk this. */
+void cluster_disk_crash(cluster_t *self, uint32_t node, cluster_loss_t loss);
+void cluster_disk_close(cluster_shard_t *shard);
 
 /* sim_cluster_registry.c */
 void cluster_registry_begin(cluster_t *self);
@@ -394,8 +477,13 @@ void cluster_registry_tick(cluster_t *self);
 void cluster_registry_drain(cluster_t *self, uint32_t node, bool drain);
 /* The table as it is stored; NULL while the registry is down. */
 const ps_table_t *cluster_registry_table(const cluster_t *self);
-/* Every partition has another whole copy on a node that lives. */
-bool cluster_registry_spares(const cluster_t *self, uint32_t node);
+/* The partition has another whole copy on a node that lives. */
+bool cluster_registry_spares(const cluster_t *self,
+                             uint32_t node,
+                             uint32_t partition);
+/* Every partition has another whole copy that lives, and has its disk: the
+ * node's own disk may go. */
+bool cluster_registry_spares_disk(const cluster_t *self, uint32_t node);
 void cluster_name(uint32_t node, char ret_name[CLUSTER_NAME_SIZE]);
 
 /* sim_cluster_client.c */
@@ -434,6 +522,9 @@ void cluster_check_pull(cluster_t *self,
 /* A push ends at a level. */
 void
 cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level);
+/* The last whole copy of a partition crashes: what was acknowledged at replica
+ * only is not promised any more. */
+void cluster_check_void(cluster_t *self, uint32_t partition);
 /* Copies in sync are alike. */
 void cluster_check_copies(cluster_t *self);
 

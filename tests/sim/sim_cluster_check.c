@@ -77,6 +77,11 @@ cluster_check_record(cluster_t *self,
     cluster_copy_t *copy =
         &self->nodes[node].shards[shard].copies[record->partition];
 
+    if (record->kind == PS_RECORD_ANEW || /* of the disk's log only */
+        record->kind == PS_RECORD_LEAVE) {
+        copy->known = false;
+        return;
+    }
     if (!copy->known || record->lsn == 1) {
         *copy = (cluster_copy_t){.known = true, .lsn = record->lsn - 1};
         memset(copy->seqs, record->lsn == 1 ? 0 : 0xFF, sizeof copy->seqs);
@@ -116,7 +121,7 @@ cluster_check_begins(cluster_t *self, uint32_t number, cluster_op_t *op)
 {
     for (uint32_t row = 0; row < CLUSTER_ROWS; row++) {
         const cluster_pushed_t *push = &self->pushed[op->partition][row];
-        bool own = push->started && push->client == number &&
+        bool own = push->started && push->client == number && !push->voided &&
                    !self->clients[number].memory;
 
         if (!push->planned) {
@@ -188,10 +193,8 @@ cluster_check_pull(cluster_t *self,
 void
 cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level)
 {
-    uint8_t least = self->plan.replicas > 1 && line->ack == PS_ACK_DEFAULT
-                        ? PS_ACK_REPLICA
-                        : PS_ACK_MEMORY;
     cluster_pushed_t *push = &self->pushed[line->partition][line->row];
+    uint8_t least = self->clients[push->client].level;
 
     if (level < least) {
         cluster_fail(self,
@@ -199,7 +202,40 @@ cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level)
                      "not %u",
                      line->partition, line->row, level, least);
     }
-    push->acked = push->acked || level >= PS_ACK_REPLICA;
+    push->flushed = push->flushed || level >= PS_ACK_DISK;
+    push->acked = push->acked || push->flushed ||
+                  (level >= PS_ACK_REPLICA && !push->voided);
+}
+
+/* Pulls under way need not see it any more. */
+static void
+forget(cluster_t *self, uint32_t partition, uint32_t row)
+{
+    for (uint32_t i = 0; i <= self->plan.n_clients; i++) {
+        cluster_client_t *client = &self->clients[i];
+
+        for (size_t k = 0; k < client->n_ops; k++) {
+            if (!client->ops[k].done && client->ops[k].partition == partition) {
+                client->ops[k].must[row] = false;
+            }
+        }
+    }
+}
+
+void
+cluster_check_void(cluster_t *self, uint32_t partition)
+{
+    self->n_voids++;
+    for (uint32_t row = 0; row < CLUSTER_ROWS; row++) {
+        cluster_pushed_t *push = &self->pushed[partition][row];
+
+        if (push->started && !push->flushed &&
+            self->clients[push->client].level < PS_ACK_DISK) {
+            push->voided = true;
+            push->acked = false;
+            forget(self, partition, row);
+        }
+    }
 }
 
 /* ---- copies are alike ---- */

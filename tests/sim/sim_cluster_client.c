@@ -125,7 +125,8 @@ open_link(cluster_t *self, uint32_t number, uint64_t link)
     }
 }
 
-/* What was acknowledged at memory may be gone with its primary. */
+/* What was acknowledged at memory may be gone with its primary, and at replica
+ * with the last whole copy. */
 static void
 look_whether_broken(cluster_t *self, uint32_t number)
 {
@@ -133,7 +134,9 @@ look_whether_broken(cluster_t *self, uint32_t number)
     const char *why = "";
     psd_status_t status = ps_session_broken(client->session, &why);
 
-    if (status == PSD_ROWS_LOST && client->memory && self->n_fences > 0) {
+    if (status == PSD_ROWS_LOST &&
+        ((client->memory && self->n_fences + self->n_voids > 0) ||
+         (client->level < PS_ACK_DISK && self->n_voids > 0))) {
         client->finished = true;
     } else if (status != PSD_OK) {
         cluster_fail(self, "client %u is broken: %s", number, why);

@@ -2,6 +2,9 @@
 /* What goes wrong, when it is time. */
 #include "sim_cluster.h"
 
+#define START_MS 400    /* between the first node that comes again and others */
+#define ROOM_BYTES 3000 /* left on a disk that will be full */
+
 static bool
 is_on(const cluster_t *self, const cluster_fault_t *fault)
 {
@@ -21,21 +24,129 @@ cluster_faults_start(cluster_t *self)
     }
 }
 
-/* A crash that would take the last whole copy of something is left out: nothing
- * is promised then. */
+/* Every partition has another whole copy. Where not, and there are disks: less
+ * is promised from here on. */
+static bool
+is_spared(cluster_t *self, uint32_t node)
+{
+    bool spares = true;
+
+    for (uint32_t i = 0; i < self->plan.n_partitions; i++) {
+        if (!cluster_registry_spares(self, node, i)) {
+            spares = false;
+            if (self->plan.disk) {
+                cluster_check_void(self, i);
+            }
+        }
+    }
+    return spares;
+}
+
+/* What the crash takes of the disk, if it may. */
+static cluster_loss_t
+settle_loss(cluster_t *self, uint32_t node, cluster_loss_t loss)
+{
+    if (loss == CLUSTER_DISK && !cluster_registry_spares_disk(self, node)) {
+        loss = CLUSTER_FLUSHED;
+    }
+    self->nodes[node].loses_disk = loss == CLUSTER_DISK;
+    return loss;
+}
+
+/* A crash that would take the last whole copy of something in memory is left
+ * out: nothing is promised then. */
 static void
 crash(cluster_t *self, cluster_fault_t *fault)
 {
     if (fault->who == CLUSTER_REGISTRY) {
         cluster_registry_crash(self);
     } else if (self->nodes[fault->who].alive &&
-               cluster_registry_spares(self, fault->who)) {
-        cluster_node_crash(self, fault->who);
+               (is_spared(self, fault->who) || self->plan.disk)) {
+        cluster_node_crash(self, fault->who,
+                           settle_loss(self, fault->who, fault->loss));
     } else {
         cluster_trace(self, "node %u is spared", fault->who);
         fault->ended = true;
     }
 }
+
+/* Each loses of its disk what it may, and comes again at a time of its own. */
+static void
+crash_all(cluster_t *self, const cluster_fault_t *fault)
+{
+    cluster_loss_t losses[CLUSTER_NODES_MAX];
+
+    for (uint32_t i = 0; i < self->plan.n_partitions; i++) {
+        cluster_check_void(self, i);
+    }
+    for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
+        losses[i] = (cluster_loss_t)cluster_below(self, fault->loss + 1);
+        if (self->nodes[i].alive) {
+            losses[i] = settle_loss(self, i, losses[i]);
+        }
+    }
+    for (uint32_t i = 0; i < self->plan.n_nodes; i++) {
+        if (self->nodes[i].alive) {
+            cluster_node_crash(self, i, losses[i]);
+            self->nodes[i].starts = true;
+            (void)cluster_at(self,
+                             fault->end_ms + cluster_below(self, START_MS),
+                             CLUSTER_NODE_START, i);
+        }
+    }
+    if (self->registry.machine != NULL && cluster_below(self, 2) == 0) {
+        cluster_registry_crash(self);
+    }
+}
+
+/* ---- disks ---- */
+
+static void
+trouble(cluster_t *self, const cluster_fault_t *fault)
+{
+    sim_disk_t *disk = self->nodes[fault->who].disk;
+
+    if (disk == NULL || fault->kind == CLUSTER_STILL) {
+        return;
+    }
+    cluster_trace(self, "the disk of node %u %s", fault->who,
+                  fault->kind == CLUSTER_FULL ? "is full soon" : "fails soon");
+    if (fault->kind == CLUSTER_FULL) {
+        sim_disk_set_capacity(disk, sim_disk_bytes(disk) +
+                                        cluster_below(self, ROOM_BYTES));
+    } else {
+        sim_disk_plan(disk, sim_disk_ops(disk) + cluster_below(self, 20),
+                      1 + cluster_below(self, 6), SIM_DISK_FAIL);
+    }
+}
+
+static void
+end_trouble(cluster_t *self, const cluster_fault_t *fault)
+{
+    sim_disk_t *disk = self->nodes[fault->who].disk;
+
+    if (disk != NULL && fault->kind == CLUSTER_FULL) {
+        sim_disk_set_capacity(disk, UINT64_MAX);
+    } else if (disk != NULL && fault->kind == CLUSTER_FAILS) {
+        sim_disk_plan(disk, 0, 0, SIM_DISK_SOUND);
+    }
+}
+
+uint64_t
+cluster_disk_still(const cluster_t *self, uint32_t node)
+{
+    for (uint32_t i = 0; i < self->plan.n_faults; i++) {
+        const cluster_fault_t *fault = &self->plan.faults[i];
+
+        if (fault->kind == CLUSTER_STILL && fault->who == node &&
+            is_on(self, fault)) {
+            return fault->end_ms;
+        }
+    }
+    return 0;
+}
+
+/* ---- beginning and end ---- */
 
 static void
 drain(cluster_t *self, cluster_fault_t *fault, bool *done, bool drains)
@@ -57,6 +168,10 @@ begin(cluster_t *self, cluster_fault_t *fault)
     fault->begun = true;
     if (fault->kind == CLUSTER_CRASH) {
         crash(self, fault);
+    } else if (fault->kind == CLUSTER_ALL) {
+        crash_all(self, fault);
+    } else if (fault->kind >= CLUSTER_FULL) {
+        trouble(self, fault);
     } else if (fault->kind == CLUSTER_FREEZE) {
         cluster_trace(self, "place %u stands still until %llu", fault->who,
                       (unsigned long long)fault->end_ms);
@@ -71,8 +186,12 @@ end(cluster_t *self, cluster_fault_t *fault)
         return;
     }
     fault->ended = true;
-    if (fault->kind == CLUSTER_CRASH && fault->who == CLUSTER_REGISTRY) {
-        cluster_registry_restart(self);
+    if (fault->kind == CLUSTER_ALL || fault->who == CLUSTER_REGISTRY) {
+        if (fault->kind == CLUSTER_ALL || fault->kind == CLUSTER_CRASH) {
+            cluster_registry_restart(self);
+        }
+    } else if (fault->kind >= CLUSTER_FULL) {
+        end_trouble(self, fault);
     } else if ((fault->kind == CLUSTER_CRASH ||
                 fault->kind == CLUSTER_ABSENT) &&
                !self->nodes[fault->who].alive) {

@@ -12,6 +12,7 @@
 #define LEASE_MS 300
 #define SLOW_MS 600
 #define OFFSET_MS 100000 /* most between two nodes' clocks */
+#define START_AGAIN_MS 50
 
 static uint64_t
 clock_of(const cluster_t *self, const cluster_node_t *node)
@@ -141,6 +142,9 @@ perform(cluster_t *self,
             open_link(self, number, at, effect);
         } else if (effect->kind == PS_EFFECT_RECORD) {
             cluster_check_record(self, number, at, &effect->record);
+            cluster_disk_give(self, number, at, effect);
+        } else if (effect->kind == PS_EFFECT_PIECE) {
+            cluster_disk_give(self, number, at, effect);
         } else if (effect->kind == PS_EFFECT_REPORT) {
             report(self, number, &effect->report);
         } else if (effect->kind == PS_EFFECT_NOTE) {
@@ -229,6 +233,9 @@ told(cluster_t *self, const cluster_letter_t *letter)
     cluster_trace(self, "node %u is told version %" PRIu64 ", epoch %" PRIu64,
                   letter->to, letter->number, node->max_epoch);
     for (uint32_t at = 0; at < self->plan.n_shards[letter->to]; at++) {
+        if (!cluster_disk_table(self, letter->to, at, &letter->spec)) {
+            return; /* it is told again */
+        }
         forget_records(&node->shards[at], at, node->incarnation, letter, n);
         cluster_node_step(self, letter->to, at,
                           &(ps_event_t){.kind = PS_EVENT_TABLE,
@@ -272,79 +279,61 @@ cluster_node_letter(cluster_t *self, const cluster_letter_t *letter)
 {
     const cluster_node_t *node = &self->nodes[letter->to];
 
-    if (!node->alive) {
-        return;
+    if (!node->alive || letter->incarnation != node->incarnation) {
+        return; /* its connection went with its earlier life */
     }
     if (letter->kind == CLUSTER_TELL) {
+        self->nodes[letter->to].was_told = true;
         told(self, letter);
-    } else if (letter->incarnation != node->incarnation) {
-        return;
     } else if (letter->kind == CLUSTER_FENCE) {
         fenced(self, letter);
     } else if (letter->kind == CLUSTER_ANEW) {
-        cluster_post(self,
-                     &(cluster_letter_t){.kind = CLUSTER_JOIN,
-                                         .from = letter->to,
-                                         .to = CLUSTER_REGISTRY,
-                                         .incarnation = node->incarnation});
+        cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_JOIN,
+                                               .from = letter->to,
+                                               .to = CLUSTER_REGISTRY,
+                                               .incarnation = node->incarnation,
+                                               .number = node->kept ? 1 : 0});
     }
 }
 
 /* ---- life ---- */
 
-static void
+static bool
 start_shard(cluster_t *self, uint32_t number, uint32_t at)
 {
     cluster_shard_t *shard = &self->nodes[number].shards[at];
-    const ps_shard_args_t args = {.cluster = {.bytes = {1}},
-                                  .incarnation =
-                                      self->nodes[number].incarnation,
-                                  .shard = at,
-                                  .credit_requests = 8,
-                                  .credit_bytes = 1 << 20,
-                                  .chunk_bytes = 1 << 20,
-                                  .slice_bytes = 1 << 20,
-                                  .held_bytes = 1 << 20,
-                                  .keys_bytes = 1 << 20,
-                                  .sessions_max = 16,
-                                  .lease_ms = LEASE_MS,
-                                  .slow_after_ms = SLOW_MS,
-                                  .tail_bytes = self->plan.tail_bytes,
-                                  .flight_bytes = self->plan.flight_bytes,
-                                  .trace = self->trace != NULL,
-                                  .log = true};
+    const ps_shard_args_t args = {
+        .cluster = {.bytes = {1}},
+        .incarnation = self->nodes[number].incarnation,
+        .shard = at,
+        .credit_requests = 8,
+        .credit_bytes = 1 << 20,
+        .chunk_bytes = 1 << 20,
+        .slice_bytes = 1 << 20,
+        .held_bytes = 1 << 20,
+        .keys_bytes = 1 << 20,
+        .sessions_max = 16,
+        .lease_ms = LEASE_MS,
+        .slow_after_ms = SLOW_MS,
+        .tail_bytes = self->plan.tail_bytes,
+        .flight_bytes = self->plan.flight_bytes,
+        .disk = self->plan.disk,
+        .snapshot_after_bytes = 1000 + cluster_below(self, 4000),
+        .log_queue_bytes = self->plan.log_queue_bytes,
+        .trace = self->trace != NULL,
+        .log = true};
 
     *shard = (cluster_shard_t){.wake_ms = UINT64_MAX};
     cluster_need(ps_shard_new(&args, &shard->machine, NULL) == PSD_OK,
                  "memory for a shard");
-}
-
-/* The clock goes on while a node is down: it is its host's. */
-void
-cluster_node_start(cluster_t *self, uint32_t number)
-{
-    cluster_node_t *node = &self->nodes[number];
-
-    if (node->incarnation == 0) {
-        node->offset_ms = (int64_t)cluster_below(self, OFFSET_MS);
-        node->drift = (int64_t)cluster_below(self, 11) - 5;
-    }
-    node->incarnation = 70 + 10 * ++self->n_incarnations + number;
-    node->alive = true;
-    node->max_epoch = 0;
-    cluster_trace(self, "node %u starts as %" PRIu64, number,
-                  node->incarnation);
-    for (uint32_t i = 0; i < self->plan.n_shards[number]; i++) {
-        start_shard(self, number, i);
-    }
-    cluster_at(self, self->now_ms, CLUSTER_BEAT_TIME, number)->b =
-        node->incarnation;
+    return cluster_disk_open(self, number, at);
 }
 
 static void
 stop(cluster_node_t *node)
 {
     for (uint32_t i = 0; i < CLUSTER_SHARDS_MAX; i++) {
+        cluster_disk_close(&node->shards[i]);
         ps_shard_destroy(&node->shards[i].machine);
         ps_free(node->shards[i].conn_of);
         node->shards[i].conn_of = NULL;
@@ -352,10 +341,52 @@ stop(cluster_node_t *node)
     node->alive = false;
 }
 
+/* The clock goes on while a node is down: it is its host's. A disk that does
+ * not work keeps it from starting. */
 void
-cluster_node_crash(cluster_t *self, uint32_t number)
+cluster_node_start(cluster_t *self, uint32_t number)
 {
-    cluster_trace(self, "node %u crashes", number);
+    cluster_node_t *node = &self->nodes[number];
+    bool works = true;
+
+    if (node->alive) {
+        return;
+    }
+    if (node->incarnation == 0) {
+        node->offset_ms = (int64_t)cluster_below(self, OFFSET_MS);
+        node->drift = (int64_t)cluster_below(self, 11) - 5;
+    }
+    node->incarnation = 70 + 10 * ++self->n_incarnations + number;
+    node->alive = true;
+    node->starts = false;
+    node->kept = self->plan.disk;
+    node->max_epoch = 0;
+    cluster_trace(self, "node %u starts as %" PRIu64, number,
+                  node->incarnation);
+    for (uint32_t i = 0; works && i < self->plan.n_shards[number]; i++) {
+        works = start_shard(self, number, i);
+    }
+    if (!works) {
+        stop(node);
+        node->starts = true;
+        (void)cluster_at(self, self->now_ms + START_AGAIN_MS,
+                         CLUSTER_NODE_START, number);
+        return;
+    }
+    self->n_recoveries += node->kept ? 1 : 0;
+    cluster_at(self, self->now_ms, CLUSTER_BEAT_TIME, number)->b =
+        node->incarnation;
+}
+
+void
+cluster_node_crash(cluster_t *self, uint32_t number, cluster_loss_t loss)
+{
+    static const char *const losses[] = {"", ", and loses what is not flushed",
+                                         ", and loses its disk"};
+
+    cluster_trace(self, "node %u crashes%s", number,
+                  self->plan.disk ? losses[loss] : "");
+    cluster_disk_crash(self, number, loss);
     cluster_disconnect(self, number);
     if (cluster_below(self, 2) == 0) {
         cluster_lose_letters(self, number);
@@ -368,7 +399,14 @@ cluster_nodes_done(cluster_t *self)
 {
     for (uint32_t i = 0; i < CLUSTER_NODES_MAX; i++) {
         stop(&self->nodes[i]);
+        sim_disk_destroy(&self->nodes[i].disk);
     }
+}
+
+uint32_t
+cluster_node_by(uint64_t incarnation)
+{
+    return (uint32_t)(incarnation % 10);
 }
 
 uint32_t

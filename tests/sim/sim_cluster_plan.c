@@ -7,6 +7,7 @@
 #include "sim_cluster.h"
 
 #define FAULT_MS 1050 /* nothing goes wrong before */
+#define DISK_MS 1250  /* nor with disks: the table is known everywhere */
 #define SPAN_MS 2000  /* within which all begins */
 
 static uint64_t
@@ -37,6 +38,17 @@ add(cluster_plan_t *plan,
 }
 
 static void
+crash(cluster_plan_t *plan,
+      ps_rng_t *rng,
+      uint32_t who,
+      uint64_t at_ms,
+      uint64_t for_ms)
+{
+    add(plan, CLUSTER_CRASH, who, at_ms, for_ms)->loss =
+        (cluster_loss_t)below(rng, 3);
+}
+
+static void
 cut(cluster_plan_t *plan,
     uint32_t from,
     uint32_t to,
@@ -56,7 +68,7 @@ add_any(cluster_plan_t *plan, ps_rng_t *rng)
     switch (below(rng, 8)) {
     case 0:
     case 1:
-        (void)add(plan, CLUSTER_CRASH, node, at_ms, 50 + below(rng, 1500));
+        crash(plan, rng, node, at_ms, 50 + below(rng, 1500));
         break;
     case 2:
         (void)add(plan, CLUSTER_FREEZE, node, at_ms, 1 + below(rng, 1400));
@@ -114,7 +126,7 @@ story_of_a_repair(cluster_plan_t *plan, ps_rng_t *rng)
     uint64_t at_ms = FAULT_MS + below(rng, 800);
     uint64_t then_ms = at_ms + 400 + below(rng, 900);
 
-    (void)add(plan, CLUSTER_CRASH, lost, at_ms, 50 + below(rng, 1200));
+    crash(plan, rng, lost, at_ms, 50 + below(rng, 1200));
     if (below(rng, 2) == 0) {
         (void)add(plan, CLUSTER_FREEZE, next, then_ms, 600 + below(rng, 1200));
     } else {
@@ -134,6 +146,51 @@ story_of_a_move(cluster_plan_t *plan, ps_rng_t *rng)
     }
 }
 
+/* The disk of a node takes nothing, or fails now and then. */
+static void
+add_trouble(cluster_plan_t *plan, ps_rng_t *rng)
+{
+    static const cluster_fault_kind_t kinds[] = {CLUSTER_FULL, CLUSTER_STILL,
+                                                 CLUSTER_FAILS};
+
+    (void)add(plan, kinds[below(rng, 3)], (uint32_t)below(rng, plan->n_nodes),
+              DISK_MS + below(rng, SPAN_MS), 100 + below(rng, 1600));
+}
+
+/* All nodes are lost at once; before, one had trouble, or moved away. */
+static void
+story_of_the_end(cluster_plan_t *plan, ps_rng_t *rng)
+{
+    uint64_t at_ms = FAULT_MS + below(rng, SPAN_MS);
+
+    switch (below(rng, 4)) {
+    case 0:
+        add_trouble(plan, rng);
+        break;
+    case 1:
+        story_of_a_move(plan, rng);
+        break;
+    case 2:
+        story_of_a_repair(plan, rng);
+        break;
+    default:
+        break;
+    }
+    add(plan, CLUSTER_ALL, CLUSTER_NOBODY, at_ms, 20 + below(rng, 900))->loss =
+        (cluster_loss_t)below(rng, 3);
+}
+
+static void
+plan_disk_faults(cluster_plan_t *plan, ps_rng_t *rng)
+{
+    if (below(rng, 3) == 0) {
+        story_of_the_end(plan, rng);
+    }
+    for (uint64_t n = below(rng, 3); n > 0; n--) {
+        add_trouble(plan, rng);
+    }
+}
+
 static void
 plan_faults(cluster_plan_t *plan, ps_rng_t *rng)
 {
@@ -145,6 +202,9 @@ plan_faults(cluster_plan_t *plan, ps_rng_t *rng)
     if (below(rng, 2) == 0) {
         stories[below(rng, sizeof stories / sizeof *stories)](plan, rng);
         n = below(rng, 2);
+    }
+    if (plan->disk) {
+        plan_disk_faults(plan, rng);
     }
     for (uint64_t i = 0; i < n; i++) {
         add_any(plan, rng);
@@ -190,11 +250,23 @@ cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
     for (uint32_t i = 0; i < plan->n_nodes; i++) {
         plan->n_shards[i] = 1 + (uint32_t)below(&rng, CLUSTER_SHARDS_MAX);
     }
+    plan->disk = below(&rng, 2) == 0;
+    plan->disk_ms = 1 + (uint32_t)below(&rng, below(&rng, 3) == 0 ? 60 : 8);
+    plan->log_queue_bytes = below(&rng, 3) == 0 ? 3000 : 0;
     plan_faults(plan, &rng);
-    if (is_rough(plan) && plan->replicas == 1) {
+    if (is_rough(plan) && plan->replicas == 1 && !plan->disk) {
         plan->replicas = 2; /* of one copy nothing is promised then */
     }
     plan->falls = below(&rng, 4) == 0 ? 1 + (uint32_t)below(&rng, 300) : 0;
+}
+
+ps_ack_t
+cluster_table_ack(const cluster_plan_t *plan)
+{
+    if (plan->disk) {
+        return PS_ACK_DISK;
+    }
+    return plan->replicas > 1 ? PS_ACK_REPLICA : PS_ACK_MEMORY;
 }
 
 void
@@ -207,12 +279,15 @@ cluster_spec_make(const cluster_plan_t *plan, ps_table_spec_t *spec)
     spec->n_partitions = plan->n_partitions;
     spec->n_col_slices = 1;
     spec->replicas = plan->replicas;
-    spec->ack = plan->replicas > 1 ? PS_ACK_REPLICA : PS_ACK_MEMORY;
+    spec->ack = cluster_table_ack(plan);
 }
 
 static const char *
 place_name(uint32_t place, char text[16])
 {
+    if (place == CLUSTER_NOBODY) {
+        return "nodes";
+    }
     if (place >= CLUSTER_REGISTRY) {
         return place == CLUSTER_REGISTRY ? "the registry" : "the clients";
     }
@@ -224,7 +299,9 @@ void
 cluster_plan_print(const cluster_plan_t *plan, FILE *to)
 {
     static const char *const kinds[] = {"",     "crash", "freeze", "cut",
-                                        "late", "drain", "absent"};
+                                        "late", "drain", "absent", "all",
+                                        "full", "still", "fails"};
+    static const char *const losses[] = {"", ", not flushed", ", its disk"};
     char who[16];
     char other[16];
 
@@ -242,14 +319,18 @@ cluster_plan_print(const cluster_plan_t *plan, FILE *to)
     if (plan->job) {
         (void)fprintf(to, "max_delay %d\n", plan->max_delay);
     }
+    if (plan->disk) {
+        (void)fprintf(to, "disks: %u ms, queue %" PRIu64 "\n", plan->disk_ms,
+                      plan->log_queue_bytes);
+    }
     for (uint32_t i = 0; i < plan->n_faults; i++) {
         const cluster_fault_t *fault = &plan->faults[i];
 
-        (void)fprintf(to, "%s %s%s%s %" PRIu64 "..%" PRIu64 "\n",
-                      kinds[fault->kind], place_name(fault->who, who),
-                      fault->kind == CLUSTER_CUT ? " -> " : "",
-                      fault->kind == CLUSTER_CUT ? place_name(fault->to, other)
-                                                 : "",
-                      fault->at_ms, fault->end_ms);
+        (void)fprintf(
+            to, "%s %s%s%s %" PRIu64 "..%" PRIu64 "%s\n", kinds[fault->kind],
+            place_name(fault->who, who),
+            fault->kind == CLUSTER_CUT ? " -> " : "",
+            fault->kind == CLUSTER_CUT ? place_name(fault->to, other) : "",
+            fault->at_ms, fault->end_ms, plan->disk ? losses[fault->loss] : "");
     }
 }

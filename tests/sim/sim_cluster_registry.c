@@ -31,6 +31,7 @@ new_machine(cluster_t *self)
                                      .tables_max = 4,
                                      .jobs_max = 4,
                                      .nodes_max = CLUSTER_NODES_MAX,
+                                     .disk = true,
                                      .copies_max = 3,
                                      .suspect_after_ms = SUSPECT_MS,
                                      .unreached_after_ms = UNREACHED_MS,
@@ -81,7 +82,7 @@ commit_planned(cluster_t *self, psd_status_t planned, ps_command_t *command)
 /* ---- telling ---- */
 
 static void
-tell(cluster_t *self, uint32_t node)
+tell(cluster_t *self, uint32_t node, uint64_t incarnation)
 {
     const cluster_registry_t *registry = &self->registry;
     const ps_table_t *table = cluster_registry_table(self);
@@ -89,6 +90,7 @@ tell(cluster_t *self, uint32_t node)
     cluster_letter_t letter = {.kind = CLUSTER_TELL,
                                .from = CLUSTER_REGISTRY,
                                .to = node,
+                               .incarnation = incarnation,
                                .number = registry->version};
     uint32_t n = self->plan.n_partitions;
 
@@ -125,7 +127,7 @@ tell_all(cluster_t *self)
         }
         view->told = registry->version;
         view->told_ms = self->now_ms;
-        tell(self, i);
+        tell(self, i, node->incarnation);
     }
 }
 
@@ -230,7 +232,8 @@ hear_join(cluster_t *self, const cluster_letter_t *letter)
     ps_route_t shards[CLUSTER_SHARDS_MAX] = {0};
     ps_node_t node = {.incarnation = letter->incarnation,
                       .n_shards = self->plan.n_shards[letter->from],
-                      .shards = shards};
+                      .shards = shards,
+                      .kept = letter->number != 0};
     const ps_node_t *known = NULL;
 
     cluster_name(letter->from, node.name);
@@ -485,22 +488,67 @@ is_there(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
 }
 
 bool
-cluster_registry_spares(const cluster_t *self, uint32_t node)
+cluster_registry_spares(const cluster_t *self,
+                        uint32_t node,
+                        uint32_t partition)
+{
+    const ps_table_t *table = cluster_registry_table(self);
+    const ps_copies_t *copies =
+        table == NULL ? NULL : &table->copies[partition];
+    uint64_t own = self->nodes[node].incarnation;
+
+    for (uint32_t k = 0; copies != NULL && k < copies->n; k++) {
+        if (copies->at[k].incarnation != own &&
+            is_there(self, &copies->at[k], partition)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What it has flushed is there, and will be. */
+static bool
+has_disk(const cluster_t *self, const ps_copy_t *copy)
+{
+    const cluster_node_t *node =
+        &self->nodes[cluster_node_by(copy->incarnation)];
+
+    return node->disk != NULL && !node->loses_disk &&
+           copy->incarnation >= node->disk_from;
+}
+
+/* Of more copies than are wanted the registry may take out any, while it does
+ * not know which are lost; and of those that were asked it may promote one that
+ * is lost meanwhile, and leave out the rest. */
+static bool
+may_lose(const cluster_t *self,
+         uint32_t node,
+         uint32_t partition,
+         const ps_copies_t *copies)
+{
+    uint32_t n_lost = 1;
+    bool any = false;
+
+    for (uint32_t k = 0; k < copies->n; k++) {
+        const ps_copy_t *copy = &copies->at[k];
+
+        if (ps_copy_is_heir(copy) &&
+            cluster_node_by(copy->incarnation) != node) {
+            n_lost += has_disk(self, copy) ? 0 : 1;
+            any = any || (has_disk(self, copy) && ps_copy_is_whole(copy) &&
+                          is_there(self, copy, partition));
+        }
+    }
+    return any && !copies->fenced && n_lost < self->plan.replicas;
+}
+
+bool
+cluster_registry_spares_disk(const cluster_t *self, uint32_t node)
 {
     const ps_table_t *table = cluster_registry_table(self);
 
     for (uint32_t i = 0; table != NULL && i < self->plan.n_partitions; i++) {
-        const ps_copies_t *copies = &table->copies[i];
-        uint64_t own = self->nodes[node].incarnation;
-        uint32_t n = 0;
-
-        for (uint32_t k = 0; k < copies->n; k++) {
-            n += copies->at[k].incarnation != own &&
-                         is_there(self, &copies->at[k], i)
-                     ? 1
-                     : 0;
-        }
-        if (n == 0) {
+        if (!may_lose(self, node, i, &table->copies[i])) {
             return false;
         }
     }

@@ -152,12 +152,14 @@ place_of(const cluster_t *self, const cluster_event_t *event)
                                                      : event->letter->to;
     case CLUSTER_SHARD_TICK:
     case CLUSTER_BEAT_TIME:
+    case CLUSTER_DISK_TURN:
         return (uint32_t)event->a;
     case CLUSTER_REGISTRY_TICK:
         return CLUSTER_REGISTRY;
     case CLUSTER_CLIENT_TICK:
     case CLUSTER_CLIENT_LINE:
     case CLUSTER_FAULTS:
+    case CLUSTER_NODE_START:
     default:
         return CLUSTER_CLIENTS;
     }
@@ -224,6 +226,16 @@ handle(cluster_t *self, cluster_event_t *event)
         break;
     case CLUSTER_FAULTS:
         cluster_faults(self);
+        break;
+    case CLUSTER_DISK_TURN:
+        if (self->nodes[event->a].incarnation == event->incarnation) {
+            cluster_disk_turn(self, (uint32_t)event->a, (uint32_t)event->b);
+        }
+        break;
+    case CLUSTER_NODE_START:
+        if (self->nodes[event->a].starts) {
+            cluster_node_start(self, (uint32_t)event->a);
+        }
         break;
     default:
         cluster_stop("a known event");

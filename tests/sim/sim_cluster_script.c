@@ -30,7 +30,8 @@ add_push(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t n_before)
 
     line->row = row;
     line->pull = ps_rng_below(rng, 5) == 0;
-    line->ack = client->memory ? PS_ACK_MEMORY : PS_ACK_DEFAULT;
+    line->ack = client->level == cluster_table_ack(&self->plan) ? PS_ACK_DEFAULT
+                                                                : client->level;
     self->pushed[partition][row] =
         (cluster_pushed_t){.client = number, .planned = true};
 }
@@ -54,6 +55,18 @@ add_clock(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t *n_pushes)
     }
 }
 
+static uint8_t
+pick_level(const cluster_t *self, ps_rng_t *rng)
+{
+    const cluster_plan_t *plan = &self->plan;
+    uint64_t any = ps_rng_below(rng, 5);
+
+    if (plan->job || any > 1) {
+        return cluster_table_ack(plan);
+    }
+    return any == 0 || plan->replicas == 1 ? PS_ACK_MEMORY : PS_ACK_REPLICA;
+}
+
 void
 cluster_script_make(cluster_t *self, uint32_t number)
 {
@@ -64,8 +77,8 @@ cluster_script_make(cluster_t *self, uint32_t number)
     client->reader = number == self->plan.n_clients;
     client->window = 1 + (size_t)ps_rng_below(&rng, 6);
     client->pace_ms = 1 + ps_rng_below(&rng, 2) * ps_rng_below(&rng, 200);
-    client->memory = self->plan.replicas == 1 ||
-                     (!self->plan.job && ps_rng_below(&rng, 5) == 0);
+    client->level = pick_level(self, &rng);
+    client->memory = client->level == PS_ACK_MEMORY;
     for (uint32_t i = 0; client->reader && i < self->plan.n_partitions; i++) {
         (void)add(client, CLUSTER_PULL, i);
     }

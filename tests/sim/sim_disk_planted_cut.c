@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Planted: the log is cut though partitions need it behind their snapshots. */
-#include "sim_disk_shard.h"
+#include "sim_disk_planted.h"
 #include "storage/shard_log.h"
 
 uint64_t __wrap_ps_shard_log_segment_with(const ps_shard_log_t *self,
@@ -24,5 +24,5 @@ __wrap_ps_shard_log_segment_with(const ps_shard_log_t *self,
 int
 main(void)
 {
-    return disk_planted_main("log cut too early");
+    return disk_planted_found("log cut too early");
 }

@@ -2,7 +2,7 @@
 /* Planted: the dedupe windows are not in the snapshot. */
 #include "protocol/partition_copy.h"
 #include "protocol/window.h"
-#include "sim_disk_shard.h"
+#include "sim_disk_planted.h"
 
 psd_status_t __real_ps_partition_take_state(ps_shard_t *shard,
                                             ps_partition_t *self,
@@ -36,5 +36,5 @@ __wrap_ps_partition_take_state(ps_shard_t *shard,
 int
 main(void)
 {
-    return disk_planted_main("dedupe window not in the snapshot");
+    return disk_planted_found("dedupe window not in the snapshot");
 }

@@ -390,6 +390,12 @@ sim_disk_only_flushes(sim_disk_t *self, bool only)
     self->only_flushes = only;
 }
 
+uint64_t
+sim_disk_bytes(const sim_disk_t *self)
+{
+    return sim_disk_used(self);
+}
+
 void
 sim_disk_set_capacity(sim_disk_t *self, uint64_t bytes)
 {

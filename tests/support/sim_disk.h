@@ -42,6 +42,8 @@ void sim_disk_plan(sim_disk_t *self,
                    sim_disk_fault_t fault);
 /* Only flushes meet the planned faults; op counts as before. */
 void sim_disk_only_flushes(sim_disk_t *self, bool only);
+/* That all files together have. */
+uint64_t sim_disk_bytes(const sim_disk_t *self);
 /* All files together have at most so many bytes; UINT64_MAX at first. */
 void sim_disk_set_capacity(sim_disk_t *self, uint64_t bytes);
 /* The planned crash has happened. */
