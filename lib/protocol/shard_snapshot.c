@@ -255,13 +255,13 @@ ps_shard_pump_snapshots(ps_shard_t *self)
     if (is->after_bytes > is->log_bytes) {
         is->after_bytes = is->log_bytes; /* it was cut */
     }
-    if (!is->in_round) {
-        begin_round(self);
-    }
     for (int i = 0;
-         is->in_round && (is_behind || i < PIECES_PER_STEP) && has_room(self);
+         (is_behind || i < PIECES_PER_STEP) && has_room(self);
          i++) {
-        if (!step(self)) {
+        if (!is->in_round) { /* a base may be wanted since one began */
+            begin_round(self);
+        }
+        if (!is->in_round || (!step(self) && is->in_round)) {
             break;
         }
     }

@@ -388,3 +388,20 @@ Test(shard_disk, a_snapshot_that_failed_is_tried_again)
     cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
     cr_expect(given()->piece.is_first, "from its beginning");
 }
+
+/* The partition began another life in the midst of a round that had passed it:
+ * the round's end was no beginning of one for it. */
+Test(shard_disk, a_first_snapshot_follows_the_round_under_way)
+{
+    ps_shard_table_t *table = ps_map_get(&bench.shard->tables, 1);
+
+    cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
+    flushed(1, record_bytes(), NULL);
+    table->partitions[0]->needs_base = true;
+    table->partitions[0]->snapshot_round = 1;
+    bench.shard->snapshots.round = 1;
+    bench.shard->snapshots.in_round = true;
+    bench.shard->snapshots.wants_bases = true;
+    flushed(0, 0, NULL);
+    cr_expect(given()->piece.is_first);
+}
