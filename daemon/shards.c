@@ -7,6 +7,7 @@
 #include "base/handover.h"
 #include "daemon/endpoint.h"
 #include "daemon/shards_inner.h"
+#include "storage/fresh_note.h"
 
 /* ---- start and stop ---- */
 
@@ -86,6 +87,23 @@ start_shard(ps_shard_thread_t *shard,
     return PSD_OK;
 }
 
+/* Logs that are new are not kept by the next start either, unless the registry
+ * has heard of this one. */
+static psd_status_t
+settle_logs(ps_shards_t *self, const ps_shards_args_t *args, psd_error_t *err)
+{
+    if (args->log_dir == NULL) {
+        return PSD_OK;
+    }
+    self->log_dir = ps_strdup(args->log_dir);
+    if (self->log_dir == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for %u shards",
+                             args->n_shards);
+    }
+    return ps_fresh_note_settle(ps_disk_real(), self->log_dir, args->n_shards,
+                                &self->is_fresh, err);
+}
+
 psd_status_t
 ps_shards_start(const ps_shards_args_t *args,
                 ps_shards_t **ret_shards,
@@ -105,7 +123,10 @@ ps_shards_start(const ps_shards_args_t *args,
     atomic_init(&self->common.log_level, args->log_level);
     atomic_init(&self->common.bytes, 0);
     atomic_init(&self->common.last_session, 0);
-    rc = ps_filler_new(&self->common.filler, err);
+    rc = settle_logs(self, args, err);
+    if (rc == PSD_OK) {
+        rc = ps_filler_new(&self->common.filler, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }
@@ -141,6 +162,7 @@ ps_shards_stop(ps_shards_t **self_p)
     ps_shards_forget_asked(self);
     ps_filler_destroy(&self->common.filler);
     ps_free(self->threads);
+    ps_free(self->log_dir);
     ps_free(self);
     *self_p = NULL;
 }
@@ -154,12 +176,20 @@ ps_shards_n(const ps_shards_t *self)
 bool
 ps_shards_kept(const ps_shards_t *self)
 {
-    bool kept = self->n_shards > 0;
+    bool kept = self->n_shards > 0 && !self->is_fresh;
 
     for (uint32_t i = 0; i < self->n_shards; i++) {
         kept = kept && self->threads[i].args.found.kept;
     }
     return kept;
+}
+
+psd_status_t
+ps_shards_joined(const ps_shards_t *self, psd_error_t *err)
+{
+    return self->is_fresh
+               ? ps_fresh_note_remove(ps_disk_real(), self->log_dir, err)
+               : PSD_OK;
 }
 
 const uint32_t *

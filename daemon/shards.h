@@ -45,8 +45,13 @@ PSD_MUST_CHECK psd_status_t ps_shards_start(const ps_shards_args_t *args,
 /* Ends every thread and waits for it. Takes NULL, nulls *self_p. */
 void ps_shards_stop(ps_shards_t **self_p);
 uint32_t ps_shards_n(const ps_shards_t *self);
-/* Every shard has read what an earlier life of the node had written. */
+/* Every shard has read what an earlier life of the node had written, of which
+ * the registry had heard. */
 bool ps_shards_kept(const ps_shards_t *self);
+/* The registry has heard of this start; no table was told before. Errors:
+ * PSD_IO, PSD_NOMEM: the next start may not count as kept. */
+PSD_MUST_CHECK psd_status_t ps_shards_joined(const ps_shards_t *self,
+                                             psd_error_t *err);
 /* Tables that shard i has read from its disk at the start. Borrowed. */
 const uint32_t *
 ps_shards_recovered(const ps_shards_t *self, uint32_t i, size_t *ret_n);

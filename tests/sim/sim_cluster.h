@@ -238,8 +238,8 @@ typedef struct cluster_node {
     sim_disk_t *disk;   /* owned; NULL: none yet */
     uint64_t disk_from; /* the first incarnation that had it */
     bool loses_disk;    /* with the crash that comes now */
-    bool was_told;      /* since it has this disk: the registry knows of it */
-    bool kept;          /* its logs were there at its start */
+    bool is_fresh;      /* its logs were new, or no start with them joined */
+    bool kept;          /* else; all of them were there at its start */
     bool starts;        /* it is down, and starts by itself */
 } cluster_node_t;
 
@@ -457,6 +457,8 @@ void cluster_disk_give(cluster_t *self,
                        uint32_t node,
                        uint32_t shard,
                        const ps_effect_t *effect);
+/* The registry has heard of the node's start. false: as above. */
+bool cluster_disk_joined(cluster_t *self, uint32_t node);
 /* The table is known to the next start. false: the disk does not work now. */
 bool cluster_disk_table(cluster_t *self,
                         uint32_t node,

@@ -7,10 +7,12 @@
 #include "base/alloc.h"
 #include "protocol/shard_recover.h"
 #include "sim_cluster.h"
+#include "storage/fresh_note.h"
 
 #define TURN_WRITES 6 /* taken in a turn, at most */
 #define RETRY_MS 20   /* after a flush that failed */
 #define SEGMENT_BYTES 700
+#define DATA_DIR "data"
 #define DIR_SIZE 16
 
 static cluster_writer_t *
@@ -163,7 +165,20 @@ cluster_disk_turn(cluster_t *self, uint32_t number, uint32_t at)
     plan_turn(self, number, at);
 }
 
-/* ---- tables ---- */
+/* ---- the registry ---- */
+
+bool
+cluster_disk_joined(cluster_t *self, uint32_t number)
+{
+    cluster_node_t *node = &self->nodes[number];
+
+    if (!self->plan.disk || !node->is_fresh) {
+        return true;
+    }
+    node->is_fresh = ps_fresh_note_remove(sim_disk_face(node->disk), DATA_DIR,
+                                          NULL) != PSD_OK;
+    return !node->is_fresh;
+}
 
 bool
 cluster_disk_table(cluster_t *self,
@@ -199,14 +214,14 @@ recover(cluster_t *self, uint32_t number, uint32_t at, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     cluster_name(number, name);
-    (void)snprintf(dir, sizeof dir, "log-%u", at);
+    (void)snprintf(dir, sizeof dir, DATA_DIR "/log-%u", at);
     rc = ps_journal_open(&args, &shard->writer.journal, err);
     if (rc == PSD_OK) {
         rc = ps_journal_recover(shard->writer.journal, shard->machine, NULL,
                                 NULL, &found, err);
     }
     if (rc == PSD_OK) {
-        node->kept = node->kept && found.was_there && node->was_told;
+        node->kept = node->kept && found.was_there;
         cluster_trace(
             self, "  node %u shard %u reads %u snapshots, %" PRIu64 " records",
             number, at, found.n_snapshots, found.log.n_records);
@@ -228,9 +243,16 @@ cluster_disk_open(cluster_t *self, uint32_t number, uint32_t at)
         node->disk = sim_disk_new(self->plan.seed + node->incarnation);
         node->disk_from = node->incarnation;
         node->loses_disk = false;
-        node->was_told = false;
     }
-    rc = recover(self, number, at, err);
+    if (at == 0) {
+        rc = ps_fresh_note_settle(sim_disk_face(node->disk), DATA_DIR,
+                                  self->plan.n_shards[number], &node->is_fresh,
+                                  err);
+        node->kept = !node->is_fresh;
+    }
+    if (rc == PSD_OK) {
+        rc = recover(self, number, at, err);
+    }
     if (rc == PSD_LIMIT || rc == PSD_IO) {
         cluster_trace(self, "node %u cannot start: %s", number,
                       psd_error_text(err));

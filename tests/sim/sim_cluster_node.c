@@ -283,8 +283,9 @@ cluster_node_letter(cluster_t *self, const cluster_letter_t *letter)
         return; /* its connection went with its earlier life */
     }
     if (letter->kind == CLUSTER_TELL) {
-        self->nodes[letter->to].was_told = true;
-        told(self, letter);
+        if (cluster_disk_joined(self, letter->to)) {
+            told(self, letter);
+        }
     } else if (letter->kind == CLUSTER_FENCE) {
         fenced(self, letter);
     } else if (letter->kind == CLUSTER_ANEW) {
