@@ -95,8 +95,8 @@ send_effect(cluster_t *self,
 static void
 report(cluster_t *self, uint32_t number, const ps_report_t *report)
 {
-    static const char *const kinds[] = {"",     "position", "fenced",
-                                        "slow", "diverged", "caught up"};
+    static const char *const kinds[] = {
+        "", "position", "fenced", "slow", "diverged", "caught up", "not whole"};
 
     cluster_trace(self,
                   "  node %u reports partition %u, epoch %" PRIu64

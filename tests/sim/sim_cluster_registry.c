@@ -276,7 +276,8 @@ hear_report(cluster_t *self, const cluster_letter_t *letter)
 {
     const ps_report_t *report = &letter->report;
 
-    if (report->kind == PS_REPORT_POSITION) {
+    if (report->kind == PS_REPORT_POSITION ||
+        report->kind == PS_REPORT_PARTIAL) {
         (void)ps_registry_fenced(self->registry.machine, letter->incarnation,
                                  report);
     } else {
