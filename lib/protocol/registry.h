@@ -51,6 +51,8 @@ typedef struct ps_node {
     bool suspect; /* silent for too long (registry_decide.h) */
     uint64_t last_seen_ms; /* now_ms of its last sign of life */
     uint64_t started_ms;   /* now_ms of its start, or of the load */
+    uint64_t disk_ms; /* now_ms when a primary last left it because its disk
+                         took nothing; 0: never */
     uint64_t unreached_ms; /* now_ms when a client last said that it does not
                               reach it (registry_decide.h); 0: none did */
 } ps_node_t;

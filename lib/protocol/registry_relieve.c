@@ -58,7 +58,9 @@ ps_registry_unreached(ps_registry_t *self,
 bool
 ps_copy_is_shunned(ps_look_t *look, const ps_copy_t *copy)
 {
-    uint64_t at_ms = ps_copy_node(look->registry, copy)->unreached_ms;
+    const ps_node_t *node = ps_copy_node(look->registry, copy);
+    uint64_t at_ms =
+        node->unreached_ms > node->disk_ms ? node->unreached_ms : node->disk_ms;
 
     if (!is_recent(at_ms, SHUNNED_MS, look->now_ms)) {
         return false;
@@ -129,6 +131,10 @@ ps_step_relieve(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
         return PSD_OK;
     }
     if ((spot->watch->out & 1) != 0) {
+        look->registry
+            ->nodes[ps_node_index(look->registry,
+                                  spot->copies->at[0].incarnation)]
+            .disk_ms = look->now_ms;
         return move_primary(look, spot, heir, "whose disk takes nothing", err);
     }
     if (!is_unreached(look, spot->watch)) {

@@ -32,6 +32,9 @@ typedef struct ps_replicas {
     bool stopping;           /* fenced while it served: its last records go */
     bool catching_up;        /* by the map: it takes state and rows */
     bool diverged;           /* it has what its primary has not */
+    bool has_begun_anew;     /* it threw away what it had, which its log may
+                                have still: it takes a state before records,
+                                whatever the map says meanwhile */
     uint64_t fence;          /* no APPEND of an epoch below is taken */
     ps_shard_name_t from;    /* the primary by the map */
     uint64_t in_sync_lsn;    /* every in-sync copy has it, as far as known */

@@ -49,6 +49,7 @@ ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition)
         self->matched_lsn = 0;
         self->last_conn = 0;
         self->diverged = false;
+        self->has_begun_anew = true;
     }
 }
 
@@ -149,8 +150,8 @@ begins_by_state(const ps_partition_t *partition)
 {
     const ps_replicas_t *self = partition->replicas;
 
-    return partition->has_log && self->catching_up && partition->lsn == 0 &&
-           self->taking.stage != PS_TAKING_ROWS &&
+    return partition->has_log && (self->catching_up || self->has_begun_anew) &&
+           partition->lsn == 0 && self->taking.stage != PS_TAKING_ROWS &&
            self->taking.stage != PS_TAKING_WHOLE;
 }
 

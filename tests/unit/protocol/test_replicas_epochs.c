@@ -260,3 +260,25 @@ Test(replicas_epochs, a_push_that_no_frame_carries_waits_for_a_move_to_end)
     cr_assert_eq(kit_count(&kit, PS_KIND_ACK), 1);
     kit_close(&kit);
 }
+
+/* It had caught up by the empty log of its primary, and was told that it is in
+ * sync when it had begun anew: it took records then, behind those of its old
+ * life in its log, and a start did not find them. */
+Test(replicas_epochs, a_copy_that_has_begun_anew_takes_a_state_first)
+{
+    open_with_disk();
+    for (uint64_t lsn = 1; lsn <= 5; lsn++) {
+        const ps_record_t record = kit_push_record(lsn, 5);
+
+        recover_push(&record);
+    }
+    cr_assert_eq(ps_shard_recover_end(kit.shard, NULL), PSD_OK);
+    kit_map(&kit, "6: 2P 1C");
+    kit_peer(&kit, 2);
+    kit_append_push(&kit, 2, 6, 1, 0);
+    kit_map(&kit, "7: 2P 1S");
+    kit_append_push(&kit, 2, 7, 1, 0);
+    cr_expect_eq(appended()->status, PS_APPENDED_PARTIAL);
+    cr_expect_not(kit_recorded(&kit, PS_RECORD_PUSH));
+    kit_close(&kit);
+}
