@@ -255,9 +255,7 @@ ps_shard_pump_snapshots(ps_shard_t *self)
     if (is->after_bytes > is->log_bytes) {
         is->after_bytes = is->log_bytes; /* it was cut */
     }
-    for (int i = 0;
-         (is_behind || i < PIECES_PER_STEP) && has_room(self);
-         i++) {
+    for (int i = 0; (is_behind || i < PIECES_PER_STEP) && has_room(self); i++) {
         if (!is->in_round) { /* a base may be wanted since one began */
             begin_round(self);
         }
