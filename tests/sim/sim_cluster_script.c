@@ -62,7 +62,7 @@ pick_level(const cluster_t *self, ps_rng_t *rng)
     uint64_t any = ps_rng_below(rng, 5);
 
     if (plan->job || any > 1) {
-        return cluster_table_ack(plan);
+        return (uint8_t)cluster_table_ack(plan);
     }
     return any == 0 || plan->replicas == 1 ? PS_ACK_MEMORY : PS_ACK_REPLICA;
 }
