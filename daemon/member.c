@@ -414,22 +414,6 @@ announce_again(ps_member_t *self, uint64_t id)
     }
 }
 
-/* What is written from here on is kept. */
-static void
-has_joined(ps_member_t *self)
-{
-    char quoted[512];
-
-    self->is_announced = true;
-    if (ps_shards_joined(self->is.shards, self->err) != PSD_OK) {
-        ps_log(PS_LOG_ERROR, "logs_stay_new",
-               "reason=%s hint=\"the next start counts as one without rows; "
-               "remove the file logs-new of the data directory by hand\"",
-               ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
-        psd_error_clear(self->err);
-    }
-}
-
 /* An answer to what has that number. */
 static void
 take_reply(ps_member_t *self, const ps_doc_t *doc)
@@ -443,7 +427,8 @@ take_reply(ps_member_t *self, const ps_doc_t *doc)
     }
     if (rc == PSD_OK) {
         if (id == self->announce_id && !self->is_announced) {
-            has_joined(self);
+            self->is_announced = true;
+            ps_shards_joined(self->is.shards);
         }
         return;
     }

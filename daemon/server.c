@@ -439,9 +439,7 @@ start_own(ps_server_t *self, psd_error_t *err)
     psd_status_t rc = register_node(self, err);
 
     if (rc == PSD_OK) {
-        rc = ps_shards_joined(self->shards, err);
-    }
-    if (rc == PSD_OK) {
+        ps_shards_joined(self->shards);
         rc = end_old_jobs(self, err);
     }
     if (rc == PSD_OK) {

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/handover.h"
+#include "base/log.h"
 #include "daemon/endpoint.h"
 #include "daemon/shards_inner.h"
 #include "storage/fresh_note.h"
@@ -184,12 +185,19 @@ ps_shards_kept(const ps_shards_t *self)
     return kept;
 }
 
-psd_status_t
-ps_shards_joined(const ps_shards_t *self, psd_error_t *err)
+void
+ps_shards_joined(const ps_shards_t *self)
 {
-    return self->is_fresh
-               ? ps_fresh_note_remove(ps_disk_real(), self->log_dir, err)
-               : PSD_OK;
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    char quoted[512];
+
+    if (self->is_fresh &&
+        ps_fresh_note_remove(ps_disk_real(), self->log_dir, err) != PSD_OK) {
+        ps_log(PS_LOG_ERROR, "logs_stay_new",
+               "reason=%s hint=\"the next start counts as one without rows; "
+               "remove the file logs-new of the data directory by hand\"",
+               ps_log_quote(psd_error_text(err), quoted, sizeof quoted));
+    }
 }
 
 const uint32_t *

@@ -48,10 +48,9 @@ uint32_t ps_shards_n(const ps_shards_t *self);
 /* Every shard has read what an earlier life of the node had written, of which
  * the registry had heard. */
 bool ps_shards_kept(const ps_shards_t *self);
-/* The registry has heard of this start; no table was told before. Errors:
- * PSD_IO, PSD_NOMEM: the next start may not count as kept. */
-PSD_MUST_CHECK psd_status_t ps_shards_joined(const ps_shards_t *self,
-                                             psd_error_t *err);
+/* The registry has heard of this start; no table was told before. When that
+ * cannot be noted, which is logged, the next start does not count as kept. */
+void ps_shards_joined(const ps_shards_t *self);
 /* Tables that shard i has read from its disk at the start. Borrowed. */
 const uint32_t *
 ps_shards_recovered(const ps_shards_t *self, uint32_t i, size_t *ret_n);
