@@ -69,4 +69,7 @@ ps_doc_t *ps_member_message(ps_member_t *self, const char *op);
 PSD_MUST_CHECK psd_status_t ps_member_send(ps_member_t *self,
                                            const ps_doc_t *doc,
                                            psd_error_t *err);
+/* PSD_OK, or what an answer of the registry says. */
+PSD_MUST_CHECK psd_status_t ps_member_status_of(const ps_doc_t *doc,
+                                                psd_error_t *err);
 #endif
