@@ -17,7 +17,8 @@ typedef enum ps_journal_stage {
     PS_JOURNAL_LOGGED = 0,  /* the log has all of it */
     PS_JOURNAL_AWAITED = 1, /* nothing counts before its first snapshot */
     PS_JOURNAL_BASED = 2,   /* its snapshot, and the log behind that */
-    PS_JOURNAL_OVER = 3,    /* at a start only: records are passed over */
+    PS_JOURNAL_OVER = 3,    /* at a start only: a mark says that it has ended;
+                               records are passed over */
     PS_JOURNAL_LOST = 4     /* likewise, as some before them are missing: they
                                went since the life is over, which the log says
                                further on; else it is damaged */

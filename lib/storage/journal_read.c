@@ -227,8 +227,9 @@ throw_away(reading_t *self, ps_journal_part_t *part, ps_journal_stage_t stage)
 }
 
 /* One life ends, and with ANEW another one begins: with its snapshot, if there
- * is one; with nothing, if the log has all of it; else it leads to nothing. A
- * snapshot of a later life stays for that one. */
+ * is one; with nothing, if the log has all of it; else it leads to nothing, and
+ * the mark stays until another one says that it is over. A snapshot of a later
+ * life stays for that one. */
 static psd_status_t
 take_mark(reading_t *self,
           ps_journal_part_t *part,
@@ -250,10 +251,17 @@ take_mark(reading_t *self,
         part->base_lsn = 0;
         rc = ps_journal_give_up(self->self, &base, err);
     }
-    if (begins && part->base_lsn == 0 && record->lsn == 0) {
-        part->stage = PS_JOURNAL_LOGGED;
+    if (begins && part->base_lsn == 0) {
+        part->stage = record->lsn == 0 ? PS_JOURNAL_LOGGED : PS_JOURNAL_AWAITED;
     }
     return rc;
+}
+
+/* Its records lead to nothing. */
+static bool
+is_passed_over(const ps_journal_part_t *part)
+{
+    return part->stage == PS_JOURNAL_AWAITED || part->stage >= PS_JOURNAL_OVER;
 }
 
 static psd_status_t
@@ -303,7 +311,7 @@ each_record(void *context,
                             : rc;
     }
     rc = ps_journal_see_record(self->self, self->shard, part, record, err);
-    if (rc != PSD_OK || part->stage >= PS_JOURNAL_OVER ||
+    if (rc != PSD_OK || is_passed_over(part) ||
         ps_shard_recover_has(self->shard, record)) {
         return rc;
     }

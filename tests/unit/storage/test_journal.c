@@ -316,6 +316,29 @@ Test(journal, a_cut_behind_a_restart_leaves_it_too)
     cr_expect_eq(recovered(), 7, "not 8, of the life before");
 }
 
+/* A start finds a life that had no snapshot yet, cuts the log, and ends before
+ * anybody says what becomes of the partition. */
+Test(journal, a_start_keeps_the_mark_of_a_life_without_a_snapshot)
+{
+    segment_bytes = 256;
+    start();
+    append(PS_RECORD_ANEW, 3, 1, 1);
+    for (uint64_t lsn = 4; lsn <= 9; lsn++) {
+        append_epochs(lsn, lsn, 1);
+        cr_expect_eq(flush(NULL), 0);
+    }
+    for (int i = 0; i < 3; i++) {
+        start();
+        cr_expect_eq(recovered(), 0);
+    }
+    append(PS_RECORD_LEAVE, 9, 1, 1);
+    cr_expect_eq(flush(NULL), 0);
+    cr_assert_eq(ps_journal_tidy(journal, NULL), PSD_OK);
+    cr_expect_eq(n_segments(), 1);
+    start();
+    cr_expect_eq(recovered(), 0);
+}
+
 /* It began anew again while pieces of its snapshot were on their way. */
 Test(journal, pieces_of_an_earlier_life_are_given_up)
 {
