@@ -67,7 +67,8 @@ ps_outbox_reserve(ps_outbox_t *self, size_t n)
     if (n > SIZE_MAX - taken) {
         return false;
     }
-    return ps_grow(&self->effects, &self->capacity, taken + n,
+    return taken + n <= self->capacity || /* without a call, as mostly */
+           ps_grow(&self->effects, &self->capacity, taken + n,
                    sizeof *self->effects);
 }
 

@@ -409,13 +409,14 @@ ps_partition_record(ps_shard_t *shard,
                     ps_payload_t *payload)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *bytes = NULL;
-    bool goes = ps_replicas_can_send(shard, self, &record->op, payload);
+    bool goes = self->replicas != NULL && self->replicas->n_followers > 0 &&
+                ps_replicas_can_send(shard, self, &record->op, payload);
 
     record->table = self->table;
     record->partition = self->number;
     record->lsn = self->lsn + 1;
     record->epoch = self->epoch;
-    if (self->replicas != NULL && self->replicas->n_followers > 0 && goes) {
+    if (goes) {
         bytes = ps_replicas_prepare(self->replicas, record, payload);
         if (bytes == NULL) {
             return false;
