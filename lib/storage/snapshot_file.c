@@ -34,6 +34,7 @@ no_memory(psd_error_t *err)
 /* ---- the directory ------------------------------------------------------- */
 
 typedef struct listing {
+    const char *dir;
     ps_snapshot_id_t *whole; /* owned */
     size_t n_whole;
     size_t whole_capacity;
@@ -87,6 +88,17 @@ parse_name(const char *name, ps_snapshot_id_t *ret_id, bool *ret_is_whole)
     return strcmp(name, again) == 0;
 }
 
+/* A name of ours, but for what we do not know: rows may be in there. */
+static bool
+is_strange(const char *name)
+{
+    size_t length = strlen(name);
+    size_t ending = strlen(".rows");
+
+    return strncmp(name, "snap-", strlen("snap-")) == 0 && length > ending &&
+           strcmp(name + length - ending, ".rows") == 0;
+}
+
 static psd_status_t
 take_name(void *context, const char *name, psd_error_t *err)
 {
@@ -95,7 +107,14 @@ take_name(void *context, const char *name, psd_error_t *err)
     bool is_whole = false;
 
     if (!parse_name(name, &id, &is_whole)) {
-        return PSD_OK;
+        return is_strange(name)
+                   ? psd_error_set(
+                         err, PSD_FOREIGN,
+                         "%s/%s: no name of a snapshot of this psd, which are "
+                         "snap-<table>-<partition>-<life>-<lsn>.rows; start "
+                         "the psd that wrote it, or move the file away",
+                         self->dir, name)
+                   : PSD_OK;
     }
     if (is_whole) {
         if (!ps_grow(&self->whole, &self->whole_capacity, self->n_whole + 1,
@@ -133,7 +152,7 @@ ps_snapshot_list(const ps_snapshot_dir_t *dir,
                  void *context,
                  psd_error_t *err)
 {
-    listing_t listing = {0};
+    listing_t listing = {.dir = dir->dir};
     psd_status_t rc =
         dir->disk->list(dir->disk, dir->dir, take_name, &listing, err);
 

@@ -38,8 +38,8 @@ typedef psd_status_t
 ps_snapshot_each_t(void *context, const ps_snapshot_id_t *id, psd_error_t *err);
 
 /* To be called before writers are: removes what an earlier psd did not finish,
- * then tells of what there is. Errors: PSD_IO, PSD_NOMEM, and what `each`
- * returned. */
+ * then tells of what there is. Errors: PSD_IO, PSD_NOMEM, PSD_FOREIGN naming a
+ * snapshot of another version, and what `each` returned. */
 PSD_MUST_CHECK psd_status_t ps_snapshot_list(const ps_snapshot_dir_t *dir,
                                              ps_snapshot_each_t *each,
                                              void *context,

@@ -178,11 +178,8 @@ make_file(fixture_t *self, const char *path)
 Test(snapshot_file, lists_what_is_whole_and_removes_what_is_not)
 {
     static const char *const others[] = {
-        DIR_NAME "/snap-07-3-0-41.rows",
         DIR_NAME "/snap-7-3-0-41.rowsx",
-        DIR_NAME "/snap-7-3-41.rows",
-        DIR_NAME "/snap-7-3-0-99999999999999999999.rows",
-        DIR_NAME "/snap-4294967296-3-0-1.rows",
+        DIR_NAME "/snap-7-3-0-41.rows.damaged",
         DIR_NAME "/snap-7-3-0-41.rows.tmpx",
         DIR_NAME "/log-flushed",
     };
@@ -205,6 +202,33 @@ Test(snapshot_file, lists_what_is_whole_and_removes_what_is_not)
     cr_assert(!sim_disk_has(fixture.sim, PATH));
     cr_assert_eq(ps_snapshot_remove(&fixture.dir, &ID, NULL), PSD_OK);
     end(&fixture);
+}
+
+/* Passed over, the rows in it would be missed by nobody. */
+Test(snapshot_file, one_of_another_version_is_refused_by_name)
+{
+    static const char *const strange[] = {
+        "snap-07-3-0-41.rows",
+        "snap-7-3-41.rows",
+        "snap-7-3-0-99999999999999999999.rows",
+        "snap-4294967296-3-0-1.rows",
+    };
+
+    for (size_t i = 0; i < sizeof strange / sizeof strange[0]; i++) {
+        PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+        fixture_t fixture;
+        char path[128];
+
+        begin(&fixture, 1);
+        (void)snprintf(path, sizeof path, "%s/%s", DIR_NAME, strange[i]);
+        make_file(&fixture, path);
+        cr_assert_eq(ps_snapshot_list(&fixture.dir, count_whole, &fixture, err),
+                     PSD_FOREIGN, "%s", path);
+        cr_assert_eq(strncmp(psd_error_text(err), path, strlen(path)), 0, "%s",
+                     psd_error_text(err));
+        cr_assert(sim_disk_has(fixture.sim, path));
+        end(&fixture);
+    }
 }
 
 /* ---- damage -------------------------------------------------------------- */
