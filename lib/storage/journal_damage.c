@@ -45,6 +45,7 @@ ps_journal_pass_snapshot(ps_journal_t *self,
         return no_memory(err);
     }
     lose(shard, part);
+    part->lost_life = part->base_life;
     part->base_lsn = 0;
     return ps_damage_pass(self->damage, rc, (const char *)path.data, err);
 }

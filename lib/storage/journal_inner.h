@@ -33,6 +33,7 @@ typedef struct ps_journal_part {
     uint64_t base_lsn;  /* of its snapshot, as in its name; 0: there is none */
     uint64_t base_life; /* likewise; life's, but at a start */
     uint64_t lost_lsn;  /* at a start: the first record that is missing */
+    uint64_t lost_life; /* at a start: whose snapshot was passed over */
     uint64_t n_holes;   /* at a start: of the log's, those that it is not
                            harmed by */
     uint64_t appended_lsn;        /* of its last record */

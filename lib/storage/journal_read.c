@@ -226,6 +226,16 @@ throw_away(reading_t *self, ps_journal_part_t *part, ps_journal_stage_t stage)
     part->stage = stage;
 }
 
+/* What there is of the life that ANEW begins, without a snapshot. */
+static ps_journal_stage_t
+stage_without_base(const ps_journal_part_t *part, const ps_record_t *anew)
+{
+    if (anew->lsn == 0) {
+        return PS_JOURNAL_LOGGED;
+    }
+    return part->lost_life == anew->seq ? PS_JOURNAL_LOST : PS_JOURNAL_AWAITED;
+}
+
 /* One life ends, and with ANEW another one begins: with its snapshot, if there
  * is one; with nothing, if the log has all of it; else it leads to nothing, and
  * the mark stays until another one says that it is over. A snapshot of a later
@@ -252,7 +262,8 @@ take_mark(reading_t *self,
         rc = ps_journal_give_up(self->self, &base, err);
     }
     if (begins && part->base_lsn == 0) {
-        part->stage = record->lsn == 0 ? PS_JOURNAL_LOGGED : PS_JOURNAL_AWAITED;
+        part->stage = stage_without_base(part, record);
+        part->lost_lsn = 0;
     }
     return rc;
 }

@@ -415,3 +415,71 @@ Test(journal_damage, is_refused_where_nobody_can_agree)
     cr_assert_eq(ps_journal_recover(journal, shard, NULL, NULL, &found, err),
                  PSD_DAMAGED);
 }
+
+/* A copy that came with state and rows; its snapshot is damaged while the log
+ * still has its ANEW. */
+static void
+came_from_a_primary(void)
+{
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *state = NULL;
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *rows = NULL;
+    PSD_AUTO(ps_shard_destroy) ps_shard_t *other = NULL;
+    ps_piece_t piece = {.table = TABLE,
+                        .first_lsn = FIRST,
+                        .lsn = FIRST,
+                        .life = 5,
+                        .is_first = true};
+    const ps_record_t anew = {.kind = PS_RECORD_ANEW,
+                              .table = TABLE,
+                              .lsn = FIRST,
+                              .epoch = 1,
+                              .seq = 5};
+    const ps_body_t none = {{NULL, 0}, {NULL, 0}, {NULL, 0}};
+    const ps_shard_table_t *table = NULL;
+    ps_store_cursor_t cursor = {0};
+    bool done = false;
+
+    sim_disk_destroy(&sim);
+    sim = sim_disk_new(1);
+    start();
+    cr_assert_eq(ps_journal_put_table(journal, TABLE, &spec, NULL), PSD_OK);
+    append(PS_RECORD_EPOCH, 1, 1, 1);
+    cr_assert_eq(ps_journal_append(journal, &anew, NULL, NULL), PSD_OK);
+    flush();
+    new_shard(&other);
+    cr_assert_eq(ps_shard_recover_table(other, TABLE, &spec, NULL), PSD_OK);
+    for (uint64_t i = 1; i <= FIRST; i++) {
+        const ps_record_t record = {
+            .kind = PS_RECORD_EPOCH, .table = TABLE, .lsn = i, .epoch = 1};
+
+        cr_assert_eq(ps_shard_recover_record(other, &record, &none, NULL),
+                     PSD_OK);
+    }
+    table = ps_map_get(&other->tables, TABLE);
+    state = ps_partition_give_state(table->partitions[0]);
+    cr_assert_eq(ps_partition_give_rows(other, table->partitions[0], &cursor,
+                                        1 << 20, &rows, &done, NULL),
+                 PSD_OK);
+    cr_assert_eq(ps_journal_piece(journal, &piece, state->span, NULL), PSD_OK);
+    piece.is_first = false;
+    piece.is_last = true;
+    cr_assert_eq(ps_journal_piece(journal, &piece, rows->span, NULL), PSD_OK);
+    append(PS_RECORD_EPOCH, 0, FIRST + 1, 1);
+    flush();
+    cr_assert_eq(ps_journal_tidy(journal, NULL), PSD_OK);
+    stop();
+}
+
+Test(journal_damage, the_snapshot_of_a_copy_that_came_as_rows)
+{
+    came_from_a_primary();
+    start();
+    cr_assert_eq(ps_shard_recover_lsn(shard, TABLE, 0), FIRST + 1);
+    cr_assert_eq(damage.n_texts, 0);
+    stop();
+    sim_disk_flip(sim, DIR "/snap-7-0-5-6.rows", 70, 1);
+    start();
+    cr_expect_gt(damage.n_texts, 0);
+    cr_expect_eq(ps_shard_recover_lsn(shard, TABLE, 0), 0);
+    cr_expect(is_lost(0), "%zu lost", damage.n_lost);
+}
