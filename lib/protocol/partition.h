@@ -70,9 +70,8 @@ typedef struct ps_partition {
     bool base_given;         /* that snapshot was handed out whole */
     uint64_t life;           /* of the copy in this process: what the disk tells
                                 of another one is old */
-    bool has_lost;    /* it is made anew: there were rows that are gone */
-    uint64_t version; /* of the rows; from 1, grows as they change */
-    ps_map_t windows; /* session -> ps_window_t, owned */
+    uint64_t version;        /* of the rows; from 1, grows as they change */
+    ps_map_t windows;        /* session -> ps_window_t, owned */
     uint64_t lowest_session; /* unknown sessions below it are refused */
     ps_job_place_t *jobs;    /* owned, in order of first use */
     size_t n_jobs;

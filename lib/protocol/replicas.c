@@ -196,9 +196,7 @@ ps_replicas_settle(ps_shard_t *shard,
     }
     if (!goes_on) {
         self->primary = true;
-        /* A log may have more of the rows that are lost: an epoch record tells
-         * what comes now from that. */
-        self->serving = fresh && (!partition->has_log || !partition->has_lost);
+        self->serving = fresh;
         self->stopping = false;
         self->n_followers = 0;
     }

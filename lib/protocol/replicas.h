@@ -26,7 +26,8 @@
 #include "protocol/transfer.h"
 
 typedef struct ps_replicas {
-    bool settled;            /* the map has said once who is what */
+    bool settled;            /* the map has said once who is what, or another
+                                life of the partition may have been before */
     bool primary;            /* by the map */
     bool serving;            /* as primary, behind its own EPOCH record */
     bool stopping;           /* fenced while it served: its last records go */

@@ -28,6 +28,7 @@ ps_shard_recover_table(ps_shard_t *self,
         return rc;
     }
     fresh->id = table;
+    fresh->was_found = true;
     fresh->routes = ps_alloc(spec->n_partitions, sizeof *fresh->routes);
     fresh->partitions = ps_alloc(spec->n_partitions, sizeof(ps_partition_t *));
     if (fresh->routes == NULL || fresh->partitions == NULL ||

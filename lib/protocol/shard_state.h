@@ -42,6 +42,7 @@ typedef struct ps_shard_table {
     uint32_t id;
     ps_table_spec_t spec;        /* owned copy */
     ps_table_use_t use;          /* what is kept of it here */
+    bool was_found;              /* on the disk, by a start */
     uint64_t lost_sessions;      /* sessions up to this one used rows of it that
                                     are gone, here or elsewhere; never falls */
     ps_route_t *routes;          /* owned; spec.n_partitions, in order */

@@ -269,6 +269,17 @@ equip(ps_shard_t *self,
     return rc;
 }
 
+/* Other copies' logs may have records of a life of it of which nothing is here:
+ * its rows are lost, or it ended before anything was flushed. A primary tells
+ * what comes now from those by an epoch record. */
+static bool
+may_have_lived(const ps_shard_table_t *table,
+               const ps_event_t *event,
+               const ps_partition_t *made)
+{
+    return made->has_log && (table->was_found || event->rows_lost);
+}
+
 /* One that is to be here and is not; nothing for one that is. */
 static psd_status_t
 make_partition(ps_shard_t *self,
@@ -291,8 +302,11 @@ make_partition(ps_shard_t *self,
         return rc;
     }
     (*ret_made)->has_log = ps_shard_has_log(self, &table->spec);
-    (*ret_made)->has_lost = event->rows_lost;
-    return equip(self, *ret_made, event, i, err);
+    rc = equip(self, *ret_made, event, i, err);
+    if (rc == PSD_OK && may_have_lived(table, event, *ret_made)) {
+        (*ret_made)->replicas->settled = true;
+    }
+    return rc;
 }
 
 /* The log may have records and a snapshot of an earlier life, which was here

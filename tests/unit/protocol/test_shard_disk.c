@@ -318,6 +318,63 @@ Test(shard_disk, what_a_start_has_found_and_is_elsewhere_leaves)
     cr_expect_eq(recorded()->record.seq, 9, "no number comes twice");
 }
 
+/* With lsn 0: there is none. */
+static ps_record_t
+epoch_record(void)
+{
+    for (size_t i = 0; i < bench.outbox.n_effects; i++) {
+        if (bench.outbox.effects[i].kind == PS_EFFECT_RECORD &&
+            bench.outbox.effects[i].record.kind == PS_RECORD_EPOCH) {
+            return bench.outbox.effects[i].record;
+        }
+    }
+    return (ps_record_t){.lsn = 0};
+}
+
+/* Another copy's log may have what this one had not flushed. Without a record
+ * of the new epoch such a copy counted as whole, though it had more. */
+Test(shard_disk, a_primary_that_had_flushed_nothing_begins_with_its_epoch)
+{
+    cr_assert_eq(push(&bench, 1, 2, 1.0F), PSD_OK);
+    close_bench(&bench);
+    open_disk_bench();
+    cr_assert_eq(ps_shard_recover_table(bench.shard, 1, &bench.spec, NULL),
+                 PSD_OK);
+    ps_shard_recover_lives(bench.shard, life);
+    cr_assert_eq(ps_shard_recover_end(bench.shard, NULL), PSD_OK);
+    cr_assert_eq(set_table(&bench), PSD_OK);
+    cr_assert(has_begun());
+    cr_expect_eq(epoch_record().lsn, 1);
+    cr_expect_eq(epoch_record().epoch, bench.routes[0].epoch);
+    cr_assert_eq(hello(&bench, &good_hello), PSD_OK);
+    cr_expect_eq(pull(&bench, 2), 0.0F, "it serves");
+}
+
+/* Nobody had any of it before. */
+Test(shard_disk, a_new_table_begins_without_a_record_of_its_epoch)
+{
+    close_bench(&bench);
+    open_disk_bench();
+    cr_assert_eq(set_table(&bench), PSD_OK);
+    cr_assert(has_begun());
+    cr_expect_eq(epoch_record().lsn, 0);
+}
+
+/* A log elsewhere may have more of the rows that are lost. */
+Test(shard_disk, what_is_made_anew_for_lost_rows_begins_with_its_epoch)
+{
+    close_bench(&bench);
+    open_disk_bench();
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TABLE,
+                                            .table = 1,
+                                            .spec = &bench.spec,
+                                            .routes = bench.routes,
+                                            .n_routes = 2,
+                                            .rows_lost = true}),
+                 PSD_OK);
+    cr_expect_eq(epoch_record().lsn, 1);
+}
+
 Test(shard_disk, refuses_records_that_do_not_follow)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
