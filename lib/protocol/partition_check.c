@@ -101,12 +101,9 @@ other_allows(ps_shard_t *shard,
              ps_partition_t *self,
              const ps_request_t *request)
 {
-    bool reads =
-        ps_request_is_paired(request) ||
-        (request->kind == PS_KIND_PUSH && request->op.op == PS_CHANGE_AXPY);
     ps_partition_t *other = NULL;
 
-    if (!reads ||
+    if (!ps_request_names_other(request) ||
         ps_partition_other(shard, self, request, &other, NULL) != PSD_OK ||
         other->replicas == NULL || ps_replicas_may_answer(shard, other)) {
         return true;

@@ -427,13 +427,16 @@ ps_partition_leave(ps_shard_t *shard,
 void
 ps_partition_refuse_lost(ps_shard_t *shard,
                          ps_partition_t *self,
+                         uint32_t lost,
                          const ps_shard_table_t *table)
 {
     ps_held_t *next = NULL;
 
     for (ps_held_t *held = self->held.first; held != NULL; held = next) {
         next = held->next;
-        if (held->is.session <= table->lost_sessions) {
+        if (held->is.session <= table->lost_sessions &&
+            (self->table == lost || (ps_request_names_other(&held->is) &&
+                                     held->is.op.other == lost))) {
             ps_answer_rows_lost(shard, &held->is, table->spec.name);
             release(shard, self, held);
         }

@@ -34,6 +34,12 @@ ps_partition_other(const ps_shard_t *shard,
                              "%s names table %" PRIu32 ", which does not exist",
                              name_of(request), request->op.other);
     }
+    /* its own table's loss is asked for first, and of no record */
+    if (request->op.other != self->table &&
+        request->session <= table->lost_sessions) {
+        return psd_error_set(err, PSD_ROWS_LOST, PS_ROWS_LOST_TEXT,
+                             table->spec.name);
+    }
     if (self->number >= table->spec.n_partitions ||
         table->partitions[self->number] == NULL) {
         return psd_error_set(err, PSD_INVALID,
@@ -132,8 +138,9 @@ ps_partition_check_change(const ps_shard_t *shard,
     return rc;
 }
 
-/* The other partition was there when the push was checked; nothing comes
- * between that and its applying but under BSP, where it is the same one. */
+/* The other partition was there, with all its rows, when the push was checked;
+ * nothing comes between that and its applying but under BSP, where it is the
+ * same one. So no session is asked for. */
 psd_status_t
 ps_partition_change(const ps_shard_t *shard,
                     ps_partition_t *self,
@@ -141,7 +148,8 @@ ps_partition_change(const ps_shard_t *shard,
                     const ps_payload_t *payload,
                     const ps_row_op_t *op)
 {
-    const ps_request_t asks = {.kind = PS_KIND_PUSH, .op = *op};
+    const ps_request_t asks = {
+        .kind = PS_KIND_PUSH, .op = *op, .session = UINT64_MAX};
     ps_partition_t *other = NULL;
     ps_change_t change;
 

@@ -68,7 +68,8 @@ void ps_partition_serve(ps_shard_t *shard,
                         ps_partition_t *self,
                         const ps_request_t *request);
 /* partition_ops.c: the other partition of AXPY and DOT. Errors: PSD_INVALID it
- * is not here. */
+ * is not here; PSD_ROWS_LOST the session used rows of that table which are
+ * gone. */
 PSD_MUST_CHECK psd_status_t ps_partition_other(const ps_shard_t *shard,
                                                const ps_partition_t *self,
                                                const ps_request_t *request,
@@ -123,9 +124,11 @@ void ps_partition_turn_away(ps_shard_t *shard,
 void ps_partition_leave(ps_shard_t *shard,
                         ps_partition_t *self,
                         const ps_shard_table_t *moved);
-/* Refuses what waits of sessions that used rows of the table which are gone. */
+/* Refuses what waits here for rows of the table numbered `lost`, its own or
+ * another, and is of a session of before their loss. */
 void ps_partition_refuse_lost(ps_shard_t *shard,
                               ps_partition_t *self,
+                              uint32_t lost,
                               const ps_shard_table_t *table);
 
 #endif

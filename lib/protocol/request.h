@@ -57,6 +57,14 @@ ps_request_is_paired(const ps_request_t *self)
     return self->kind == PS_KIND_PULL && self->op.op == PS_READ_DOT;
 }
 
+/* The same, or changes its own rows by those. */
+static inline bool
+ps_request_names_other(const ps_request_t *self)
+{
+    return ps_request_is_paired(self) ||
+           (self->kind == PS_KIND_PUSH && self->op.op == PS_CHANGE_AXPY);
+}
+
 typedef struct ps_held {
     ps_request_t is; /* holds the payload */
     uint64_t since_ms;

@@ -440,19 +440,35 @@ tell_paired(ps_shard_t *self)
     (void)rc; /* no visit fails */
 }
 
-/* Rows of the table are gone, here or elsewhere: who used them is told. */
+static psd_status_t
+visit_loss(ps_shard_t *self,
+           ps_partition_t *partition,
+           const void *arg,
+           psd_error_t *err)
+{
+    const uint32_t *lost = arg;
+
+    (void)err;
+    ps_partition_refuse_lost(self, partition, *lost,
+                             ps_map_get(&self->tables, *lost));
+    return PSD_OK;
+}
+
+/* Rows of the table are gone, here or elsewhere: who used them is told,
+ * whichever table's partition it waits at. */
 static void
 take_loss(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event)
 {
+    psd_status_t rc = PSD_OK;
+
     if (event->lost_sessions <= table->lost_sessions) {
         return;
     }
     table->lost_sessions = event->lost_sessions;
-    for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
-        if (table->partitions[i] != NULL) {
-            ps_partition_refuse_lost(self, table->partitions[i], table);
-        }
+    if (self->n_held > 0) {
+        rc = ps_shard_visit(self, visit_loss, &event->table, NULL);
     }
+    (void)rc; /* no visit fails */
 }
 
 psd_status_t

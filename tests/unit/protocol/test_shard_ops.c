@@ -20,6 +20,20 @@ add_table(uint32_t table)
                                       .n_routes = 2});
 }
 
+/* Rows of OTHER are gone; sessions up to that one knew them. */
+static void
+lose_other(uint64_t lost_sessions)
+{
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TABLE,
+                                            .table = OTHER,
+                                            .spec = &bench.spec,
+                                            .routes = bench.routes,
+                                            .n_routes = 2,
+                                            .rows_lost = true,
+                                            .lost_sessions = lost_sessions}),
+                 PSD_OK);
+}
+
 static void
 setup(void)
 {
@@ -183,6 +197,70 @@ Test(shard_ops, refuses_another_table_that_is_not_beside_this_one)
     expect_refused(&bench, PSD_INVALID,
                    "DOT needs partition 0 of table w on shard 0 too, where "
                    "the first table has it");
+}
+
+#define LOST_TEXT                                                             \
+    "table \"w\" lost rows with the last node that had them; this client is " \
+    "from before that, connect anew"
+
+/* Whoever knew rows that are gone hears so, and is not told a sum without them.
+ */
+Test(shard_ops, refuses_another_table_whose_rows_are_gone)
+{
+    ps_message_t message = change_message(1, PS_CHANGE_AXPY, 1);
+
+    lose_other(SESSION);
+    message.push.other = OTHER;
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    expect_refused(&bench, PSD_ROWS_LOST, LOST_TEXT);
+    message = measure_message(PS_READ_DOT);
+    message.pull.other = OTHER;
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    expect_refused(&bench, PSD_ROWS_LOST, LOST_TEXT);
+}
+
+Test(shard_ops, measures_with_rows_made_behind_a_loss)
+{
+    ps_message_t message = push_message(1);
+
+    lose_other(SESSION - 1);
+    message.push.table = OTHER;
+    cr_assert_eq(push_as(&bench, &message, 3, 2.0F), PSD_OK);
+    cr_assert_eq(push(&bench, 1, 3, 1.0F), PSD_OK);
+    cr_expect_eq(measure(PS_READ_DOT, OTHER), 2.0);
+    message = change_message(2, PS_CHANGE_AXPY, -3);
+    message.push.other = OTHER;
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
+    cr_expect_eq(pull(&bench, 3), -5.0F);
+}
+
+/* It waits at its own table, for a push that has not come. */
+Test(shard_ops, tells_a_product_that_waits_of_the_other_tables_loss)
+{
+    ps_message_t message = measure_message(PS_READ_DOT);
+
+    message.pull.other = OTHER;
+    message.pull.after = 1;
+    message.pull.timeout_ms = 100000;
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    cr_assert_null(answer(&bench));
+    lose_other(SESSION);
+    expect_refused(&bench, PSD_ROWS_LOST, LOST_TEXT);
+    cr_expect_eq(said(&bench)->refused.request, 900);
+}
+
+/* Another table's loss is none of what waits beside it. */
+Test(shard_ops, leaves_a_sum_that_waits_to_its_own_table)
+{
+    ps_message_t message = measure_message(PS_READ_SUM);
+
+    message.pull.other = OTHER;
+    message.pull.after = 1;
+    message.pull.timeout_ms = 100000;
+    cr_assert_eq(say(&bench, &message, NULL), PSD_OK);
+    lose_other(SESSION);
+    cr_expect_null(answer(&bench));
 }
 
 Test(shard_ops, refuses_another_table_of_another_shape)
