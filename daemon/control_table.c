@@ -154,8 +154,10 @@ open_for_job(ps_control_t *self,
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_job_t *job = NULL;
     uint32_t id = 0;
-    psd_status_t rc = ps_control_find_job(self, doc, &job, err);
+    psd_status_t rc = PSD_OK;
 
+    ps_control_end_jobs(self); /* those that could not be told of a loss yet */
+    rc = ps_control_find_job(self, doc, &job, err);
     if (rc != PSD_OK) {
         return rc;
     }

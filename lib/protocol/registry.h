@@ -71,7 +71,9 @@ typedef struct ps_table {
                                the table is dropped */
     uint64_t lost_sessions; /* sessions up to this one are of before that, and
                                are refused; 0: none */
-    uint32_t lost_jobs;     /* jobs up to this one are of before that */
+    uint32_t lost_jobs;     /* jobs up to this one that have it open had so
+                               before that; 0: those have been told, and
+                               another one has opened it since */
     ps_table_spec_t spec;   /* settled and checked */
     ps_copies_t *copies;    /* owned; spec.n_partitions, in order */
     ps_route_t *routes;     /* owned; beside copies: to the first copy of each,
@@ -137,6 +139,8 @@ typedef struct ps_command {
     ps_work_t work;           /* QUEUE, WORK; owned */
     uint32_t n_expected;      /* JOB: workers counted on at its start */
     uint64_t created_unix_ms; /* JOB */
+    bool told; /* JOB_TABLE: all jobs that had the table open when it lost rows
+                  have been told; this one opens it behind that */
 } ps_command_t;
 
 /* Frees what it owns and zeroes it; fits PSD_AUTO. */
@@ -315,8 +319,9 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_stop(const ps_registry_t *self,
                                                   uint64_t unix_ms,
                                                   ps_command_t *ret_command,
                                                   psd_error_t *err);
-/* Kind 0 when the job has it open. Errors: PSD_NO_JOB, PSD_JOB_STOPPED,
- * PSD_NO_TABLE. */
+/* Kind 0 when the job has it open. Rows that were lost before are no loss of
+ * the job's, if plan_loss has come to its end since. Errors: PSD_NO_JOB,
+ * PSD_JOB_STOPPED, PSD_NO_TABLE. */
 PSD_MUST_CHECK psd_status_t
 ps_registry_plan_job_table(const ps_registry_t *self,
                            uint32_t job,

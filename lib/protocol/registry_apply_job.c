@@ -166,6 +166,9 @@ ps_registry_apply_job_table(ps_registry_t *self,
                              entry->job.name);
     }
     entry->tables[entry->n_tables++] = (uint32_t)command->number;
+    if (command->told) {
+        ps_registry_find_table(self, (uint32_t)command->number)->lost_jobs = 0;
+    }
     entry->job.version = command->job.version;
     return PSD_OK;
 }

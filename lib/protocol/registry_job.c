@@ -191,6 +191,17 @@ ps_registry_plan_stop(const ps_registry_t *self,
     return PSD_OK;
 }
 
+static bool
+has_open(const ps_job_entry_t *entry, uint32_t table)
+{
+    for (size_t i = 0; i < entry->n_tables; i++) {
+        if (entry->tables[i] == table) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The table by which it has lost its rows while its workers lived. */
 static const ps_table_t *
 lost_table(const ps_registry_t *self, const ps_job_entry_t *entry)
@@ -246,6 +257,21 @@ ps_registry_plan_loss(const ps_registry_t *self,
     return PSD_OK;
 }
 
+/* No job that had opened the table before it lost rows has live workers. */
+static bool
+all_are_told(const ps_registry_t *self, const ps_table_t *table)
+{
+    for (size_t i = 0; i < self->n_jobs; i++) {
+        const ps_job_entry_t *entry = &self->jobs[i];
+
+        if (entry->n_live > 0 && entry->job.id <= table->lost_jobs &&
+            has_open(entry, table->id)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 psd_status_t
 ps_registry_plan_job_table(const ps_registry_t *self,
                            uint32_t job,
@@ -273,12 +299,11 @@ ps_registry_plan_job_table(const ps_registry_t *self,
         return psd_error_set(err, PSD_NO_TABLE,
                              "table number %u does not exist", table);
     }
-    for (size_t i = 0; i < entry->n_tables; i++) {
-        if (entry->tables[i] == table) {
-            *ret_command = (ps_command_t){0};
-            return PSD_OK;
-        }
+    if (has_open(entry, table)) {
+        *ret_command = (ps_command_t){0};
+        return PSD_OK;
     }
+    command.told = opened->lost_jobs > 0 && all_are_told(self, opened);
     command.job.id = job;
     command.job.version = entry->job.version + 1;
     memcpy(command.job.name, entry->job.name, sizeof command.job.name);

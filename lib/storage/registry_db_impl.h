@@ -44,6 +44,7 @@
       "UPDATE tables SET rows_lost = 1, "                                     \
       "lost_sessions = (SELECT sessions FROM cluster), "                      \
       "lost_jobs = (SELECT last_job FROM cluster) WHERE id = ?")              \
+    X(TABLE_TOLD, "tables", "UPDATE tables SET lost_jobs = 0 WHERE id = ?")   \
     X(TABLE_ADD, "tables",                                                    \
       "INSERT INTO tables(id, name, created_unix_ms, rows_lost, n_rows, "     \
       "n_cols, type, row_format, keys, updater, init, seed, n_partitions, "   \

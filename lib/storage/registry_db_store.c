@@ -374,6 +374,9 @@ store_job_table(ps_registry_db_t *self,
     psd_status_t rc =
         ps_registry_db_run(self, STATEMENT_JOB_TABLE_ADD, opened, 2, err);
 
+    if (rc == PSD_OK && command->told) {
+        rc = ps_registry_db_run(self, STATEMENT_TABLE_TOLD, &opened[1], 1, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_registry_db_run(self, STATEMENT_JOB_VERSION, version, 2, err);
     }

@@ -367,6 +367,40 @@ Test(registry_job, a_later_job_may_use_a_table_that_has_lost_rows)
     assert_nothing_to_do(ps_registry_plan_loss(registry, 5, &command, err));
 }
 
+/* It was there before, and used other tables: the loss was none of its. */
+Test(registry_job, a_table_may_be_opened_behind_its_loss)
+{
+    uint32_t table = make_table("w", 1)->id;
+
+    run_worker("a", 0, 1, 0);
+    start_node("n0", 8, 2);
+    cr_assert(ps_registry_table(registry, "w")->rows_lost);
+    assert_nothing_to_do(ps_registry_plan_loss(registry, 5, &command, err));
+    do_planned(
+        ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
+    start_node("n1", 9, 2); /* any node joins: nothing is lost */
+    assert_nothing_to_do(ps_registry_plan_loss(registry, 5, &command, err));
+    start_node("n0", 10, 2); /* lost once more: now it is its loss */
+    do_planned(ps_registry_plan_loss(registry, 5, &command, err));
+    cr_assert_str_eq(ps_registry_job_state(registry, 1), "lost");
+}
+
+/* The word to a job could not be stored before another opened the table. */
+Test(registry_job, who_is_not_told_yet_is_not_forgotten)
+{
+    uint32_t table = make_table("w", 1)->id;
+
+    run_worker("a", 0, 1, 0);
+    run_worker("b", 0, 1, 0);
+    do_planned(
+        ps_registry_plan_job_table(registry, 1, table, 5, &command, err));
+    start_node("n0", 8, 2);
+    do_planned(
+        ps_registry_plan_job_table(registry, 2, table, 5, &command, err));
+    do_planned(ps_registry_plan_loss(registry, 5, &command, err));
+    cr_assert_str_eq(ps_registry_job_state(registry, 1), "lost");
+}
+
 /* Sessions that were given out before the loss, by a start or a removal, are
  * old; what comes is not. */
 Test(registry_job, a_forced_removal_makes_sessions_old)
