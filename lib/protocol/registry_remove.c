@@ -22,13 +22,16 @@ take_copy(const ps_node_t *old,
     ps_copies_remove(copies, (uint32_t)(copy - copies->at));
 }
 
-/* Is the copy the last one that could be the primary? One that was dropped
- * could, when its node starts again with nothing. */
+/* Is the copy the last one that could be the primary? Another one that was
+ * dropped could, when the node of this one starts again with nothing. */
 static bool
 is_last_heir(const ps_copies_t *copies, const ps_copy_t *copy)
 {
-    return ps_copy_is_heir(copy) && ps_copies_n_heirs(copies) == 1 &&
-           !ps_copies_has_dropped(copies);
+    ps_copies_t others = *copies;
+
+    ps_copies_remove(&others, (uint32_t)(copy - copies->at));
+    return ps_copy_is_heir(copy) && ps_copies_n_heirs(&others) == 0 &&
+           !ps_copies_has_dropped(&others);
 }
 
 /* Nodes that are up and stay could not have as many copies as are wanted. */

@@ -362,3 +362,19 @@ Test(registry_nodes, that_are_removed_leave_what_was_dropped)
     assert_commits("partition 0 of table w has its primary on node n1 now");
     cr_assert_eq(copies->n, 1);
 }
+
+/* The operator is told what a second removal would cost. */
+Test(registry_nodes, count_what_was_dropped_as_the_last_where_it_is)
+{
+    const ps_copies_t *copies = drop_second();
+    ps_node_left_t left;
+
+    cr_assert(ps_registry_node_left(registry, "n0", &left));
+    cr_assert_eq(left.n_last, 0);
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
+                                           true, 1, &command, err));
+    cr_assert_eq(copies->n, 1);
+    cr_assert(ps_registry_node_left(registry, "n1", &left));
+    cr_assert_eq(left.n_last, 1);
+}
