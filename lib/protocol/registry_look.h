@@ -64,7 +64,8 @@ bool ps_copy_is_given_up(ps_look_t *look, const ps_copy_t *copy);
 /* Neither leaving, nor given up, nor on a node that drains. */
 bool ps_copy_stays(ps_look_t *look, const ps_copy_t *copy);
 /* registry_sync.c: `copies` are as they shall be: where the primary is the only
- * heir that is left, those that were in sync have been dropped. */
+ * heir that is left, those that were in sync have been dropped, but for those
+ * that are known to have nothing. */
 void ps_look_drop(const ps_spot_t *spot, ps_copies_t *copies);
 
 /* Who has become suspect by now. */

@@ -54,6 +54,7 @@ typedef struct ps_watch {
     uint8_t caught_up;     /* bit i: the primary says that it has all */
     uint8_t out;           /* bit i: the primary says that it lags, or
                               has other records */
+    uint8_t diverged;      /* bit i: of those that are out, it begins anew */
     uint64_t unreached_ms; /* when a client last said that it does not reach
                               the primary; 0: none did */
     uint64_t relieved_ms;  /* when a primary was last replaced for that; stays

@@ -32,11 +32,15 @@ ps_registry_report(ps_registry_t *self,
     watch = &table->watches[report->partition];
     watch->caught_up = (uint8_t)(watch->caught_up & ~bit);
     watch->out = (uint8_t)(watch->out & ~bit);
+    watch->diverged = (uint8_t)(watch->diverged & ~bit);
     if (report->kind == PS_REPORT_CAUGHT_UP) {
         watch->caught_up = (uint8_t)(watch->caught_up | bit);
     } else if (report->kind == PS_REPORT_SLOW || /* of itself too */
                copy->state == PS_COPY_IN_SYNC) { /* else it begins anew */
         watch->out = (uint8_t)(watch->out | bit);
+        if (report->kind == PS_REPORT_DIVERGED) {
+            watch->diverged = (uint8_t)(watch->diverged | bit);
+        }
     }
     self->restless = true;
     return true;
@@ -57,12 +61,29 @@ is_primary_there(ps_look_t *look, const ps_copies_t *copies)
     return false;
 }
 
+/* What begins anew, or is not whole, has nothing to come back with. */
+static void
+forget_useless(const ps_spot_t *spot, ps_copies_t *copies)
+{
+    uint8_t bits = (uint8_t)(spot->watch->diverged | spot->watch->partial);
+
+    for (uint32_t i = 0; i < copies->n; i++) {
+        ps_copy_t *copy = &copies->at[i];
+        const ps_copy_t *was = ps_copies_on(spot->copies, copy->incarnation);
+
+        if (copy->dropped && (bits >> (was - spot->copies->at) & 1) != 0) {
+            copy->dropped = false;
+        }
+    }
+}
+
 void
 ps_look_drop(const ps_spot_t *spot, ps_copies_t *copies)
 {
     if (spot->table->spec.ack != PS_ACK_DISK && /* that goes on alone */
         ps_copies_n_heirs(spot->copies) > 1 && ps_copies_n_heirs(copies) == 1) {
         ps_copies_drop(copies, spot->copies);
+        forget_useless(spot, copies);
     }
 }
 

@@ -182,6 +182,9 @@ ps_replicas_settle(ps_shard_t *shard,
 
     self->settled = true;
     self->catching_up = copies->at[own].state == PS_COPY_CATCHING_UP;
+    if (!partition->has_log && ps_copy_is_whole(&copies->at[own])) {
+        self->has_begun_anew = false; /* a log needs a state all the same */
+    }
     if (copies->fenced) {
         return; /* what fences is the question that goes with it */
     }
@@ -223,11 +226,22 @@ ps_replicas_resign(ps_shard_t *shard, ps_partition_t *partition)
     ps_rows_settled(self);
 }
 
+/* It threw away what it had, and has not as much again as its primary has said
+ * that all have: what it has, if anything, is no position. */
+static bool
+lacks_what_it_had(const ps_partition_t *partition)
+{
+    const ps_replicas_t *self = partition->replicas;
+
+    return self->has_begun_anew &&
+           (partition->lsn == 0 || partition->lsn < self->in_sync_lsn);
+}
+
 static void
 report_position(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
 {
     const ps_replicas_t *self = partition->replicas;
-    bool whole = ps_rows_are_whole(partition);
+    bool whole = ps_rows_are_whole(partition) && !lacks_what_it_had(partition);
     uint64_t lsn = whole ? partition->lsn : 0;
     uint64_t lsn_epoch = 0;
 

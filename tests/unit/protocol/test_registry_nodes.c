@@ -363,6 +363,20 @@ Test(registry_nodes, that_are_removed_leave_what_was_dropped)
     cr_assert_eq(copies->n, 1);
 }
 
+/* It is told to throw away what it has. */
+Test(registry_nodes, lose_their_rows_at_once_where_the_dropped_one_diverged)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+
+    cr_assert(say(PS_REPORT_DIVERGED, 1, 2));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    cr_assert_not(ps_copies_has_dropped(table->copies));
+    start_node("n0", 9, 2);
+    cr_assert_not(table->copies[0].fenced);
+    cr_assert(table->rows_lost);
+}
+
 /* The operator is told what a second removal would cost. */
 Test(registry_nodes, count_what_was_dropped_as_the_last_where_it_is)
 {

@@ -218,3 +218,31 @@ Test(replicas_take, rows_that_cannot_be_read_are_another_history)
                &record, bytes);
     cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
 }
+
+/* The last one that was waited for had all; what it has now is nothing, which
+ * as a position would be that of a copy with all rows of an empty partition. */
+Test(replicas_take, what_was_thrown_away_is_no_position)
+{
+    follow("5: 2P 1S");
+    kit_map(&kit, "6: 2P 1S");
+    kit_append_push(&kit, 2, 6, 2, 4);
+    cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
+    kit_map(&kit, "7: 2P 1C");
+    kit_fence(&kit, 8);
+    cr_assert_not(kit_reported(&kit, PS_REPORT_POSITION));
+    cr_assert(kit_reported(&kit, PS_REPORT_PARTIAL));
+}
+
+/* Records from the first on bring it all back; the map may say so late. */
+Test(replicas_take, what_came_again_is_a_position)
+{
+    follow("5: 2P 1S");
+    kit_map(&kit, "6: 2P 1S");
+    kit_append_push(&kit, 2, 6, 2, 4);
+    cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
+    kit_map(&kit, "7: 2P 1C");
+    kit_append_push(&kit, 2, 7, 1, 0);
+    cr_assert_eq(appended()->status, PS_APPENDED_OK);
+    kit_fence(&kit, 8);
+    cr_assert_eq(kit_report(&kit, PS_REPORT_POSITION)->lsn, 1);
+}
