@@ -70,14 +70,30 @@ recall(ps_copies_t *copies)
     ps_copies_set_state(copies, 0, PS_COPY_KEPT);
 }
 
+bool
+ps_table_has_other_heir(const ps_table_t *table,
+                        uint32_t partition,
+                        uint64_t incarnation)
+{
+    const ps_copies_t *copies = &table->copies[partition];
+    uint8_t partial = table->watches[partition].partial;
+
+    for (uint32_t i = 0; i < copies->n; i++) {
+        if (copies->at[i].incarnation != incarnation &&
+            ps_copy_is_heir(&copies->at[i]) && (partial >> i & 1) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* An heir has nothing any more. */
 static void
-lose_rows(ps_change_t *change, uint32_t at)
+lose_rows(ps_change_t *change, uint32_t at, bool last)
 {
     ps_copies_t *copies = &change->copies;
-    bool last = ps_copies_n_heirs(copies) == 1;
 
-    if (last && ps_copies_has_dropped(copies)) {
+    if (last && !copies->fenced && ps_copies_has_dropped(copies)) {
         recall(copies);
         return;
     }
@@ -137,7 +153,9 @@ restart_copy(const ps_node_t *old,
         !is_damaged(node, copy, table, change->partition)) {
         keep_rows(change, at);
     } else {
-        lose_rows(change, at);
+        lose_rows(change, at,
+                  !ps_table_has_other_heir(table, change->partition,
+                                           old->incarnation));
     }
 }
 
@@ -206,7 +224,7 @@ count_losses(const ps_registry_t *self,
                 continue;
             }
             losses.n++;
-            if (ps_copies_n_heirs(copies) == 1) {
+            if (!ps_table_has_other_heir(table, j, known->incarnation)) {
                 losses.table = losses.n_last == 0 ? table : losses.table;
                 losses.partition = losses.n_last == 0 ? j : losses.partition;
                 losses.n_last++;

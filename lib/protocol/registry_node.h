@@ -19,6 +19,11 @@ PSD_MUST_CHECK psd_status_t ps_registry_change_all(const ps_registry_t *self,
                                                    ps_change_copy_t *change_one,
                                                    ps_command_t *command,
                                                    psd_error_t *err);
+/* A copy elsewhere than on that node could be the primary: an heir that has not
+ * said that it is not whole. */
+bool ps_table_has_other_heir(const ps_table_t *table,
+                             uint32_t partition,
+                             uint64_t incarnation);
 /* registry_remove.c: the changes of a command that removes a node. Errors:
  * PSD_NODE_HELD, PSD_NOMEM; what the command holds then is the caller's. */
 PSD_MUST_CHECK psd_status_t ps_registry_fill_removal(const ps_registry_t *self,

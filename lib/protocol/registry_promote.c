@@ -79,8 +79,9 @@ are_rows_lost(const ps_spot_t *spot, uint32_t heir)
 {
     const ps_copy_t *copy = &spot->copies->at[heir];
 
-    return copy->state == PS_COPY_KEPT && !copy->dropped &&
-           spot->table->spec.ack != PS_ACK_DISK;
+    return is_partial(spot, heir) ||
+           (copy->state == PS_COPY_KEPT && !copy->dropped &&
+            spot->table->spec.ack != PS_ACK_DISK);
 }
 
 /* What was dropped may come back, and has what this one lacks. */
@@ -121,6 +122,22 @@ best_kept(ps_look_t *look, const ps_spot_t *spot, uint32_t *ret_best)
                                                                 : verdict;
 }
 
+/* All that could be promoted are there and say that they are not whole: nobody
+ * else can have more, for a node that may come back is an heir until it has
+ * started again or is removed. What is acknowledged at `disk` is given up by
+ * nobody but the operator. */
+static bool
+is_all_gone(const ps_look_t *look, const ps_spot_t *spot)
+{
+    for (uint32_t i = 0; i < spot->copies->n; i++) {
+        if (ps_copy_is_heir(&spot->copies->at[i]) &&
+            !(has_answered(look, spot, i) && is_partial(spot, i))) {
+            return false;
+        }
+    }
+    return spot->table->spec.ack != PS_ACK_DISK;
+}
+
 /* A node that has just started has forgotten which leases it granted. */
 static bool
 may_lead(ps_look_t *look, const ps_copy_t *copy)
@@ -141,6 +158,10 @@ heir_of(ps_look_t *look, const ps_spot_t *spot)
 
     if (verdict == NOBODY) {
         verdict = best_kept(look, spot, &best);
+    }
+    if (verdict == NOBODY && is_all_gone(look, spot)) {
+        best = 0;
+        verdict = FOUND;
     }
     return verdict == FOUND && may_lead(look, &spot->copies->at[best])
                ? best

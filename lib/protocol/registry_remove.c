@@ -25,13 +25,14 @@ take_copy(const ps_node_t *old,
 /* Is the copy the last one that could be the primary? Another one that was
  * dropped could, when the node of this one starts again with nothing. */
 static bool
-is_last_heir(const ps_copies_t *copies, const ps_copy_t *copy)
+is_last_heir(const ps_table_t *table, uint32_t partition, const ps_copy_t *copy)
 {
-    ps_copies_t others = *copies;
+    ps_copies_t others = table->copies[partition];
 
-    ps_copies_remove(&others, (uint32_t)(copy - copies->at));
-    return ps_copy_is_heir(copy) && ps_copies_n_heirs(&others) == 0 &&
-           !ps_copies_has_dropped(&others);
+    ps_copies_remove(&others, (uint32_t)(copy - table->copies[partition].at));
+    return ps_copy_is_heir(copy) &&
+           !ps_table_has_other_heir(table, partition, copy->incarnation) &&
+           (others.fenced || !ps_copies_has_dropped(&others));
 }
 
 /* Nodes that are up and stay could not have as many copies as are wanted. */
@@ -65,7 +66,7 @@ count_left(const ps_registry_t *self, const ps_node_t *node)
             if (copy != NULL) {
                 left.n_copies++;
                 left.n_primaries += copy->state == PS_COPY_PRIMARY ? 1 : 0;
-                left.n_last += is_last_heir(copies, copy) ? 1 : 0;
+                left.n_last += is_last_heir(table, j, copy) ? 1 : 0;
                 left.n_stuck += is_stuck(self, table, node) ? 1 : 0;
                 left.bytes += table->bytes[j];
             }

@@ -237,11 +237,36 @@ lacks_what_it_had(const ps_partition_t *partition)
            (partition->lsn == 0 || partition->lsn < self->in_sync_lsn);
 }
 
+static bool
+has_position(const ps_partition_t *partition)
+{
+    return ps_rows_are_whole(partition) && !lacks_what_it_had(partition);
+}
+
+bool
+ps_replicas_begin_empty(ps_shard_t *shard, ps_partition_t *partition)
+{
+    ps_replicas_t *self = partition->replicas;
+
+    if (self->primary || has_position(partition) ||
+        partition->spec->ack == PS_ACK_DISK) { /* only the operator says so */
+        return true;
+    }
+    self->diverged = true;
+    ps_replicas_begin_anew(shard, partition);
+    if (self->diverged || !ps_shard_log_anew(shard, partition)) {
+        self->diverged = true; /* until it has begun */
+        return false;
+    }
+    self->has_begun_anew = false;
+    return true;
+}
+
 static void
 report_position(ps_shard_t *shard, ps_partition_t *partition, uint64_t epoch)
 {
     const ps_replicas_t *self = partition->replicas;
-    bool whole = ps_rows_are_whole(partition) && !lacks_what_it_had(partition);
+    bool whole = has_position(partition);
     uint64_t lsn = whole ? partition->lsn : 0;
     uint64_t lsn_epoch = 0;
 

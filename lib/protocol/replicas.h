@@ -93,6 +93,11 @@ void ps_replicas_end_stop(ps_shard_t *shard, ps_partition_t *partition);
 /* Throws away what this copy has, to get it from the primary. Without memory it
  * stays as it is. */
 void ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition);
+/* By a map of a table that has lost rows it is to be the primary: where it is
+ * not whole, and has said so, it begins with nothing. false: no memory; asked
+ * again with the map. */
+PSD_MUST_CHECK bool ps_replicas_begin_empty(ps_shard_t *shard,
+                                            ps_partition_t *partition);
 /* What the registry is told of a copy that counts and does not get on. One that
  * is not in sync begins anew only in an epoch in which it does not count. */
 ps_report_kind_t ps_replicas_trouble(const ps_follower_t *follower);

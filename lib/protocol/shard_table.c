@@ -265,6 +265,10 @@ equip(ps_shard_t *self,
     if (rc == PSD_OK && event->copies != NULL && !event->copies[i].fenced &&
         place_of(self, event, i) == 0) {
         rc = make_links(self, &event->copies[i], err);
+        if (rc == PSD_OK && event->rows_lost && partition->replicas != NULL &&
+            !ps_replicas_begin_empty(self, partition)) {
+            rc = psd_error_set(err, PSD_NOMEM, "no memory for a partition");
+        }
     }
     return rc;
 }

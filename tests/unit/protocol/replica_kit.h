@@ -151,7 +151,8 @@ kit_maps(kit_t *self, const char *first, const char *second)
                                         .spec = &self->spec,
                                         .routes = routes,
                                         .n_routes = KIT_PARTITIONS,
-                                        .copies = copies});
+                                        .copies = copies,
+                                        .rows_lost = self->rows_lost});
 }
 
 static inline void

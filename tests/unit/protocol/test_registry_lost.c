@@ -134,3 +134,113 @@ Test(registry_lost, that_is_no_range_is_refused)
     cr_assert_neq(ps_lost_from_doc(doc, &got, &n, err), PSD_OK);
     cr_assert_null(got);
 }
+
+static void
+assert_partial(uint64_t incarnation)
+{
+    const ps_report_t report = {.kind = PS_REPORT_PARTIAL,
+                                .table = 1,
+                                .epoch = ps_registry_epoch(registry)};
+
+    cr_assert(ps_registry_fenced(registry, incarnation, &report));
+}
+
+/* The primary of two copies falls silent; the other one has diverged. */
+static const ps_table_t *
+fence_partial(void)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+
+    now_ms += 500;
+    beat(2, 0);
+    beat(3, 0);
+    assert_commits("partition 0 of table w is fenced: node n0 is silent");
+    assert_asks(1, 2);
+    assert_partial(2);
+    return table;
+}
+
+/* The primary may be back with all that there is, so it is waited for. */
+Test(registry_lost, while_the_only_whole_copy_is_silent_are_none)
+{
+    const ps_table_t *table = fence_partial();
+
+    for (int i = 0; i < 100; i++) {
+        now_ms += 100;
+        beat(2, 0);
+        beat(3, 0);
+        assert_rests();
+    }
+    cr_assert(table->copies[0].fenced);
+    cr_assert_not(table->rows_lost);
+}
+
+/* It was fenced for ever. */
+Test(registry_lost, of_a_primary_that_left_half_a_copy_are_said_to_be)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+
+    start_node("n0", 9, 2);
+    cr_assert_not(table->rows_lost);
+    assert_asks(1, 2);
+    assert_partial(2);
+    now_ms += 300;
+    beat(2, 0);
+    beat(9, 0);
+    assert_commits("partition 0 of table w has its primary on node n1 now, "
+                   "with nothing: its rows are lost");
+    cr_assert(table->rows_lost);
+    cr_assert_not(table->copies[0].fenced);
+}
+
+/* The same, where that is known when the primary's node starts again. */
+Test(registry_lost, at_a_start_that_leaves_half_a_copy_are_said_to_be)
+{
+    const ps_table_t *table = fence_partial();
+
+    start_node("n0", 9, 2);
+    cr_assert(table->rows_lost);
+    cr_assert_eq(on(table->copies, 9)->state, PS_COPY_IN_SYNC);
+}
+
+/* What was dropped had begun anew when its primary was removed by force. */
+Test(registry_lost, behind_a_removal_that_leaves_half_a_copy_are_said_to_be)
+{
+    const ps_table_t *table = make_copied("w", 1, 2);
+
+    cr_assert(say(PS_REPORT_SLOW, 1, 2));
+    assert_commits("partition 0 of table w is no longer in sync on node n1: it "
+                   "lags");
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
+                                           true, 1, &command, err));
+    cr_assert_not(table->rows_lost);
+    assert_asks(1, 2);
+    assert_partial(2);
+    assert_commits("partition 0 of table w has its primary on node n1 now, "
+                   "with nothing: its rows are lost");
+    cr_assert(table->rows_lost);
+}
+
+/* With a log nobody but the operator gives rows up. */
+Test(registry_lost, beside_half_a_copy_want_the_operator)
+{
+    const ps_copies_t *copies = make_logged(2);
+    const ps_lost_t lost = {on(&copies[0], 1)->shard, 1, 0, 0};
+    uint64_t second = copies[0].at[1].incarnation;
+    ps_decision_t decision;
+
+    now_ms += 500;
+    beat(2, 0);
+    beat(3, 0);
+    decision = decide();
+    cr_assert_eq(ps_registry_apply(registry, &decision.command, now_ms, err),
+                 PSD_OK);
+    ps_decision_done(&decision);
+    cr_assert(copies[0].fenced);
+    assert_partial(second);
+    cr_assert_eq(plan_start_lost("n0", 9, &lost, false), PSD_DAMAGED);
+    do_planned(plan_start_lost("n0", 9, &lost, true));
+    cr_assert(ps_registry_table(registry, "w")->rows_lost);
+    cr_assert_eq(on(copies, 9)->state, PS_COPY_IN_SYNC);
+}

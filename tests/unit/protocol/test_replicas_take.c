@@ -246,3 +246,32 @@ Test(replicas_take, what_came_again_is_a_position)
     kit_fence(&kit, 8);
     cr_assert_eq(kit_report(&kit, PS_REPORT_POSITION)->lsn, 1);
 }
+
+/* Nobody else has anything: it serves, but not the half of it that it has. */
+Test(replicas_take, half_a_copy_begins_empty_where_rows_are_lost)
+{
+    follow("5: 2P 1S");
+    kit_map(&kit, "6: 2P 1S");
+    kit_append_push(&kit, 2, 6, 2, 4);
+    cr_assert_eq(appended()->status, PS_APPENDED_DIVERGED);
+    kit_fence(&kit, 7);
+    cr_assert(kit_reported(&kit, PS_REPORT_PARTIAL));
+    kit.rows_lost = true;
+    kit_map(&kit, "8: 1P 2C");
+    kit_tick(&kit, 300);
+    cr_assert(kit_recorded(&kit, PS_RECORD_EPOCH));
+    kit_fence(&kit, 9);
+    cr_assert_eq(kit_report(&kit, PS_REPORT_POSITION)->lsn, 1);
+}
+
+Test(replicas_take, whole_copy_keeps_its_rows_where_others_are_lost)
+{
+    follow("5: 2P 1S");
+    kit_fence(&kit, 6);
+    kit.rows_lost = true;
+    kit_map(&kit, "7: 1P 2C");
+    kit_tick(&kit, 300);
+    cr_assert(kit_recorded(&kit, PS_RECORD_EPOCH));
+    kit_fence(&kit, 8);
+    cr_assert_eq(kit_report(&kit, PS_REPORT_POSITION)->lsn, 2);
+}

@@ -135,6 +135,32 @@ has_what_is_lost(world_t *self,
     return false;
 }
 
+/* A copy of which nobody could know that it has nothing: in sync where a
+ * decision gives up rows, any heir elsewhere where a node starts without. */
+static bool
+is_spared(world_t *self,
+          const ps_command_t *command,
+          const ps_change_t *change,
+          const ps_copies_t *old)
+{
+    bool decided = command->kind == PS_COMMAND_COPIES;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < old->n; i++) {
+        const ps_copy_t *copy = &old->at[i];
+        const world_node_t *node = world_node(self, copy->incarnation);
+        bool partial =
+            node != NULL &&
+            node->copies[change->table - 1][change->partition].partial;
+
+        n += (decided ? ps_copy_is_whole(copy) : ps_copy_is_heir(copy)) &&
+                     !partial
+                 ? 1
+                 : 0;
+    }
+    return n > (decided ? 0 : 1);
+}
+
 /* What is gone was not there any more. */
 static void
 check_lost(world_t *self,
@@ -145,8 +171,7 @@ check_lost(world_t *self,
     if (!change->rows_lost) {
         return;
     }
-    if ((command->kind == PS_COMMAND_COPIES ? ps_copies_n_whole(old) > 0
-                                            : ps_copies_n_heirs(old) != 1) ||
+    if (is_spared(self, command, change, old) ||
         has_what_is_lost(self, change, old)) {
         world_blame(self, "rows are lost while another copy is whole",
                     change->table, change->partition);

@@ -84,6 +84,7 @@ world_node_tell(world_t *self,
         mine->serves = false;
     } else if (!mine->serves) {
         mine->serves = true;
+        mine->partial = false; /* one that was begins empty */
         mine->lsn++;
         mine->lsn_epoch = copies->epoch;
     }
