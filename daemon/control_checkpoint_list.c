@@ -122,14 +122,29 @@ check_child(void *context, const char *name, psd_error_t *err)
 {
     const family_t *self = context;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *manifest = NULL;
-    const char *parent = NULL;
+    const char *parent = "";
     uint64_t sum = 0;
+    psd_status_t rc = PSD_OK;
 
-    if (ps_checkpoint_read(ps_disk_real(), self->dir, name, &manifest, NULL,
-                           NULL) != PSD_OK ||
-        ps_chain_parent(manifest, &parent, &sum, NULL) != PSD_OK ||
-        strcmp(parent, self->parent) != 0) {
-        return PSD_OK; /* what is damaged needs nothing any more */
+    if (strcmp(name, self->parent) == 0) {
+        return PSD_OK;
+    }
+    rc = ps_checkpoint_read(ps_disk_real(), self->dir, name, &manifest, NULL,
+                            err);
+    if (rc == PSD_OK) {
+        rc = ps_chain_parent(manifest, &parent, &sum, err);
+    }
+    if (rc == PSD_DAMAGED || rc == PSD_NO_CHECKPOINT) {
+        psd_error_clear(err);
+        return PSD_OK; /* it needs nothing any more */
+    }
+    if (rc != PSD_OK) {
+        return psd_error_wrap(
+            err, rc, "whether checkpoint \"%s\" needs \"%s\" is not known",
+            name, self->parent);
+    }
+    if (strcmp(parent, self->parent) != 0) {
+        return PSD_OK;
     }
     return psd_error_set(err, PSD_DENIED,
                          "checkpoint \"%s\" was made since \"%s\" and needs "

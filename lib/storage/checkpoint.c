@@ -44,12 +44,13 @@ no_memory(psd_error_t *err)
     return psd_error_set(err, PSD_NOMEM, "no memory for a checkpoint");
 }
 
+/* Also what cannot be seen just now: who reads it is told why. */
 static bool
 exists(const char *path)
 {
     struct stat is;
 
-    return stat(path, &is) == 0;
+    return stat(path, &is) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }
 
 psd_status_t

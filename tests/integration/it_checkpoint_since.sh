@@ -100,9 +100,21 @@ printf '\377' | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) \
 expect 9 checkpoint verify tue
 err_has "mon/$(basename "$file")"
 expect 0 checkpoint drop wed
+# What tue needs cannot be seen just now, so nothing goes that it may need.
+mv "$files/tue/manifest.json" tue.json
+mkdir "$files/tue/manifest.json"
+expect 1 checkpoint drop mon
+err_has '"tue" needs "mon" is not known'
+rmdir "$files/tue/manifest.json"
+mv tue.json "$files/tue/manifest.json"
+cp -r "$files/tue" "$files/bad"
+echo '{}' >"$files/bad/manifest.json" # damaged for good: it needs nothing
+expect 4 checkpoint drop mon
+err_has '"tue"'
 expect 0 checkpoint drop tue
 expect 0 checkpoint drop mon
 expect 0 checkpoint drop sun
+expect 0 checkpoint drop bad
 
 # ---- versions mean the same behind a restart, if the rows are there still ----
 expect 0 push keyed 7=1,1,1,1
