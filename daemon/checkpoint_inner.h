@@ -51,6 +51,9 @@ struct ps_checkpoint_task {
     ps_payload_t *piece; /* owned; that is being set … */
     uint32_t next;       /* … from this partition on */
     bool has_begun;      /* partitions keep clients waiting */
+    bool is_set;       /* all rows are; now they reach the table's level … */
+    uint64_t reached;  /* … the partition at hand up to this record … */
+    uint64_t moved_ms; /* … since then; 0: it was not looked at */
 };
 
 /* Forgets what there was; NULL: the shard ends. */

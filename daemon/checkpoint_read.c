@@ -251,6 +251,43 @@ take_next(ps_checkpoint_task_t *self)
     return 0;
 }
 
+/* All rows are set: done is what has reached the level of the table, as nothing
+ * else outlives what the level is for. */
+static void
+await_level(ps_checkpoint_task_t *self,
+            ps_shard_t *shard,
+            const ps_image_step_t *step)
+{
+    for (; self->next < self->n_partitions; self->next++) {
+        uint64_t reached = 0;
+        psd_status_t rc = PSD_OK;
+
+        if (self->mine[self->next] != 0) {
+            rc = ps_shard_restored(shard, step->now_ms, self->table, self->next,
+                                   &reached, self->err);
+        }
+        if (rc == PSD_BUSY &&
+            (self->moved_ms == 0 || reached > self->reached)) {
+            self->reached = reached;
+            self->moved_ms = step->now_ms;
+        }
+        if (rc == PSD_BUSY &&
+            step->now_ms - self->moved_ms < PS_CHECKPOINT_LEVEL_MS) {
+            psd_error_clear(self->err);
+            return;
+        }
+        if (rc != PSD_OK) {
+            ps_checkpoint_fail(
+                self,
+                psd_error_wrap(self->err, rc == PSD_BUSY ? PSD_DEADLINE : rc,
+                               "rows that were restored"));
+            return;
+        }
+        self->moved_ms = 0;
+    }
+    self->is_done = true;
+}
+
 uint64_t
 ps_checkpoint_take_in(ps_checkpoint_task_t *self,
                       ps_shard_t *shard,
@@ -273,6 +310,11 @@ ps_checkpoint_take_in(ps_checkpoint_task_t *self,
     if (self->at < self->n_items) {
         return take_next(self);
     }
-    self->is_done = set_rows(self, shard, step, NULL, true);
+    if (!self->is_set) {
+        self->is_set = set_rows(self, shard, step, NULL, true);
+    }
+    if (self->is_set) {
+        await_level(self, shard, step);
+    }
     return WAIT_MS;
 }

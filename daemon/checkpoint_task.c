@@ -40,6 +40,9 @@ ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard)
     self->number = 0;
     self->is_done = false;
     self->has_begun = false;
+    self->is_set = false;
+    self->reached = 0;
+    self->moved_ms = 0;
     self->status = PSD_OK;
 }
 

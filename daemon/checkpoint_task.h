@@ -31,6 +31,9 @@
 #include "base/bytes.h"
 
 #define PS_CHECKPOINT_LEASE_MS 15000
+/* Rows that are restored reach the level of their table: a restore fails when
+ * copies or disk of a partition do not get on for so long. */
+#define PS_CHECKPOINT_LEVEL_MS 60000
 
 typedef struct ps_checkpoint_task ps_checkpoint_task_t;
 

@@ -83,7 +83,8 @@ typedef struct ps_partition {
     uint64_t deadline_ms; /* no held request is to be told before */
     uint64_t pushes, pulls, rows_pushed, rows_pulled;
     ps_partition_image_t image;
-    bool restoring; /* rows of a checkpoint come; requests wait */
+    bool restoring;        /* rows of a checkpoint come; requests wait */
+    uint64_t restored_lsn; /* of the last of them; 0: none, or thrown away */
 } ps_partition_t;
 
 /* Borrows spec and use. Errors: PSD_NOMEM, PSD_LIMIT. */

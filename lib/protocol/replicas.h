@@ -119,6 +119,13 @@ bool ps_replicas_has_room(const ps_shard_t *shard, const ps_replicas_t *self);
 /* The level that the answer to a request must have. */
 ps_ack_t ps_replicas_level(const ps_partition_t *partition,
                            const ps_request_t *request);
+/* Records up to lsn have reached the level and that may be said, which counts
+ * as an answer. ret_reached: up to where all have it. */
+PSD_MUST_CHECK bool ps_replicas_promise(const ps_shard_t *shard,
+                                        const ps_partition_t *partition,
+                                        ps_ack_t level,
+                                        uint64_t lsn,
+                                        uint64_t *ret_reached);
 /* Why nothing is answered or taken now; "" when nothing is against it. */
 /* What an answer of that level waits for. */
 void ps_replicas_answer_reason(const ps_shard_t *shard,

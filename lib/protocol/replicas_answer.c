@@ -206,6 +206,21 @@ promise(ps_replicas_t *self, uint64_t lsn)
     }
 }
 
+bool
+ps_replicas_promise(const ps_shard_t *shard,
+                    const ps_partition_t *partition,
+                    ps_ack_t level,
+                    uint64_t lsn,
+                    uint64_t *ret_reached)
+{
+    *ret_reached = reached_lsn(partition, level);
+    if (*ret_reached < lsn || !ps_replicas_may_answer(shard, partition)) {
+        return false;
+    }
+    promise(partition->replicas, lsn);
+    return true;
+}
+
 /* The answer's level, and what it promises. */
 static void
 set_level(ps_replicas_t *self,

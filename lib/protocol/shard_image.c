@@ -279,8 +279,46 @@ ps_shard_restore(ps_shard_t *self,
                            : why_not(partition, piece, err);
     }
     if (rc == PSD_OK && is_last) {
+        partition->restored_lsn = partition->lsn;
         ps_partition_advance(self, partition);
     }
     self->outbox = NULL;
     return rc;
+}
+
+psd_status_t
+ps_shard_restored(ps_shard_t *self,
+                  uint64_t now_ms,
+                  uint32_t table,
+                  uint32_t i,
+                  uint64_t *ret_reached,
+                  psd_error_t *err)
+{
+    const ps_partition_t *partition = find(self, table, i);
+    ps_ack_t level = PS_ACK_MEMORY;
+    char text[PS_TEXT_MAX + 1];
+
+    *ret_reached = 0;
+    if (partition == NULL || partition->restored_lsn == 0) {
+        return psd_error_set(
+            err, PSD_INVALID,
+            "partition %" PRIu32 " is not answered for here any more", i);
+    }
+    self->now_ms = now_ms;
+    level = partition->spec->ack;
+    if (level <= PS_ACK_MEMORY) {
+        return PSD_OK;
+    }
+    if (partition->replicas == NULL) {
+        return psd_error_set(err, PSD_BUSY,
+                             "ack level %s cannot be had: partition %" PRIu32
+                             " has one copy",
+                             ps_ack_name(level), i);
+    }
+    if (ps_replicas_promise(self, partition, level, partition->restored_lsn,
+                            ret_reached)) {
+        return PSD_OK;
+    }
+    ps_replicas_answer_reason(self, partition, level, text, sizeof text);
+    return psd_error_set(err, PSD_BUSY, "partition %" PRIu32 ": %s", i, text);
 }

@@ -109,4 +109,18 @@ PSD_MUST_CHECK psd_status_t ps_shard_restore(ps_shard_t *self,
                                              ps_payload_t *piece,
                                              bool is_last,
                                              psd_error_t *err);
+/*
+ * Partition i's last rows have reached the level of its table: only then may
+ * somebody be told that it is restored.
+ *
+ * ret_reached: up to which record all have; it grows as long as they get on.
+ * Errors: PSD_BUSY with what is waited for; PSD_INVALID it is not primary here,
+ * or has begun anew.
+ */
+PSD_MUST_CHECK psd_status_t ps_shard_restored(ps_shard_t *self,
+                                              uint64_t now_ms,
+                                              uint32_t table,
+                                              uint32_t i,
+                                              uint64_t *ret_reached,
+                                              psd_error_t *err);
 #endif

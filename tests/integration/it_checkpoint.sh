@@ -164,6 +164,24 @@ try_on_clock() {
 }
 on_clock bsp 8000
 
+# ---- an end right behind a restore into a table that its disk keeps ----
+expect 0 table create kept --rows 400000 --cols 16 --init normal:0,1 \
+    --partitions 2
+expect 0 table export kept --to kept.npy
+expect 0 table import kept --from kept.npy # first values are in no checkpoint
+rm kept.npy
+expect 0 pull kept 0-99,399900-399999 -o csv
+cp out kept.rows
+expect 0 checkpoint create kept --tables kept
+expect 0 checkpoint restore kept --table kept --as kept2 --ack disk
+kill -9 "$psd_pid"
+wait "$psd_pid" 2>/dev/null
+rm -f "$work/data/endpoints.json"
+cli_start
+expect 0 pull kept2 0-99,399900-399999 -o csv
+cmp -s out kept.rows || fail "rows that were restored are gone"
+expect 0 table drop kept2 --yes
+
 # ---- an end in the middle ----
 expect 0 table create big --rows $((1 << 22)) --cols 8 --init normal:0,1
 # Once more when it was faster than the kill.
