@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "daemon/endpoint.h"
 #include "daemon/shards_inner.h"
-#include "storage/fresh_note.h"
 
 /* ---- start and stop ---- */
 
@@ -102,7 +101,7 @@ settle_logs(ps_shards_t *self, const ps_shards_args_t *args, psd_error_t *err)
                              args->n_shards);
     }
     return ps_fresh_note_settle(ps_disk_real(), self->log_dir, args->n_shards,
-                                &self->is_fresh, err);
+                                &self->fresh, err);
 }
 
 psd_status_t
@@ -160,6 +159,12 @@ ps_shards_stop(ps_shards_t **self_p)
         ps_free(self->threads[i].log_dir);
         ps_shard_found_done(&self->threads[i].args.found);
     }
+    if (ps_fresh_note_take_back(&self->fresh, ps_disk_real(), self->log_dir,
+                                NULL) != PSD_OK) {
+        ps_log(PS_LOG_WARN, "logs_new_stays",
+               "hint=\"the next start counts as one without rows\"");
+    }
+    ps_fresh_note_done(&self->fresh);
     ps_shards_forget_asked(self);
     ps_filler_destroy(&self->common.filler);
     ps_free(self->threads);
@@ -177,7 +182,7 @@ ps_shards_n(const ps_shards_t *self)
 bool
 ps_shards_kept(const ps_shards_t *self)
 {
-    bool kept = self->n_shards > 0 && !self->is_fresh;
+    bool kept = self->n_shards > 0 && !self->fresh.is_fresh;
 
     for (uint32_t i = 0; i < self->n_shards; i++) {
         kept = kept && self->threads[i].args.found.kept;
@@ -186,13 +191,14 @@ ps_shards_kept(const ps_shards_t *self)
 }
 
 void
-ps_shards_joined(const ps_shards_t *self)
+ps_shards_joined(ps_shards_t *self)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     char quoted[512];
 
-    if (self->is_fresh &&
-        ps_fresh_note_remove(ps_disk_real(), self->log_dir, err) != PSD_OK) {
+    if (self->fresh.is_fresh &&
+        ps_fresh_note_remove(&self->fresh, ps_disk_real(), self->log_dir,
+                             err) != PSD_OK) {
         ps_log(PS_LOG_ERROR, "logs_stay_new",
                "reason=%s hint=\"the next start counts as one without rows; "
                "remove the file logs-new of the data directory by hand\"",

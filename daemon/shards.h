@@ -42,7 +42,8 @@ typedef struct ps_shards_args {
 PSD_MUST_CHECK psd_status_t ps_shards_start(const ps_shards_args_t *args,
                                             ps_shards_t **ret_shards,
                                             psd_error_t *err);
-/* Ends every thread and waits for it. Takes NULL, nulls *self_p. */
+/* Ends every thread and waits for it; what a start that the registry has not
+ * heard of has made on the disk goes. Takes NULL, nulls *self_p. */
 void ps_shards_stop(ps_shards_t **self_p);
 uint32_t ps_shards_n(const ps_shards_t *self);
 /* Every shard has read what an earlier life of the node had written, of which
@@ -50,7 +51,7 @@ uint32_t ps_shards_n(const ps_shards_t *self);
 bool ps_shards_kept(const ps_shards_t *self);
 /* The registry has heard of this start; no table was told before. When that
  * cannot be noted, which is logged, the next start does not count as kept. */
-void ps_shards_joined(const ps_shards_t *self);
+void ps_shards_joined(ps_shards_t *self);
 /* Tables that shard i has read from its disk at the start. Borrowed. */
 const uint32_t *
 ps_shards_recovered(const ps_shards_t *self, uint32_t i, size_t *ret_n);

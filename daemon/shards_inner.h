@@ -4,6 +4,7 @@
 #define PS_DAEMON_SHARDS_INNER_H
 
 #include "daemon/shards.h"
+#include "storage/fresh_note.h"
 
 typedef struct ps_shard_thread {
     zactor_t *actor;
@@ -32,9 +33,9 @@ typedef struct ps_asked {
 struct ps_shards {
     ps_shard_thread_t *threads; /* owned */
     uint32_t n_shards;
-    char *log_dir; /* owned; NULL: there are no logs */
-    bool is_fresh; /* one of them was new at this start, or has been since one
-                      that the registry has not heard of */
+    char *log_dir;         /* owned; NULL: there are no logs */
+    ps_fresh_note_t fresh; /* one of them was new at this start, or has been
+                              since one that the registry has not heard of */
     ps_shard_common_t common;
     uint64_t last_serial;
     ps_asked_t **asked; /* owned, each too; in the order of asking */

@@ -3,10 +3,9 @@
  * journal_read.c reads it at a start. */
 #include "storage/journal.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 #include "storage/journal_inner.h"
+#include "storage/log_dir.h"
 
 #define ZSTD_LEVEL 1
 
@@ -96,16 +95,6 @@ give_up_base(ps_journal_t *self, ps_journal_part_t *part, psd_error_t *err)
 
 /* ---- open ---- */
 
-static psd_status_t
-take_name(void *context, const char *name, psd_error_t *err)
-{
-    bool *any = context;
-
-    (void)err;
-    *any = *any || strcmp(name, "log-flushed") == 0;
-    return PSD_OK;
-}
-
 psd_status_t
 ps_journal_open(const ps_journal_args_t *args,
                 ps_journal_t **ret_journal,
@@ -119,6 +108,7 @@ ps_journal_open(const ps_journal_args_t *args,
                                      .shard = args->shard,
                                      .segment_bytes = args->segment_bytes,
                                      .damage = args->damage};
+    ps_log_dir_t before = {0};
     psd_status_t rc = PSD_OK;
 
     if (self == NULL) {
@@ -133,12 +123,9 @@ ps_journal_open(const ps_journal_args_t *args,
     if (self->dir == NULL) {
         return no_memory(err);
     }
-    rc = self->disk->make_dir(self->disk, self->dir, err);
+    rc = ps_log_dir_look(self->disk, self->dir, &before, err);
     if (rc == PSD_OK) {
-        rc = self->disk->list(self->disk, self->dir, take_name,
-                              &self->was_there, err);
-    }
-    if (rc == PSD_OK) {
+        self->was_there = ps_log_dir_is_used(&before);
         rc = ps_shard_log_open(&log, &self->log, err);
     }
     if (rc != PSD_OK) {

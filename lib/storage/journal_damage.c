@@ -209,9 +209,11 @@ ps_journal_settle(ps_journal_t *self, psd_error_t *err)
     if (!self->is_unsettled) {
         return PSD_OK;
     }
-    rc = ps_damage_put_aside(self->damage, self->disk, self->dir, err);
+    /* A log-flushed that is whole comes first: whatever happens then, a start
+     * sees that there was a log. */
+    rc = ps_shard_log_settle(self->log, err);
     if (rc == PSD_OK) {
-        rc = ps_shard_log_settle(self->log, err);
+        rc = ps_damage_put_aside(self->damage, self->disk, self->dir, err);
     }
     if (rc == PSD_OK) {
         self->is_unsettled = false;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "storage/log_dir.h"
 #include "storage/shard_log_inner.h"
 
 static psd_status_t
@@ -24,6 +25,7 @@ typedef struct found {
     uint64_t *numbers; /* owned */
     size_t n_numbers;
     size_t capacity;
+    size_t n_files; /* that only an earlier life can have made */
     bool has_note;
     bool has_stale_note;
     uint64_t *stale; /* owned; numbers of segments that were not finished */
@@ -53,6 +55,7 @@ take_name(void *context, const char *name, psd_error_t *err)
     uint64_t number = 0;
     char whole[64];
 
+    found->n_files += ps_log_dir_fills(name) ? 1 : 0;
     if (strcmp(name, PS_FLUSHED_NAME) == 0) {
         found->has_note = true;
     } else if (strcmp(name, PS_FLUSHED_NAME ".tmp") == 0) {
@@ -241,7 +244,7 @@ read_heads(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
     return rc;
 }
 
-/* Opens log-flushed and reads it; a directory without segments gets one. */
+/* Opens log-flushed and reads it; an empty directory gets one. */
 static psd_status_t
 open_note(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
 {
@@ -255,13 +258,14 @@ open_note(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
         return rc;
     }
     name = (const char *)path.data;
-    if (!found->has_note && found->n_numbers > 0) {
+    if (!found->has_note && found->n_files > 0) {
         self->ends_in_hole = true;
-        return ps_damage_pass(self->damage,
-                              psd_error_set(err, PSD_DAMAGED,
-                                            "%s is missing beside %zu segments",
-                                            name, found->n_numbers),
-                              NULL, err);
+        return ps_damage_pass(
+            self->damage,
+            psd_error_set(err, PSD_DAMAGED,
+                          "%s is missing beside %zu other files", name,
+                          found->n_files),
+            NULL, err);
     }
     if (!found->has_note) {
         ps_flushed_write(0, 0, bytes);
@@ -283,7 +287,8 @@ open_note(ps_shard_log_t *self, const found_t *found, psd_error_t *err)
         self->note_slot = 1 - self->flushed.slot;
     }
     self->ends_in_hole = rc == PSD_DAMAGED;
-    return ps_damage_pass(self->damage, rc, name, err);
+    self->note_is_damaged = rc == PSD_DAMAGED;
+    return ps_damage_pass(self->damage, rc, NULL, err);
 }
 
 static psd_status_t

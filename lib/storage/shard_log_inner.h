@@ -36,6 +36,7 @@ struct ps_shard_log {
     ps_flushed_t flushed; /* log-flushed as it was found */
     ps_disk_file_t *note; /* log-flushed; open */
     size_t note_slot;     /* of it that is written next */
+    bool note_is_damaged; /* it is to be kept under another name */
     bool is_read;         /* ps_shard_log_read has succeeded */
     ps_damage_t *damage;  /* borrowed until it is settled; may be NULL */
     bool ends_in_hole;    /* records may be missing behind the last one */

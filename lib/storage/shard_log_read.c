@@ -317,7 +317,7 @@ ps_shard_log_read(ps_shard_log_t *self,
 
 /* ---- what was damaged ---- */
 
-/* Segments of which nothing was read have other names now. */
+/* Segments of which nothing was read are the caller's, to put aside. */
 static void
 drop_unread(ps_shard_log_t *self)
 {
@@ -365,6 +365,32 @@ flush_last(ps_shard_log_t *self, psd_error_t *err)
     return rc;
 }
 
+/* A copy of what log-flushed was gets the name that damaged files get: it stays
+ * in its place until the new one takes it. */
+static psd_status_t
+keep_note(ps_shard_log_t *self, const char *name, psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t to = {0};
+    uint8_t note[PS_FLUSHED_SIZE];
+    size_t size = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (!self->note_is_damaged) {
+        return PSD_OK;
+    }
+    if (!ps_buffer_print(&to, "%s.damaged", name)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a path");
+    }
+    rc = self->disk->read(self->disk, self->note, 0, note, sizeof note, &size,
+                          err);
+    if (rc == PSD_OK) {
+        rc = ps_disk_make(self->disk, self->dir, (const char *)to.data,
+                          (ps_bytes_t){note, size}, NULL, err);
+    }
+    self->note_is_damaged = rc != PSD_OK;
+    return rc;
+}
+
 /* Both slots anew: neither may say more than there is. */
 static psd_status_t
 write_note(ps_shard_log_t *self, psd_error_t *err)
@@ -376,6 +402,9 @@ write_note(ps_shard_log_t *self, psd_error_t *err)
     uint8_t note[PS_FLUSHED_SIZE];
     psd_status_t rc = ps_disk_path(&path, err, self->dir, PS_FLUSHED_NAME);
 
+    if (rc == PSD_OK) {
+        rc = keep_note(self, (const char *)path.data, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

@@ -27,13 +27,22 @@ flip() {
         dd of="$1" bs=1 seek="$2" conv=notrunc status=none
 }
 
-refused() {
+does_not_start() {
     rc=0
     "$PSD_PROGRAM" --data-dir "$work/data" --listen tcp://127.0.0.1:0 \
         >"$work/out" 2>"$work/err" </dev/null || rc=$?
     n_checked=$((n_checked + 1))
-    [ $rc -eq 9 ] || fail "psd: exit code $rc, not 9"
-    err_has "^psd: E.*$(basename "$1").*byte.*--accept-loss"
+    [ $rc -eq "$1" ] || fail "psd: exit code $rc, not $1"
+}
+
+refused() {
+    does_not_start 9
+    err_has "^psd: E.*$(basename "$1").*$2.*--accept-loss"
+}
+
+unchanged() {
+    diff -r "$log" "$1" || fail "a start that was refused has changed $log"
+    [ ! -e "$work/data/logs-new" ] || fail "a start that was refused left a note"
 }
 
 cli_start
@@ -48,13 +57,31 @@ cp -r "$log" "$work/kept"
 flip "$file" $((before + 40))
 
 # ---- refused, and nothing is changed ----
-refused "$file"
-refused "$file"
+refused "$file" byte
+refused "$file" byte
 flip "$file" $((before + 40))
-diff -r "$log" "$work/kept" || fail "a start that was refused has changed $log"
+unchanged "$work/kept"
 
 # ---- back again ----
 cli_start
+expect 0 pull w 0,99 -o csv
+out_has '^0,3$'
+out_has '^99,5$'
+stop_hard
+
+# ---- a file that is missing is no new log ----
+cp -r "$log" "$work/kept-note"
+rm "$log/log-flushed"
+refused log-flushed 'is missing'
+cp -p "$work/kept-note/log-flushed" "$log"
+unchanged "$work/kept-note"
+PSD_SHARDS=2 does_not_start 6
+err_has "^psd: E.*shards"
+unchanged "$work/kept-note"
+[ -z "$(ls "$work/data/log-1" 2>/dev/null)" ] || fail "log-1 was made"
+cli_start
+expect 0 table inspect w -o json
+out_has '"rows_lost":false'
 expect 0 pull w 0,99 -o csv
 out_has '^0,3$'
 out_has '^99,5$'

@@ -171,12 +171,13 @@ bool
 cluster_disk_joined(cluster_t *self, uint32_t number)
 {
     cluster_node_t *node = &self->nodes[number];
+    ps_fresh_note_t note = {0}; /* a life ends without taking anything back */
 
     if (!self->plan.disk || !node->is_fresh) {
         return true;
     }
-    node->is_fresh = ps_fresh_note_remove(sim_disk_face(node->disk), DATA_DIR,
-                                          NULL) != PSD_OK;
+    node->is_fresh = ps_fresh_note_remove(&note, sim_disk_face(node->disk),
+                                          DATA_DIR, NULL) != PSD_OK;
     return !node->is_fresh;
 }
 
@@ -245,9 +246,11 @@ cluster_disk_open(cluster_t *self, uint32_t number, uint32_t at)
         node->loses_disk = false;
     }
     if (at == 0) {
+        PSD_AUTO(ps_fresh_note_done) ps_fresh_note_t note = {0};
+
         rc = ps_fresh_note_settle(sim_disk_face(node->disk), DATA_DIR,
-                                  self->plan.n_shards[number], &node->is_fresh,
-                                  err);
+                                  self->plan.n_shards[number], &note, err);
+        node->is_fresh = note.is_fresh;
         node->kept = !node->is_fresh;
     }
     if (rc == PSD_OK) {

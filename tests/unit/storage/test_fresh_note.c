@@ -2,6 +2,7 @@
 /* Logs that are new stay so until a start with them has joined, whatever
  * happens between. */
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 #include "storage/fresh_note.h"
 #include "support/sim_disk.h"
@@ -10,6 +11,7 @@
 #define OPS_MAX 20 /* more than a start takes */
 
 static sim_disk_t *sim;
+static ps_fresh_note_t note; /* of the start under way */
 
 static void
 begin(void)
@@ -20,6 +22,7 @@ begin(void)
 static void
 finish(void)
 {
+    ps_fresh_note_done(&note);
     sim_disk_destroy(&sim);
 }
 
@@ -28,8 +31,12 @@ TestSuite(fresh_note, .init = begin, .fini = finish);
 static psd_status_t
 settle(uint32_t n_shards, bool *ret_is_fresh)
 {
-    return ps_fresh_note_settle(sim_disk_face(sim), DIR, n_shards, ret_is_fresh,
-                                NULL);
+    psd_status_t rc = PSD_OK;
+
+    ps_fresh_note_done(&note);
+    rc = ps_fresh_note_settle(sim_disk_face(sim), DIR, n_shards, &note, NULL);
+    *ret_is_fresh = note.is_fresh;
+    return rc;
 }
 
 static bool
@@ -62,7 +69,14 @@ open_logs(void)
 static void
 join(void)
 {
-    cr_assert_eq(ps_fresh_note_remove(sim_disk_face(sim), DIR, NULL), PSD_OK);
+    cr_assert_eq(ps_fresh_note_remove(&note, sim_disk_face(sim), DIR, NULL),
+                 PSD_OK);
+}
+
+static psd_status_t
+take_back(void)
+{
+    return ps_fresh_note_take_back(&note, sim_disk_face(sim), DIR, NULL);
 }
 
 Test(fresh_note, logs_are_kept_when_a_start_with_them_has_joined)
@@ -88,6 +102,83 @@ Test(fresh_note, one_that_was_lost_makes_all_of_them_new)
     join();
     cr_expect_not(is_fresh(2));
     cr_expect(is_fresh(3), "one more shard");
+}
+
+Test(fresh_note, a_log_is_there_by_any_of_its_files)
+{
+    static const char *const names[] = {"log-0000000000000003.seg",
+                                        "snap-7-0-0-6.rows", "table-7.spec"};
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        char path[64];
+
+        (void)is_fresh(2);
+        open_logs();
+        join();
+        (void)snprintf(path, sizeof path, DIR "/log-1/%s", names[i]);
+        open_log(path, DIR "/log-1");
+        sim_disk_drop(sim, DIR "/log-1/log-flushed");
+        cr_expect_not(is_fresh(2), "%s", names[i]);
+        cr_expect_not(sim_disk_has(sim, DIR "/logs-new"), "%s", names[i]);
+        sim_disk_drop(sim, path);
+        cr_expect(is_fresh(2), "without %s", names[i]);
+        cr_assert_eq(take_back(), PSD_OK);
+    }
+}
+
+Test(fresh_note, a_start_that_nobody_heard_of_takes_back_what_it_made)
+{
+    (void)is_fresh(1);
+    open_log(DIR "/log-0/log-flushed", DIR "/log-0");
+    join();
+    cr_expect(is_fresh(2), "one more shard");
+    open_logs();
+    cr_assert_eq(take_back(), PSD_OK);
+    cr_expect_eq(sim_disk_count(sim), 1);
+    cr_expect(sim_disk_has(sim, DIR "/log-0/log-flushed"));
+    cr_expect_not(is_fresh(1), "as before");
+    cr_expect(is_fresh(2));
+    open_logs();
+    join();
+    cr_assert_eq(take_back(), PSD_OK);
+    cr_expect_not(is_fresh(2), "they are the node's");
+}
+
+Test(fresh_note, a_note_of_before_is_not_taken_back)
+{
+    (void)is_fresh(2);
+    open_logs();
+    cr_expect(is_fresh(2));
+    cr_assert_eq(take_back(), PSD_OK);
+    cr_expect(is_fresh(2));
+    cr_expect(sim_disk_has(sim, DIR "/log-1/log-flushed"));
+}
+
+Test(fresh_note, what_was_written_to_is_not_taken_back)
+{
+    (void)is_fresh(2);
+    open_logs();
+    open_log(DIR "/log-0/table-7.spec", DIR "/log-0");
+    cr_assert_eq(take_back(), PSD_OK);
+    cr_expect(is_fresh(2), "its note stays");
+    cr_expect(sim_disk_has(sim, DIR "/log-0/log-flushed"));
+}
+
+/* Nor does a crash while they are taken back make them old ones. */
+Test(fresh_note, taking_back_may_be_cut_short)
+{
+    for (uint64_t op = 0; op < OPS_MAX; op++) {
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            sim_disk_destroy(&sim);
+            sim = sim_disk_new(seed);
+            (void)is_fresh(2);
+            open_logs();
+            sim_disk_plan(sim, sim_disk_ops(sim) + op, 1, SIM_DISK_CRASH);
+            (void)!take_back();
+            sim_disk_restart(sim);
+            cr_assert(is_fresh(2), "operation %d", (int)op);
+        }
+    }
 }
 
 Test(fresh_note, new_logs_are_never_taken_for_old_ones_behind_a_crash)
@@ -118,6 +209,7 @@ Test(fresh_note, a_disk_that_fails_is_said)
     cr_expect(is_fresh(2));
     open_logs();
     sim_disk_plan(sim, sim_disk_ops(sim), 1, SIM_DISK_FAIL);
-    cr_expect_eq(ps_fresh_note_remove(sim_disk_face(sim), DIR, NULL), PSD_IO);
+    cr_expect_eq(ps_fresh_note_remove(&note, sim_disk_face(sim), DIR, NULL),
+                 PSD_IO);
     cr_expect(is_fresh(2));
 }

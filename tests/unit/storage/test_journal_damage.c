@@ -278,6 +278,38 @@ Test(journal_damage, of_any_length_costs_what_lay_there)
     }
 }
 
+/* Beside files of any kind it is damage, and no new log. */
+Test(journal_damage, of_a_missing_note_is_a_hole_at_the_end)
+{
+    static const char *const kinds[] = {".seg", ".rows", ".spec"};
+
+    for (size_t k = 0; k <= sizeof kinds / sizeof kinds[0]; k++) {
+        bool all = k == sizeof kinds / sizeof kinds[0];
+
+        sim_disk_drop(sim, FLUSHED);
+        for (size_t i = sim_disk_count(sim); !all && i-- > 0;) {
+            char file[256];
+
+            (void)snprintf(file, sizeof file, "%s", sim_disk_name(sim, i));
+            if (strstr(file, kinds[k]) == NULL) {
+                sim_disk_drop(sim, file);
+            }
+        }
+        start();
+        cr_expect(found.was_there, "%s", all ? "all" : kinds[k]);
+        cr_assert_gt(damage.n_texts, 0, "%s", all ? "all" : kinds[k]);
+        cr_expect(strstr(damage.texts[0], FLUSHED) != NULL, "%s",
+                  damage.texts[0]);
+        cr_expect_not(sim_disk_has(sim, FLUSHED), "nobody has agreed yet");
+        if (all) {
+            cr_expect(is_lost(2), "it was idle");
+        } else if (strcmp(kinds[k], ".spec") == 0) {
+            cr_expect_eq(check("without", FLUSHED, 0), N);
+        }
+        again();
+    }
+}
+
 /* What was lost begins anew; nothing is lost again for the same damage. */
 static void
 mend(void)
@@ -322,6 +354,71 @@ Test(journal_damage, is_over_when_the_lost_ones_began_anew)
                 mend();
             }
             again();
+        }
+    }
+}
+
+/* A power loss anywhere in it: a start finds a log that was there, and each
+ * partition whole or lost. */
+static void
+crash_settling(const char *const *files, size_t n, uint64_t op, uint64_t seed)
+{
+    finish();
+    begin();
+    sim_disk_destroy(&sim);
+    sim = sim_disk_new(seed);
+    fill();
+    if (n > 1) {
+        sim_disk_drop(sim, DIR "/snap-7-0-0-6.rows"); /* all gets aside */
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (files[i] == NULL) {
+            sim_disk_drop(sim, FLUSHED);
+        } else {
+            sim_disk_cut(sim, files[i], 5);
+        }
+    }
+    start();
+    cr_assert(found.is_unsettled);
+    sim_disk_plan(sim, sim_disk_ops(sim) + op, 1, SIM_DISK_CRASH);
+    (void)!ps_journal_settle(journal, NULL);
+    stop();
+    sim_disk_restart(sim);
+    start();
+    cr_assert(found.was_there, "operation %d, seed %d", (int)op, (int)seed);
+    cr_assert(sim_disk_has(sim, FLUSHED) || files[0] == NULL,
+              "operation %d, seed %d", (int)op, (int)seed);
+    if (ps_shard_recover_knows(shard, TABLE)) {
+        mend();
+        start();
+        cr_assert_eq(damage.n_lost, 0);
+    }
+}
+
+Test(journal_damage, is_put_aside_or_found_again_behind_a_crash)
+{
+    static const char *const all[] = {FLUSHED,
+                                      DIR "/table-7.spec",
+                                      DIR "/log-0000000000000001.seg",
+                                      DIR "/log-0000000000000002.seg",
+                                      DIR "/log-0000000000000003.seg",
+                                      DIR "/log-0000000000000004.seg",
+                                      DIR "/log-0000000000000005.seg"};
+    const char *missing[sizeof all / sizeof all[0]] = {NULL};
+    size_t n = 0;
+
+    start();
+    while (n < sizeof all / sizeof all[0] && sim_disk_has(sim, all[n])) {
+        n++;
+    }
+    cr_assert_gt(n, 3);
+    memcpy(missing + 1, all + 1, (n - 1) * sizeof *missing);
+    for (uint64_t op = 0; op < 30; op++) {
+        for (uint64_t seed = 0; seed < 20; seed++) {
+            crash_settling(all, 1, op, seed);
+            crash_settling(all, n, op, seed);
+            crash_settling(missing, 1, op, seed);
+            crash_settling(missing, n, op, seed);
         }
     }
 }
@@ -374,13 +471,14 @@ start_once(void *fixture)
 
 Test(journal_damage, is_found_or_there_is_no_memory)
 {
-    static const char *const files[] = {DIR "/table-7.spec",
-                                        DIR "/snap-7-0-0-6.rows",
-                                        DIR "/log-0000000000000002.seg"};
+    static const char *const files[] = {
+        DIR "/table-7.spec", DIR "/snap-7-0-0-6.rows",
+        DIR "/log-0000000000000002.seg", FLUSHED};
 
     for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
         psd_status_t rc = PSD_NOMEM;
 
+        sim_disk_flip(sim, files[i], 10, 1); /* both slots of FLUSHED */
         sim_disk_flip(sim, files[i], 50, 1);
         cr_assert_null(fail_alloc_sweep(start_once, NULL));
         start();
