@@ -35,8 +35,9 @@ typedef struct worker {
     uint32_t rank;
     atomic_uint rounds;
     atomic_bool *stop;
-    psd_error_t *err;
-    bool good;
+    psd_error_t *err; /* the thread's own */
+    atomic_bool ended;
+    bool good; /* behind its end */
 } worker_t;
 
 static bool
@@ -80,6 +81,7 @@ run_worker(void *arg)
     worker_t *self = arg;
 
     self->good = work(self);
+    atomic_store(&self->ended, true);
     return NULL;
 }
 
@@ -93,7 +95,7 @@ wait_rounds(worker_t workers[WORKERS], unsigned more)
         while (atomic_load(&workers[i].rounds) < wanted) {
             const struct timespec gap = {.tv_nsec = 1000000};
 
-            CHECK(psd_error_status(workers[i].err) == PSD_OK);
+            CHECK(!atomic_load(&workers[i].ended));
             (void)nanosleep(&gap, NULL);
         }
     }
