@@ -442,7 +442,7 @@ splits_wide_rows(fixture_t *f)
         CHECK(few[i] == deltas[COLS + cols[i]]);
     }
     psd_select_all_cols(select);
-    psd_call_set_timeout_ms(call, 60000); /* it is much for a sanitizer */
+    psd_call_set_timeout_ms(call, 180000); /* it is much for a sanitizer */
     CHECK_OK(psd_fetch(t, select, true, 0, call, &result, f->err), f->err);
     CHECK(psd_result_count(result) == 1);
     psd_result_row(result, 0, NULL, &n, &got, NULL);
