@@ -360,8 +360,6 @@ any_of(const ps_journal_t *self, uint32_t table)
 psd_status_t
 ps_journal_drop_table(ps_journal_t *self, uint32_t table, psd_error_t *err)
 {
-    psd_status_t rc = PSD_OK;
-
     if (!ps_grow(&self->dropped, &self->dropped_capacity, self->n_dropped + 1,
                  sizeof *self->dropped)) {
         return no_memory(err);
@@ -373,10 +371,9 @@ ps_journal_drop_table(ps_journal_t *self, uint32_t table, psd_error_t *err)
     self->is_untidy = true;
     for (ps_journal_part_t *part = any_of(self, table); part != NULL;
          part = any_of(self, table)) {
-        rc = give_up_base(self, part, NULL);
+        (void)give_up_base(self, part, NULL);
         ps_journal_forget(self, part);
     }
-    (void)rc;
     return ps_journal_tidy(self, err);
 }
 
