@@ -8,6 +8,9 @@
  * difference between the two programs. A push is applied and a pull is answered
  * when it is started; nothing is sent, awaited or checked but lengths and rows.
  * Range keys only.
+ *          The tables belong to the program, as those of a server do: all of
+ *          its clients see them, and the last one that closes ends them.
+ * Threads  one
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -33,9 +36,13 @@ struct psd_table {
 };
 
 struct psd_client {
-    psd_table_t tables[N_TABLES];
     uint64_t clock;
 };
+
+static struct {
+    psd_table_t tables[N_TABLES];
+    size_t n_clients; /* that are connected */
+} server;
 
 psd_options_t *
 psd_options_new(void)
@@ -67,8 +74,9 @@ psd_connect(const char *endpoint,
     (void)endpoint;
     (void)options;
     if (client == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for tables");
+        return psd_error_set(err, PSD_NOMEM, "no memory for a client");
     }
+    server.n_clients++;
     *ret_client = client;
     return PSD_OK;
 }
@@ -84,8 +92,12 @@ table_done(psd_table_t *self)
 void
 psd_close(psd_client_t **client_p)
 {
-    for (size_t i = 0; *client_p != NULL && i < N_TABLES; i++) {
-        table_done(&(*client_p)->tables[i]);
+    if (*client_p == NULL) {
+        return;
+    }
+    server.n_clients--;
+    for (size_t i = 0; server.n_clients == 0 && i < N_TABLES; i++) {
+        table_done(&server.tables[i]);
     }
     free(*client_p);
     *client_p = NULL;
@@ -157,12 +169,12 @@ psd_wait_all(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 }
 
 static psd_table_t *
-find(psd_client_t *client, const char *name)
+find(const char *name)
 {
     for (size_t i = 0; i < N_TABLES; i++) {
-        if (client->tables[i].store != NULL &&
-            strcmp(client->tables[i].spec.name, name) == 0) {
-            return &client->tables[i];
+        if (server.tables[i].store != NULL &&
+            strcmp(server.tables[i].spec.name, name) == 0) {
+            return &server.tables[i];
         }
     }
     return NULL;
@@ -174,8 +186,9 @@ psd_table_open(psd_client_t *client,
                psd_table_t **ret_table,
                psd_error_t *err)
 {
-    psd_table_t *table = find(client, name);
+    psd_table_t *table = find(name);
 
+    (void)client;
     if (table == NULL) {
         return psd_error_set(err, PSD_NO_TABLE, "no table \"%s\"", name);
     }
@@ -184,19 +197,18 @@ psd_table_open(psd_client_t *client,
 }
 
 static psd_status_t
-make(psd_client_t *client,
-     const char *name,
+make(const char *name,
      const psd_spec_t *spec,
      psd_table_t **ret_table,
      psd_error_t *err)
 {
     ps_bytes_t none = {0};
-    psd_table_t *table = client->tables;
+    psd_table_t *table = server.tables;
     psd_status_t rc = PSD_OK;
 
     while (table->store != NULL) {
         table++;
-        assert(table < client->tables + N_TABLES);
+        assert(table < server.tables + N_TABLES);
     }
     rc = ps_table_spec_copy(&spec->spec, &table->spec, err);
     if (rc != PSD_OK) {
@@ -230,7 +242,7 @@ psd_table_ensure(psd_client_t *client,
 {
     psd_status_t rc = psd_table_open(client, name, ret_table, NULL);
 
-    return rc == PSD_OK ? rc : make(client, name, spec, ret_table, err);
+    return rc == PSD_OK ? rc : make(name, spec, ret_table, err);
 }
 
 void
