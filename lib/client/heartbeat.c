@@ -283,6 +283,12 @@ ps_beat_keep(ps_beat_t *self)
 }
 
 void
+ps_beat_stop(ps_beat_t *self)
+{
+    ps_context_stop(self->context);
+}
+
+void
 ps_beat_release(ps_beat_t **self_p)
 {
     ps_beat_t *self = *self_p;
@@ -294,7 +300,7 @@ ps_beat_release(ps_beat_t **self_p)
     if (atomic_fetch_sub(&self->n_holders, 1) > 1) {
         return;
     }
-    ps_context_stop(self->context);
+    ps_beat_stop(self);
     (void)pthread_join(self->thread, NULL);
     ps_handover_take(self);
     destroy(&self);

@@ -37,6 +37,10 @@ ps_beat_t *ps_beat_keep(ps_beat_t *self);
 /* Takes NULL, nulls *self_p. */
 void ps_beat_release(ps_beat_t **self_p);
 
+/* The worker is not said to live any more: one of its members cannot go on.
+ * From any thread, any number of times. */
+void ps_beat_stop(ps_beat_t *self);
+
 /* A member has finished so many clocks; member < PS_MEMBERS_MAX. The worker's
  * clock, which is told, is the least of its members'. */
 void ps_beat_set_clock(ps_beat_t *self, uint32_t member, uint64_t clock);

@@ -44,7 +44,8 @@ struct ps_membership {
 ps_op_worker_t ps_membership_stamp(const psd_client_t *client);
 /* How long a turn of the client may wait before it looks again. */
 uint64_t ps_membership_wait_ms(const psd_client_t *client);
-/* Looks at what the heartbeat has heard. */
+/* Looks at what the heartbeat has heard. Ends it when the client is broken: so
+ * its worker is lost in time, and nobody waits for it for good. */
 void ps_membership_look(psd_client_t *client);
 /* The answer to job_tables. */
 void ps_membership_tables(psd_client_t *client, const ps_doc_t *reply);

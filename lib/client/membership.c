@@ -63,6 +63,10 @@ ps_membership_look(psd_client_t *client)
     if (self == NULL) {
         return;
     }
+    if (ps_client_check(client, NULL) != PSD_OK) {
+        ps_beat_stop(self->beat); /* others would wait for its marks for good */
+        return;
+    }
     if (self->ended == PSD_OK) {
         self->ended = ps_beat_state(self->beat, &text);
     }

@@ -87,6 +87,7 @@ ps_pump(psd_client_t *self, uint64_t until_ms)
     ps_perform(self);
     self->now_ms = ps_now_ms();
     if (self->broken != PSD_OK) {
+        ps_membership_look(self);
         end_everything(self);
         return;
     }

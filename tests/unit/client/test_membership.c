@@ -1,7 +1,96 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A worker's marks. */
+/* A worker's marks, and its signs of life. */
 #include "client/job.h"
 #include "client_kit.h"
+
+#define OWN 1   /* the fixture's worker */
+#define OTHER 2 /* one that goes on */
+#define BEATS_IN_A_ROW 40
+#define BEATS_MAX 4000
+
+/* Where heartbeats come to. */
+static ps_socket_t *
+open_port(void)
+{
+    const char *any = "tcp://127.0.0.1:*";
+    const ps_socket_args_t args = {.high_water = 100,
+                                   .frame_bytes = PS_DOC_BYTES_MAX,
+                                   .chunk_bytes = PS_DOC_BYTES_MAX};
+    ps_socket_t *port = NULL;
+
+    cr_assert_eq(ps_socket_bind(&any, 1, &args, &port, NULL), PSD_OK);
+    return port;
+}
+
+static ps_beat_t *
+start_beat(const ps_socket_t *port, uint32_t worker)
+{
+    const ps_beat_args_t args = {.endpoint = ps_socket_endpoint(port, 0),
+                                 .session = 1,
+                                 .job = "j",
+                                 .job_id = 1,
+                                 .worker = worker,
+                                 .joins = 1,
+                                 .heartbeat_ms = 1};
+    ps_beat_t *beat = NULL;
+
+    cr_assert_eq(ps_beat_start(&args, &beat, NULL), PSD_OK);
+    return beat;
+}
+
+/* Whose is the next heartbeat. */
+static uint64_t
+next_beat(ps_socket_t *port)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = NULL;
+    uint64_t worker = 0;
+    uint64_t conn = 0;
+    bool got = false;
+
+    while (!got) {
+        bool ready = false;
+
+        cr_assert_eq(ps_socket_wait(&port, 1, UINT64_MAX, &ready, NULL),
+                     PSD_OK);
+        cr_assert_eq(ps_socket_receive_text(port, &got, &conn, &text, NULL),
+                     PSD_OK);
+    }
+    cr_assert_eq(ps_doc_parse((ps_bytes_t){text.data, text.size}, &doc, NULL),
+                 PSD_OK);
+    cr_assert_eq(ps_doc_get_u64(doc, "worker", 0, OTHER, &worker, NULL),
+                 PSD_OK);
+    return worker;
+}
+
+/* Others wait for its marks, which never come: it must not pass for alive. */
+Test(membership, a_broken_client_says_no_more_that_its_worker_lives)
+{
+    ps_membership_t membership = {.worker = OWN};
+    ps_socket_t *port = open_port();
+    ps_beat_t *other = NULL;
+    fixture_t f;
+    int in_a_row = 0;
+
+    set_up(&f);
+    membership.beat = start_beat(port, OWN);
+    f.client.membership = &membership;
+    ps_membership_look(&f.client);
+    while (next_beat(port) != OWN) {
+    }
+    ps_client_break(&f.client, PSD_ROWS_LOST, "for a test");
+    ps_membership_look(&f.client);
+    other = start_beat(port, OTHER);
+    for (int i = 0; i < BEATS_MAX && in_a_row < BEATS_IN_A_ROW; i++) {
+        in_a_row = next_beat(port) == OTHER ? in_a_row + 1 : 0;
+    }
+    cr_assert_eq(in_a_row, BEATS_IN_A_ROW, "both go on");
+    ps_beat_release(&other);
+    ps_beat_release(&membership.beat);
+    ps_socket_close(&port);
+    f.client.membership = NULL;
+    tear_down(&f);
+}
 
 /* A mark to the fixture's table ends so. */
 static void
