@@ -149,6 +149,7 @@ typedef struct cluster_op {
     size_t line;
     uint32_t partition;
     uint64_t clock; /* finished when it began */
+    uint64_t seq;   /* PUSH, MARK: within the partition, from 1 */
     bool done;
     bool must[CLUSTER_ROWS]; /* PULL: rows that it must see pushed */
 } cluster_op_t;
@@ -168,10 +169,14 @@ typedef struct cluster_client {
     uint8_t level; /* that it asks for: what its acknowledgements reach */
     bool reader;   /* pulls everything at the end */
     bool finished;
-    uint64_t pace_ms;                  /* between two lines, at most */
-    uint64_t wake_ms;                  /* of the tick that is planned */
-    uint64_t ask_ms;                   /* when to ask the registry again */
-    size_t conn_of[CLUSTER_LINKS_MAX]; /* by link */
+    uint64_t pace_ms; /* between two lines, at most */
+    uint64_t wake_ms; /* of the tick that is planned */
+    uint64_t ask_ms;  /* when to ask the registry again */
+    uint64_t n_seqs[CLUSTER_PARTITIONS_MAX];
+    /* The last one that nobody may lose: acknowledged at replica, or above. */
+    uint64_t safe_seq[CLUSTER_PARTITIONS_MAX];
+    uint64_t flushed_seq[CLUSTER_PARTITIONS_MAX]; /* likewise, at disk */
+    size_t conn_of[CLUSTER_LINKS_MAX];            /* by link */
     size_t n_links;
 } cluster_client_t;
 
@@ -181,10 +186,12 @@ typedef struct cluster_pushed {
     uint64_t clock; /* finished when it was made */
     bool planned;
     bool started;
-    bool acked;   /* at replica: it is to be seen */
-    bool flushed; /* acknowledged at disk */
-    bool voided;  /* it may be gone, for it was not, and no whole copy of its
-                     partition was left */
+    bool acked;    /* at replica: it is to be seen */
+    bool flushed;  /* acknowledged at disk */
+    bool voided;   /* it may be gone, for it was not, and no whole copy of its
+                      partition was left */
+    bool doubtful; /* it may be there or not: its client has ended without an
+                      answer */
 } cluster_pushed_t;
 
 /* ---- nodes ---- */
@@ -283,7 +290,8 @@ typedef enum cluster_letter_kind {
     CLUSTER_ANEW = 6,   /* registry: it does not know this life of the node */
     CLUSTER_TELL = 7,   /* registry: copies and job */
     CLUSTER_FENCE = 8,  /* registry */
-    CLUSTER_ROUTES = 9  /* registry, to a client */
+    CLUSTER_ROUTES = 9, /* registry, to a client */
+    CLUSTER_ALIVE = 10  /* client: its worker lives */
 } cluster_letter_kind_t;
 
 typedef struct cluster_letter {
@@ -311,11 +319,12 @@ typedef enum cluster_event_kind {
     CLUSTER_CLIENT_TICK = 4, /* a: client */
     CLUSTER_CLIENT_LINE = 5, /* a: client does its next line */
     CLUSTER_REGISTRY_TICK = 6,
-    CLUSTER_BEAT_TIME = 7,  /* a: node, b: its incarnation */
-    CLUSTER_GONE = 8,       /* by connection a; b: its opener learns it */
-    CLUSTER_FAULTS = 9,     /* one begins or ends */
-    CLUSTER_DISK_TURN = 10, /* a: node, b: shard */
-    CLUSTER_NODE_START = 11 /* a: node, if it is to start by itself */
+    CLUSTER_BEAT_TIME = 7,   /* a: node, b: its incarnation */
+    CLUSTER_GONE = 8,        /* by connection a; b: its opener learns it */
+    CLUSTER_FAULTS = 9,      /* one begins or ends */
+    CLUSTER_DISK_TURN = 10,  /* a: node, b: shard */
+    CLUSTER_NODE_START = 11, /* a: node, if it is to start by itself */
+    CLUSTER_ALIVE_TIME = 12  /* a: client, a worker */
 } cluster_event_kind_t;
 
 typedef struct cluster_event {
@@ -501,6 +510,8 @@ void cluster_client_received(cluster_t *self,
                              const ps_message_t *message,
                              ps_payload_t *payload);
 void cluster_client_letter(cluster_t *self, const cluster_letter_t *letter);
+/* A worker says that it lives, if it does, and will again. */
+void cluster_client_alive(cluster_t *self, uint32_t client);
 
 /* sim_cluster_script.c */
 void cluster_script_make(cluster_t *self, uint32_t client);
@@ -524,6 +535,16 @@ void cluster_check_pull(cluster_t *self,
 /* A push ends at a level. */
 void
 cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level);
+/* An operation with a seq has ended at a level. */
+void cluster_check_seq(cluster_t *self,
+                       uint32_t client,
+                       const cluster_op_t *op,
+                       uint8_t level);
+/* A client's session is broken, for the reason that it says. */
+void cluster_check_broken(cluster_t *self,
+                          uint32_t client,
+                          psd_status_t status,
+                          const char *why);
 /* The last whole copy of a partition crashes: what was acknowledged at replica
  * only is not promised any more. */
 void cluster_check_void(cluster_t *self, uint32_t partition);

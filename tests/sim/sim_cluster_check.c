@@ -113,7 +113,7 @@ must_by_clock(const cluster_t *self,
 {
     uint64_t delay = (uint64_t)self->plan.max_delay;
 
-    return push->started && push->clock + delay < op->clock;
+    return push->started && !push->doubtful && push->clock + delay < op->clock;
 }
 
 void
@@ -129,7 +129,8 @@ cluster_check_begins(cluster_t *self, uint32_t number, cluster_op_t *op)
         }
         if (!is_worker(self, number)) {
             op->must[row] =
-                push->acked || own || (self->plan.job && self->reading);
+                push->acked || own ||
+                (self->plan.job && self->reading && !push->doubtful);
         } else if (self->plan.max_delay > 0) {
             op->must[row] = own;
         }
@@ -151,6 +152,13 @@ check_value(cluster_t *self,
         cluster_fail(self,
                      "W1: partition %u row %u was added to %" PRIu64 " times",
                      op->partition, row, value);
+    } else if (bsp && push->doubtful) {
+        if (value > 0 && push->clock >= op->clock) {
+            cluster_fail(self,
+                         "C2: client %u in clock %" PRIu64
+                         " sees partition %u row %u of clock %" PRIu64,
+                         number, op->clock, op->partition, row, push->clock);
+        }
     } else if (bsp && push->planned &&
                value != (must_by_clock(self, op, push) ? 1 : 0)) {
         cluster_fail(self,
@@ -207,6 +215,61 @@ cluster_check_push(cluster_t *self, const cluster_line_t *line, uint8_t level)
                   (level >= PS_ACK_REPLICA && !push->voided);
 }
 
+void
+cluster_check_seq(cluster_t *self,
+                  uint32_t number,
+                  const cluster_op_t *op,
+                  uint8_t level)
+{
+    cluster_client_t *client = &self->clients[number];
+    uint32_t at = op->partition;
+
+    if (level >= PS_ACK_REPLICA && client->safe_seq[at] < op->seq) {
+        client->safe_seq[at] = op->seq;
+    }
+    if (level >= PS_ACK_DISK && client->flushed_seq[at] < op->seq) {
+        client->flushed_seq[at] = op->seq;
+    }
+}
+
+/* Nobody knows any more what became of its pushes without an answer. */
+static void
+doubt(cluster_t *self, uint32_t number)
+{
+    for (uint32_t i = 0; i < self->plan.n_partitions; i++) {
+        for (uint32_t row = 0; row < CLUSTER_ROWS; row++) {
+            cluster_pushed_t *push = &self->pushed[i][row];
+
+            if (push->client == number && push->started && !push->acked) {
+                push->doubtful = true;
+            }
+        }
+    }
+}
+
+/* What was acknowledged at memory, as marks are while there is one copy, may be
+ * gone with its primary; at replica, with the last whole copy. */
+void
+cluster_check_broken(cluster_t *self,
+                     uint32_t number,
+                     psd_status_t status,
+                     const char *why)
+{
+    uint32_t partition = 0;
+    uint64_t expected = 0;
+
+    if (status != PSD_ROWS_LOST || self->n_fences + self->n_voids == 0 ||
+        sscanf(why,
+               "partition %" SCNu32 " of table 1 %*[^:]: its new primary "
+               "expects seq %" SCNu64,
+               &partition, &expected) != 2 ||
+        partition >= self->plan.n_partitions ||
+        expected <= self->clients[number].safe_seq[partition]) {
+        cluster_fail(self, "client %u is broken: %s", number, why);
+    }
+    doubt(self, number);
+}
+
 /* Pulls under way need not see it any more. */
 static void
 forget(cluster_t *self, uint32_t partition, uint32_t row)
@@ -226,6 +289,10 @@ void
 cluster_check_void(cluster_t *self, uint32_t partition)
 {
     self->n_voids++;
+    for (uint32_t i = 0; i <= self->plan.n_clients; i++) {
+        self->clients[i].safe_seq[partition] =
+            self->clients[i].flushed_seq[partition];
+    }
     for (uint32_t row = 0; row < CLUSTER_ROWS; row++) {
         cluster_pushed_t *push = &self->pushed[partition][row];
 

@@ -12,6 +12,7 @@
 #define SILENCE_MS 100 /* of a shard, after which the registry is asked */
 #define ASK_MS 50      /* until it is asked again */
 #define TABLE_MS 100   /* until a new table is known everywhere */
+#define ALIVE_MS 200   /* between two of a worker's signs of life */
 #define BULK_BYTES 200 /* a pull's answer is larger */
 
 static void
@@ -98,7 +99,12 @@ end_op(cluster_t *self, uint32_t number, const ps_effect_t *effect)
     if (message->kind == PS_KIND_REFUSED) {
         cluster_fail(self, "client %u: operation %" PRIu64 " is refused: %s",
                      number, effect->to, message->refused.text);
-    } else if (line->kind == CLUSTER_PUSH) {
+    } else if (op->seq > 0) {
+        cluster_check_seq(self, number, op,
+                          message->kind == PS_KIND_ACK ? message->ack.level
+                                                       : message->values.level);
+    }
+    if (line->kind == CLUSTER_PUSH) {
         cluster_check_push(self, line,
                            message->kind == PS_KIND_ACK
                                ? message->ack.level
@@ -125,21 +131,17 @@ open_link(cluster_t *self, uint32_t number, uint64_t link)
     }
 }
 
-/* What was acknowledged at memory may be gone with its primary, and at replica
- * with the last whole copy. */
 static void
 look_whether_broken(cluster_t *self, uint32_t number)
 {
-    cluster_client_t *client = &self->clients[number];
     const char *why = "";
-    psd_status_t status = ps_session_broken(client->session, &why);
+    psd_status_t status =
+        ps_session_broken(self->clients[number].session, &why);
 
-    if (status == PSD_ROWS_LOST &&
-        ((client->memory && self->n_fences + self->n_voids > 0) ||
-         (client->level < PS_ACK_DISK && self->n_voids > 0))) {
-        client->finished = true;
-    } else if (status != PSD_OK) {
-        cluster_fail(self, "client %u is broken: %s", number, why);
+    if (status != PSD_OK && !self->clients[number].finished) {
+        cluster_trace(self, "client %u is broken: %s", number, why);
+        cluster_check_broken(self, number, status, why);
+        self->clients[number].finished = true;
     }
 }
 
@@ -179,6 +181,9 @@ add_op(cluster_t *self, uint32_t number, uint32_t partition)
     op = &client->ops[client->n_ops++];
     *op = (cluster_op_t){
         .line = client->at, .partition = partition, .clock = client->clock};
+    op->seq = client->lines[client->at].kind == CLUSTER_PULL
+                  ? 0
+                  : ++client->n_seqs[partition];
     client->n_open++;
     return op;
 }
@@ -321,6 +326,24 @@ cluster_client_start(cluster_t *self, uint32_t number)
     learn(self, number, cluster_registry_table(self)->routes);
     (void)cluster_at(self, self->now_ms + TABLE_MS, CLUSTER_CLIENT_LINE,
                      number);
+    cluster_client_alive(self, number);
+}
+
+/* As the client library does: until its client is broken. */
+void
+cluster_client_alive(cluster_t *self, uint32_t number)
+{
+    const cluster_client_t *client = &self->clients[number];
+
+    if (!self->plan.job || client->reader ||
+        ps_session_broken(client->session, NULL) != PSD_OK) {
+        return;
+    }
+    cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_ALIVE,
+                                           .from = number,
+                                           .to = CLUSTER_REGISTRY,
+                                           .number = client->clock});
+    (void)cluster_at(self, self->now_ms + ALIVE_MS, CLUSTER_ALIVE_TIME, number);
 }
 
 void

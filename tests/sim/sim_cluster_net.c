@@ -197,7 +197,8 @@ static uint32_t
 place_of(const cluster_letter_t *letter, uint32_t name, bool is_from)
 {
     bool of_client =
-        is_from ? letter->kind == CLUSTER_ASK : letter->kind == CLUSTER_ROUTES;
+        is_from ? letter->kind == CLUSTER_ASK || letter->kind == CLUSTER_ALIVE
+                : letter->kind == CLUSTER_ROUTES;
 
     return of_client ? CLUSTER_CLIENTS : name;
 }

@@ -13,7 +13,8 @@
 #define SUSPECT_MS 400     /* silence of a node */
 #define UNREACHED_MS 300   /* … of a shard, for a client */
 #define REPAIR_MS 900      /* likewise: its copies are made anew elsewhere */
-#define PATIENCE_MS 600000 /* for workers: they are never lost */
+#define LOST_MS 5000       /* … of a worker */
+#define PATIENCE_MS 600000 /* for workers that are expected */
 #define DECISIONS_MAX 1000
 
 void
@@ -26,7 +27,7 @@ static void
 new_machine(cluster_t *self)
 {
     const ps_registry_args_t args = {.default_partitions = 1,
-                                     .lost_after_ms = PATIENCE_MS,
+                                     .lost_after_ms = LOST_MS,
                                      .join_within_ms = PATIENCE_MS,
                                      .tables_max = 4,
                                      .jobs_max = 4,
@@ -176,12 +177,34 @@ falls(cluster_t *self)
     return true;
 }
 
+/* Workers that have been silent for too long. */
+static void
+lose_workers(cluster_t *self)
+{
+    const ps_registry_t *machine = self->registry.machine;
+    uint32_t job = 0;
+    uint32_t worker = 0;
+
+    while (ps_registry_overdue(machine, self->now_ms, &job, &worker)) {
+        PSD_AUTO(ps_command_done) ps_command_t command = {0};
+
+        cluster_trace(self, "registry: worker %u is lost", worker);
+        commit_planned(self,
+                       ps_registry_plan_end(machine, job, worker,
+                                            PS_WORKER_LOST, self->now_ms,
+                                            &command, NULL),
+                       &command);
+    }
+}
+
 /* Whatever there is to do now, until there is nothing. */
 static void
 decide(cluster_t *self)
 {
     cluster_registry_t *registry = &self->registry;
     uint64_t at_ms = 0;
+
+    lose_workers(self);
 
     for (int i = 0; i < DECISIONS_MAX; i++) {
         PSD_AUTO(ps_decision_done) ps_decision_t decision = {0};
@@ -319,6 +342,9 @@ cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
         if (self->nodes[letter->from].incarnation == letter->incarnation) {
             registry->views[letter->from].known = letter->number;
         }
+    } else if (letter->kind == CLUSTER_ALIVE) {
+        (void)!ps_registry_heartbeat(registry->machine, self->job, letter->from,
+                                     1, letter->number, self->now_ms, NULL);
     } else {
         (void)ps_registry_unreached(registry->machine, letter->incarnation,
                                     letter->shard, letter->number,

@@ -158,6 +158,7 @@ place_of(const cluster_t *self, const cluster_event_t *event)
         return CLUSTER_REGISTRY;
     case CLUSTER_CLIENT_TICK:
     case CLUSTER_CLIENT_LINE:
+    case CLUSTER_ALIVE_TIME:
     case CLUSTER_FAULTS:
     case CLUSTER_NODE_START:
     default:
@@ -209,6 +210,9 @@ handle(cluster_t *self, cluster_event_t *event)
         break;
     case CLUSTER_CLIENT_TICK:
         cluster_client_tick(self, (uint32_t)event->a);
+        break;
+    case CLUSTER_ALIVE_TIME:
+        cluster_client_alive(self, (uint32_t)event->a);
         break;
     case CLUSTER_CLIENT_LINE:
         cluster_client_line(self, (uint32_t)event->a);
