@@ -24,6 +24,12 @@ typedef struct ps_item {
     size_t dir; /* that is read; place in dirs */
 } ps_item_t;
 
+/* A partition of the table that is restored. */
+typedef struct ps_mine {
+    bool is_mine; /* this shard sets its rows */
+    ps_restore_at_t at;
+} ps_mine_t;
+
 struct ps_checkpoint_task {
     ps_id_t cluster;
     uint64_t incarnation;
@@ -46,13 +52,12 @@ struct ps_checkpoint_task {
     /* restores */
     uint32_t table;
     uint32_t n_partitions; /* of the table, wherever they are */
-    uint8_t *mine;         /* owned; one each: it is restored here */
-    uint32_t n_mine;
-    ps_payload_t *piece; /* owned; that is being set … */
-    uint32_t next;       /* … from this partition on */
-    bool has_begun;      /* partitions keep clients waiting */
-    bool is_set;       /* all rows are; now they reach the table's level … */
-    uint64_t reached;  /* … the partition at hand up to this record … */
+    ps_mine_t *mine;       /* owned; one each */
+    uint32_t n_mine;       /* that are restored here */
+    ps_payload_t *piece;   /* owned; that is being set … */
+    uint32_t next;         /* … from this partition on */
+    /* All rows are set and reach the table's level: */
+    uint64_t reached;  /* the partition at hand up to this record … */
     uint64_t moved_ms; /* … since then; 0: it was not looked at */
 };
 
@@ -87,4 +92,9 @@ uint64_t ps_checkpoint_put_out(ps_checkpoint_task_t *self,
 uint64_t ps_checkpoint_take_in(ps_checkpoint_task_t *self,
                                ps_shard_t *shard,
                                const ps_image_step_t *step);
+/* checkpoint_read.c: what was done is looked at again: a node that answered
+ * meanwhile may not have had all of it. */
+void ps_checkpoint_check_done(ps_checkpoint_task_t *self,
+                              ps_shard_t *shard,
+                              const ps_image_step_t *step);
 #endif

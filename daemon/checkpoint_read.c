@@ -78,13 +78,13 @@ find_mine(ps_checkpoint_task_t *self, const ps_shard_t *shard, psd_error_t *err)
     ps_image_view_t view;
 
     self->n_partitions = ps_shard_image_partitions(shard, self->table);
-    self->mine = ps_alloc(self->n_partitions + 1, 1);
+    self->mine = ps_alloc(self->n_partitions + 1, sizeof *self->mine);
     if (self->mine == NULL) {
         return ps_checkpoint_no_memory(err);
     }
     for (uint32_t i = 0; i < self->n_partitions; i++) {
         if (ps_shard_image_look(shard, self->table, i, &view)) {
-            self->mine[i] = 1;
+            self->mine[i].is_mine = true;
             self->n_mine++;
         }
     }
@@ -165,24 +165,23 @@ ps_checkpoint_restore(ps_checkpoint_task_t *self,
 
 /* ---- the rows ---- */
 
-/* The piece for every partition that is restored here, which fails where
- * one has moved. NULL: the first or last
- * words. false: it has to go on later, from self->next on, or has failed. */
+/* The piece at hand for every partition that is restored here, which fails
+ * where one has moved. false: it has to go on later, from self->next on, or has
+ * failed. */
 static bool
 set_rows(ps_checkpoint_task_t *self,
          ps_shard_t *shard,
-         const ps_image_step_t *step,
-         ps_payload_t *piece,
-         bool is_last)
+         const ps_image_step_t *step)
 {
     for (; self->next < self->n_partitions; self->next++) {
+        ps_mine_t *mine = &self->mine[self->next];
         psd_status_t rc = PSD_OK;
 
-        if (self->mine[self->next] == 0) {
+        if (!mine->is_mine) {
             continue;
         }
-        rc = ps_shard_restore(shard, step, self->table, self->next, piece,
-                              is_last, self->err);
+        rc = ps_shard_restore(shard, step, self->table, self->next, self->piece,
+                              &mine->at, self->err);
         if (rc == PSD_BUSY) {
             psd_error_clear(self->err);
             return false;
@@ -262,9 +261,10 @@ await_level(ps_checkpoint_task_t *self,
         uint64_t reached = 0;
         psd_status_t rc = PSD_OK;
 
-        if (self->mine[self->next] != 0) {
-            rc = ps_shard_restored(shard, step->now_ms, self->table, self->next,
-                                   &reached, self->err);
+        if (self->mine[self->next].is_mine) {
+            rc = ps_shard_restored(shard, step, self->table, self->next,
+                                   &self->mine[self->next].at, &reached,
+                                   self->err);
         }
         if (rc == PSD_BUSY &&
             (self->moved_ms == 0 || reached > self->reached)) {
@@ -288,19 +288,27 @@ await_level(ps_checkpoint_task_t *self,
     self->is_done = true;
 }
 
+void
+ps_checkpoint_check_done(ps_checkpoint_task_t *self,
+                         ps_shard_t *shard,
+                         const ps_image_step_t *step)
+{
+    if (self->is_done && self->status == PSD_OK) {
+        self->is_done = false;
+        self->next = 0;
+        await_level(self, shard, step);
+    }
+}
+
 uint64_t
 ps_checkpoint_take_in(ps_checkpoint_task_t *self,
                       ps_shard_t *shard,
                       const ps_image_step_t *step)
 {
-    if (!self->has_begun) {
-        self->has_begun = set_rows(self, shard, step, NULL, false);
-        return WAIT_MS;
-    }
     if (self->piece != NULL) {
         uint64_t size = self->piece->span.size;
 
-        if (!set_rows(self, shard, step, self->piece, false)) {
+        if (!set_rows(self, shard, step)) {
             return WAIT_MS;
         }
         self->bytes += size;
@@ -310,11 +318,6 @@ ps_checkpoint_take_in(ps_checkpoint_task_t *self,
     if (self->at < self->n_items) {
         return take_next(self);
     }
-    if (!self->is_set) {
-        self->is_set = set_rows(self, shard, step, NULL, true);
-    }
-    if (self->is_set) {
-        await_level(self, shard, step);
-    }
+    await_level(self, shard, step);
     return WAIT_MS;
 }

@@ -39,8 +39,6 @@ ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard)
     self->mine = NULL;
     self->number = 0;
     self->is_done = false;
-    self->has_begun = false;
-    self->is_set = false;
     self->reached = 0;
     self->moved_ms = 0;
     self->status = PSD_OK;
@@ -334,7 +332,6 @@ do_look(ps_checkpoint_task_t *self,
     psd_status_t rc =
         ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &number, err);
 
-    (void)shard;
     if (rc != PSD_OK) {
         return rc;
     }
@@ -346,6 +343,9 @@ do_look(ps_checkpoint_task_t *self,
                              number);
     }
     self->seen_ms = step->now_ms;
+    if (self->restores) {
+        ps_checkpoint_check_done(self, shard, step);
+    }
     for (size_t i = 0; fits && i < self->n_items; i++) {
         n_done += self->items[i].state == PS_ITEM_DONE ? 1 : 0;
         fits = self->restores || !self->is_done ||

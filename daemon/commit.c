@@ -42,6 +42,8 @@ event_of(ps_command_kind_t kind)
         return "queue_made";
     case PS_COMMAND_WORK:
         return "work_changed";
+    case PS_COMMAND_RESTORED:
+        return "table_restored";
     case PS_COMMAND_NOTE:
         return "noted";
     default:

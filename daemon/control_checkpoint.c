@@ -410,11 +410,13 @@ ps_control_checkpoint_create(ps_control_t *self,
     if (request->step == 0) {
         return arm(self, request, err);
     }
+    if (self->checkpoint.status != PSD_OK) {
+        return ps_control_checkpoint_fail(self, request, PSD_OK, err);
+    }
     rc = request->step == 1 ? begin(self, request, err)
                             : ps_control_check_words(self, request, err);
     if (rc != PSD_OK) {
-        self->checkpoint.number = 0;
-        return rc;
+        return ps_control_checkpoint_fail(self, request, rc, err);
     }
     return request->asks || ps_doc_set_u64(request->reply, "number",
                                            self->checkpoint.number)

@@ -47,8 +47,16 @@ void ps_control_checkpoint_start(ps_control_t *self,
                                  const char *name,
                                  ps_doc_t **manifest_p);
 /* Ends the work at hand, which cannot be finished; a table that it has made
- * does not stay. */
+ * does not stay. Files of a checkpoint do: shards may still write them. */
 void ps_control_checkpoint_give_up(ps_control_t *self);
+/* The same of a checkpoint that has failed for `rc`: all shards are told to
+ * end. Called again with their answers, it removes what they have written, and
+ * returns what it was told first. */
+PSD_MUST_CHECK psd_status_t
+ps_control_checkpoint_fail(ps_control_t *self,
+                           ps_control_request_t *request,
+                           psd_status_t rc,
+                           psd_error_t *err);
 /* All files are there: not all partitions that follow a job's clocks are at the
  * clock of the manifest, for MARKs were held back too short a while, so it says
  * no more than "partition". false: no memory. */

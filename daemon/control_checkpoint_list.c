@@ -10,6 +10,7 @@
 
 typedef struct listing {
     const char *dir;
+    const char *making; /* that is being made; "": none is */
     ps_doc_t *array;
 } listing_t;
 
@@ -59,7 +60,11 @@ add_listed(void *context, const char *name, psd_error_t *err)
     if (rc == PSD_OK) {
         fits = fits && add_summary(manifest, item);
     } else {
-        fits = fits && ps_doc_set_text(item, "state", "damaged");
+        fits = fits && ps_doc_set_text(item, "state",
+                                       rc != PSD_NO_CHECKPOINT ? "damaged"
+                                       : strcmp(name, self->making) == 0
+                                           ? "being made"
+                                           : "unfinished");
     }
     return fits ? PSD_OK : ps_control_no_memory(err);
 }
@@ -78,6 +83,10 @@ ps_control_checkpoint_list(ps_control_t *self,
         return rc != PSD_OK ? rc : ps_control_no_memory(err);
     }
     listing.dir = (const char *)dir.data;
+    listing.making = self->checkpoint.number != 0 &&
+                             self->checkpoint.kind == PS_CHECKPOINT_CREATE
+                         ? self->checkpoint.name
+                         : "";
     return ps_checkpoint_list(ps_disk_real(), listing.dir, add_listed, &listing,
                               err);
 }

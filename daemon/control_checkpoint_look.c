@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/map.h"
+#include "daemon/commit.h"
 #include "storage/snapshot_file.h"
 
 #define TABLES_MAX 65536
@@ -281,6 +282,27 @@ finish_create(ps_control_t *self, const progress_t *progress, psd_error_t *err)
                : rc;
 }
 
+/* All rows have reached their level: the table may be used. From here on it
+ * stays, whatever happens. */
+static psd_status_t
+finish_restore(ps_control_t *self, psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const ps_table_t *table =
+        ps_registry_table(self->is.registry, self->checkpoint.table);
+    uint32_t id = table->id; /* it was checked that it is there */
+    psd_status_t rc = ps_registry_plan_restored(self->is.registry, id,
+                                                ps_unix_ms(), &command, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+    }
+    if (rc == PSD_OK) {
+        ps_fleet_tell_table(self->fleet, id);
+    }
+    return rc;
+}
+
 static psd_status_t
 sum_up(const ps_control_t *self,
        const ps_control_request_t *request,
@@ -344,10 +366,18 @@ take_look(ps_control_t *self,
     if (rc == PSD_OK && work->kind == PS_CHECKPOINT_RESTORE) {
         rc = check_restored(self, progress, err);
     }
-    if (rc == PSD_OK && progress->is_done && creates) {
-        rc = finish_create(self, progress, err);
+    if (rc != PSD_OK || !progress->is_done) {
+        return rc;
     }
-    return rc;
+    switch (work->kind) {
+    case PS_CHECKPOINT_CREATE:
+        return finish_create(self, progress, err);
+    case PS_CHECKPOINT_RESTORE:
+        return finish_restore(self, err);
+    case PS_CHECKPOINT_VERIFY:
+        break;
+    }
+    return PSD_OK;
 }
 
 static psd_status_t
@@ -386,8 +416,14 @@ ps_control_checkpoint_look(ps_control_t *self,
         (request->step == 0 || number != self->checkpoint.number)) {
         return ask_look(self, request, number, err);
     }
+    if (rc == PSD_OK && self->checkpoint.status != PSD_OK) {
+        return ps_control_checkpoint_fail(self, request, PSD_OK, err);
+    }
     if (rc == PSD_OK) {
         rc = take_look(self, request, &progress, err);
+    }
+    if (rc != PSD_OK && self->checkpoint.kind == PS_CHECKPOINT_CREATE) {
+        return ps_control_checkpoint_fail(self, request, rc, err);
     }
     if (rc != PSD_OK) {
         ps_control_checkpoint_give_up(self);

@@ -145,6 +145,40 @@ ps_control_checkpoint_give_up(ps_control_t *self)
     self->checkpoint.number = 0;
 }
 
+psd_status_t
+ps_control_checkpoint_fail(ps_control_t *self,
+                           ps_control_request_t *request,
+                           psd_status_t rc,
+                           psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *words = NULL;
+    PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
+    ps_checkpoint_work_t *work = &self->checkpoint;
+
+    if (work->status == PSD_OK) {
+        work->status = rc;
+        (void)snprintf(work->text, sizeof work->text, "%s",
+                       psd_error_text(err));
+        words = ps_doc_new();
+        if (words != NULL && ps_doc_set_text(words, "do", "end") &&
+            ps_control_ask_words(request, words, NULL) == PSD_OK) {
+            psd_error_clear(err);
+            return PSD_OK;
+        }
+    }
+    /* Who has not answered may still write: then some of it stays, and is
+     * listed as unfinished. */
+    if (ps_control_checkpoint_dir(self, &dir, NULL) == PSD_OK) {
+        psd_status_t dropped = ps_checkpoint_drop(
+            ps_disk_real(), (const char *)dir.data, work->name, NULL);
+
+        (void)dropped;
+    }
+    work->number = 0;
+    psd_error_clear(err);
+    return psd_error_set(err, work->status, "%s", work->text);
+}
+
 void
 ps_control_checkpoint_tick(ps_control_t *self)
 {

@@ -173,6 +173,10 @@ uint64_t ps_control_checkpoint_deadline(const ps_control_t *self);
  * one cannot hold it. */
 PSD_MUST_CHECK psd_status_t ps_control_make_table(ps_control_t *self,
                                                   const ps_table_spec_t *spec,
+                                                  bool restoring,
+                                                  psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_control_drop_table(ps_control_t *self,
+                                                  const char *name,
                                                   psd_error_t *err);
 void ps_control_take_table_back(ps_control_t *self, const char *name);
 /* control_node.c */

@@ -168,7 +168,7 @@ make_table(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
         rc = read_spec(request->doc, doc, table, &spec, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_control_make_table(self, &spec, err);
+        rc = ps_control_make_table(self, &spec, true, err);
     }
     if (rc != PSD_OK) {
         return rc;

@@ -55,8 +55,8 @@ ps_control_check_updater(const ps_control_t *self,
 
 /* ---- create and drop ---- */
 
-static psd_status_t
-drop(ps_control_t *self, const char *name, psd_error_t *err)
+psd_status_t
+ps_control_drop_table(ps_control_t *self, const char *name, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     psd_status_t rc = ps_registry_plan_drop(self->is.registry, name,
@@ -79,7 +79,7 @@ drop(ps_control_t *self, const char *name, psd_error_t *err)
 void
 ps_control_take_table_back(ps_control_t *self, const char *name)
 {
-    psd_status_t rc = drop(self, name, NULL);
+    psd_status_t rc = ps_control_drop_table(self, name, NULL);
 
     if (rc != PSD_OK) {
         ps_log(PS_LOG_ERROR, "table_take_back_failed", "table=%s status=%s",
@@ -90,6 +90,7 @@ ps_control_take_table_back(ps_control_t *self, const char *name)
 psd_status_t
 ps_control_make_table(ps_control_t *self,
                       const ps_table_spec_t *spec,
+                      bool restoring,
                       psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
@@ -107,6 +108,7 @@ ps_control_make_table(ps_control_t *self,
             "which is %" PRIu64,
             (uint64_t)ps_registry_n_tables(self->is.registry), limit);
     }
+    command.table.restoring = restoring;
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
     }
@@ -190,7 +192,7 @@ begin_create(ps_control_t *self,
         rc = ps_control_find_job(self, request->doc, &job, err);
     }
     if (rc == PSD_OK) {
-        rc = ps_control_make_table(self, spec, err);
+        rc = ps_control_make_table(self, spec, false, err);
     }
     if (rc == PSD_OK && for_job) {
         rc = open_for_job(self, request->doc,
@@ -240,7 +242,7 @@ ps_control_table_drop(ps_control_t *self,
         return ps_control_no_memory(err);
     }
     rc = ps_doc_get_text(request->doc, "name", PS_NAME_MAX, &name, err);
-    return rc == PSD_OK ? drop(self, name, err) : rc;
+    return rc == PSD_OK ? ps_control_drop_table(self, name, err) : rc;
 }
 
 /* ---- open and look ---- */

@@ -33,6 +33,7 @@ ps_told_table_to_doc(const ps_table_t *table, ps_doc_t *doc)
            ps_doc_set_u64(doc, "table", table->id) &&
            ps_doc_set_bool(doc, "rows_lost", table->rows_lost) &&
            ps_doc_set_u64(doc, "lost_sessions", table->lost_sessions) &&
+           ps_doc_set_bool(doc, "restoring", table->restoring) &&
            ps_table_spec_to_doc(&table->spec, spec) &&
            ps_routes_to_doc(table->routes, table->spec.n_partitions, routes) &&
            add_copies(table, ps_doc_add_array(doc, "copies"));
@@ -117,6 +118,9 @@ ps_told_table_from_doc(const ps_doc_t *doc,
     table.id = (uint32_t)id;
     if (rc == PSD_OK && ps_doc_has(doc, "rows_lost")) {
         rc = ps_doc_get_bool(doc, "rows_lost", &table.rows_lost, err);
+    }
+    if (rc == PSD_OK && ps_doc_has(doc, "restoring")) {
+        rc = ps_doc_get_bool(doc, "restoring", &table.restoring, err);
     }
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64_or(doc, "lost_sessions", 0, INT64_MAX, 0,

@@ -210,7 +210,8 @@ do_table(actor_t *self, ps_shard_call_t *call)
                         .n_routes = call->spec.n_partitions,
                         .copies = call->copies,
                         .rows_lost = call->rows_lost,
-                        .lost_sessions = call->lost_sessions};
+                        .lost_sessions = call->lost_sessions,
+                        .restoring = call->restoring};
 
     call->status = ps_shard_journal_table(self->journal, self->core,
                                           call->table, &call->spec, self->err);

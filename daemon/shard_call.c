@@ -73,6 +73,7 @@ ps_shard_call_table(const ps_table_t *table,
     self->copies = copies;
     self->rows_lost = table->rows_lost;
     self->lost_sessions = table->lost_sessions;
+    self->restoring = table->restoring;
     self->routes = ps_alloc_raw(table->spec.n_partitions, sizeof *self->routes);
     if (self->routes == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the routes of %s",

@@ -46,6 +46,7 @@ typedef struct ps_shard_call {
     ps_job_t job;           /* owned */
     bool rows_lost;         /* of the table */
     uint64_t lost_sessions; /* that used them */
+    bool restoring;         /* the table is */
     uint32_t job_id;
     ps_buffer_t words; /* owned; JSON (checkpoint_task.h), and its answer */
     /* answered */

@@ -92,7 +92,6 @@ ps_partition_begin_anew(ps_shard_t *shard, ps_partition_t *self)
     self->lsn_epoch = 0;
     self->epochs.n = 0;
     self->restoring = false;
-    self->restored_lsn = 0;
     self->snapshot_lsn = 0;
     self->needs_base = false;
     self->base_given = false;

@@ -35,6 +35,7 @@ typedef struct ps_table_use {
     uint64_t logged_bytes; /* kept for open clocks */
     uint64_t limit_bytes;  /* its share of table_bytes; 0: no limit */
     uint32_t n_here;       /* partitions that are here */
+    bool restoring;        /* rows of a checkpoint come; requests wait */
 } ps_table_use_t;
 
 /* The image of a partition that is wanted, or handed out. */
@@ -83,8 +84,8 @@ typedef struct ps_partition {
     uint64_t deadline_ms; /* no held request is to be told before */
     uint64_t pushes, pulls, rows_pushed, rows_pulled;
     ps_partition_image_t image;
-    bool restoring;        /* rows of a checkpoint come; requests wait */
-    uint64_t restored_lsn; /* of the last of them; 0: none, or thrown away */
+    bool restoring; /* a psd that marked no tables has not set all rows of a
+                       checkpoint; requests wait */
 } ps_partition_t;
 
 /* Borrows spec and use. Errors: PSD_NOMEM, PSD_LIMIT. */
@@ -112,6 +113,8 @@ PSD_MUST_CHECK psd_status_t ps_partition_job(ps_shard_t *shard,
  * pushes of it are still to be applied. */
 void
 ps_partition_forget_job(ps_shard_t *shard, ps_partition_t *self, uint32_t job);
+/* Not all rows of a checkpoint are there yet: requests wait. */
+bool ps_partition_is_restoring(const ps_partition_t *self);
 /* Takes what the gates now let through, until nothing moves. */
 void ps_partition_advance(ps_shard_t *shard, ps_partition_t *self);
 /* Tells held requests whose time has come. */

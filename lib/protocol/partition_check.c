@@ -94,6 +94,12 @@ gate_is_open(ps_shard_t *shard,
     return ps_gate_is_open(place->gate, request->clock);
 }
 
+bool
+ps_partition_is_restoring(const ps_partition_t *self)
+{
+    return self->restoring || self->use->restoring;
+}
+
 /* The other table that the request reads may be read: else it waits, and is
  * looked at again soon, for what may change is not this partition's. */
 static bool
@@ -105,7 +111,8 @@ other_allows(ps_shard_t *shard,
 
     if (!ps_request_names_other(request) ||
         ps_partition_other(shard, self, request, &other, NULL) != PSD_OK ||
-        other->replicas == NULL || ps_replicas_may_answer(shard, other)) {
+        (!ps_partition_is_restoring(other) &&
+         (other->replicas == NULL || ps_replicas_may_answer(shard, other)))) {
         return true;
     }
     ps_shard_wake(shard, self, shard->now_ms + OTHER_AGAIN_MS);
@@ -119,8 +126,9 @@ ps_partition_is_ready(ps_shard_t *shard,
 {
     ps_partition_t *other = NULL;
 
-    if (self->restoring || (request->kind == PS_KIND_MARK &&
-                            self->image.hold_ms > shard->now_ms)) {
+    if (ps_partition_is_restoring(self) ||
+        (request->kind == PS_KIND_MARK &&
+         self->image.hold_ms > shard->now_ms)) {
         return false;
     }
     if (self->replicas != NULL && !copies_allow(shard, self, request)) {

@@ -271,7 +271,7 @@ ps_partition_hindrance(const ps_shard_t *shard,
     if (ret_text[0] != '\0') {
         return true;
     }
-    if (self->restoring) {
+    if (ps_partition_is_restoring(self)) {
         (void)snprintf(ret_text, size,
                        "partition %" PRIu32
                        " is being restored from a checkpoint",

@@ -209,6 +209,10 @@ apply_checked(ps_registry_t *self,
         return ps_registry_apply_queue(self, command, err);
     case PS_COMMAND_WORK:
         return ps_registry_apply_work(self, command, err);
+    case PS_COMMAND_RESTORED:
+        ps_registry_find_table(self, (uint32_t)command->number)->restoring =
+            false; /* it was checked */
+        return PSD_OK;
     case PS_COMMAND_NOTE:
         return PSD_OK;
     default:

@@ -74,6 +74,9 @@ typedef struct ps_table {
     uint32_t lost_jobs;     /* jobs up to this one that have it open had so
                                before that; 0: those have been told, and
                                another one has opened it since */
+    bool restoring;         /* rows of a checkpoint are still to come: nobody
+                               may use it, and it does not outlive the registry's
+                               process that restores it */
     ps_table_spec_t spec;   /* settled and checked */
     ps_copies_t *copies;    /* owned; spec.n_partitions, in order */
     ps_route_t *routes;     /* owned; beside copies: to the first copy of each,
@@ -114,7 +117,9 @@ typedef enum ps_command_kind {
                                   that it is in */
     PS_COMMAND_WORK = 11,      /* slices of one are given or done; no row of the
                                   history */
-    PS_COMMAND_NOTE = 12       /* nothing: a row of the history, `text` */
+    PS_COMMAND_NOTE = 12,      /* nothing: a row of the history, `text` */
+    PS_COMMAND_RESTORED = 13   /* all rows of a table that was being restored
+                                  are there */
 } ps_command_kind_t;
 
 typedef struct ps_command {
@@ -125,8 +130,8 @@ typedef struct ps_command {
     char name[PS_NAME_MAX + 1]; /* CLUSTER, DROP, NODE_STATE, QUEUE */
     ps_id_t uuid;               /* CLUSTER */
     uint64_t number;            /* CLUSTER, SESSIONS: sessions stored so far;
-                                   DROP and JOB_TABLE: table id; NODE_STATE:
-                                   ps_node_state_t */
+                                   DROP, JOB_TABLE and RESTORED: table id;
+                                   NODE_STATE: ps_node_state_t */
     uint32_t last_table;        /* CLUSTER: highest ids given so far */
     uint32_t last_job;
     ps_node_t node;       /* NODE; owned */
@@ -215,6 +220,13 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_table(const ps_registry_t *self,
                                                    uint64_t unix_ms,
                                                    ps_command_t *ret_command,
                                                    psd_error_t *err);
+/* A table that was planned with `restoring` may be used. Kind 0 when it may
+ * already. Errors: PSD_NO_TABLE. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_restored(const ps_registry_t *self,
+                                                      uint32_t table,
+                                                      uint64_t unix_ms,
+                                                      ps_command_t *ret_command,
+                                                      psd_error_t *err);
 /* Errors: PSD_NO_TABLE. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_drop(const ps_registry_t *self,
                                                   const char *name,

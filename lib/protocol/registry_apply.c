@@ -64,6 +64,7 @@ copy_table(const ps_registry_t *self,
     ps_table_t table = {.id = from->id,
                         .created_unix_ms = from->created_unix_ms,
                         .rows_lost = from->rows_lost,
+                        .restoring = from->restoring,
                         .lost_sessions = from->lost_sessions,
                         .lost_jobs = from->lost_jobs};
     psd_status_t rc = ps_table_spec_copy(&from->spec, &table.spec, err);

@@ -194,6 +194,23 @@ check_drop(const ps_registry_t *self,
 }
 
 static psd_status_t
+check_restored(const ps_registry_t *self,
+               const ps_command_t *command,
+               psd_error_t *err)
+{
+    const ps_table_t *table =
+        command->number > UINT32_MAX
+            ? NULL
+            : ps_registry_find_table(self, (uint32_t)command->number);
+
+    return table != NULL && table->restoring
+               ? PSD_OK
+               : psd_error_set(err, PSD_DAMAGED,
+                               "there is no table %llu that is being restored",
+                               (unsigned long long)command->number);
+}
+
+static psd_status_t
 check_worker(const ps_job_t *job, size_t i, psd_error_t *err)
 {
     const ps_worker_t *worker = &job->workers[i];
@@ -319,6 +336,8 @@ check_kind(const ps_registry_t *self,
         return ps_registry_check_queue(self, command, err);
     case PS_COMMAND_WORK:
         return ps_registry_check_work(self, command, err);
+    case PS_COMMAND_RESTORED:
+        return check_restored(self, command, err);
     case PS_COMMAND_NOTE:
         return PSD_OK;
     default:

@@ -196,6 +196,32 @@ ps_registry_plan_table(const ps_registry_t *self,
 }
 
 psd_status_t
+ps_registry_plan_restored(const ps_registry_t *self,
+                          uint32_t table,
+                          uint64_t unix_ms,
+                          ps_command_t *ret_command,
+                          psd_error_t *err)
+{
+    ps_command_t command =
+        ps_registry_command(self, PS_COMMAND_RESTORED, unix_ms);
+    const ps_table_t *found = ps_registry_table_by_id(self, table);
+
+    if (found == NULL) {
+        return psd_error_set(err, PSD_NO_TABLE,
+                             "table number %u does not exist", table);
+    }
+    if (!found->restoring) {
+        *ret_command = (ps_command_t){0};
+        return PSD_OK;
+    }
+    command.number = table;
+    (void)snprintf(command.text, sizeof command.text,
+                   "table %s was restored from a checkpoint", found->spec.name);
+    *ret_command = command;
+    return PSD_OK;
+}
+
+psd_status_t
 ps_registry_plan_drop(const ps_registry_t *self,
                       const char *name,
                       uint64_t unix_ms,

@@ -114,6 +114,8 @@ typedef struct ps_event {
                                     more */
     uint64_t lost_sessions;      /* TABLE: sessions up to this one are of before
                                     that, and are refused; 0: none */
+    bool restoring;              /* TABLE: rows of a checkpoint are still to
+                                    come; all requests wait */
     const ps_job_t *job;         /* JOB; copied; ignored if not newer */
     const ps_position_t *flushed; /* FLUSHED */
     size_t n_flushed;             /* FLUSHED */

@@ -75,7 +75,7 @@ ps_partition_image_try(ps_partition_t *self)
         (image->job != 0 && closed_here(self, image->job) < image->clock)) {
         return;
     }
-    if (self->restoring) {
+    if (ps_partition_is_restoring(self)) {
         image->view.state = PS_IMAGE_RESTORING;
         return;
     }
@@ -214,14 +214,42 @@ why_not(ps_partition_t *partition, const ps_payload_t *piece, psd_error_t *err)
                : rc;
 }
 
+/* The partition, which is primary here and has all that was restored so far:
+ * another copy that was primary meanwhile may not have had it. NULL, and why:
+ * it is not, or has not. */
+static ps_partition_t *
+find_restored(const ps_shard_t *self,
+              uint32_t table,
+              uint32_t i,
+              const ps_restore_at_t *at,
+              psd_error_t *err)
+{
+    ps_partition_t *partition = find(self, table, i);
+
+    if (partition == NULL) {
+        (void)psd_error_set(
+            err, PSD_INVALID,
+            "partition %" PRIu32 " is not answered for here any more", i);
+        return NULL;
+    }
+    if (!ps_epochs_have(&partition->epochs, at->lsn, at->epoch)) {
+        (void)psd_error_set(err, PSD_INVALID,
+                            "partition %" PRIu32
+                            " has lost rows that were restored: another node "
+                            "answered for it meanwhile",
+                            i);
+        return NULL;
+    }
+    return partition;
+}
+
 static psd_status_t
 check_restore(const ps_shard_t *self,
               ps_partition_t *partition,
               const ps_payload_t *piece,
               psd_error_t *err)
 {
-    uint64_t bytes = PS_RECORD_HEAD + PS_RECORD_ALIGN +
-                     (piece == NULL ? 0 : piece->span.size);
+    uint64_t bytes = PS_RECORD_HEAD + PS_RECORD_ALIGN + piece->span.size;
 
     if (partition->pushes > 0) {
         return psd_error_set(err, PSD_DENIED,
@@ -257,30 +285,25 @@ ps_shard_restore(ps_shard_t *self,
                  uint32_t table,
                  uint32_t i,
                  ps_payload_t *piece,
-                 bool is_last,
+                 ps_restore_at_t *at,
                  psd_error_t *err)
 {
-    ps_partition_t *partition = find(self, table, i);
-    ps_record_t record = {.kind = PS_RECORD_ROWS, .seq = is_last ? 0 : 1};
+    ps_partition_t *partition = find_restored(self, table, i, at, err);
+    ps_record_t record = {.kind = PS_RECORD_ROWS};
     psd_status_t rc = PSD_OK;
 
     if (partition == NULL) {
-        return psd_error_set(
-            err, PSD_INVALID,
-            "partition %" PRIu32 " is not answered for here any more", i);
+        return PSD_INVALID;
     }
     begin_step(self, step);
     rc = check_restore(self, partition, piece, err);
     if (rc == PSD_OK &&
         (!ps_outbox_reserve(self->outbox, EFFECTS_PER_RESTORE) ||
          !ps_partition_record(self, partition, &record, piece))) {
-        rc = piece == NULL ? psd_error_set(err, PSD_NOMEM,
-                                           "no memory for a record of rows")
-                           : why_not(partition, piece, err);
+        rc = why_not(partition, piece, err);
     }
-    if (rc == PSD_OK && is_last) {
-        partition->restored_lsn = partition->lsn;
-        ps_partition_advance(self, partition);
+    if (rc == PSD_OK) {
+        *at = (ps_restore_at_t){partition->lsn, partition->lsn_epoch};
     }
     self->outbox = NULL;
     return rc;
@@ -288,25 +311,24 @@ ps_shard_restore(ps_shard_t *self,
 
 psd_status_t
 ps_shard_restored(ps_shard_t *self,
-                  uint64_t now_ms,
+                  const ps_image_step_t *step,
                   uint32_t table,
                   uint32_t i,
+                  const ps_restore_at_t *at,
                   uint64_t *ret_reached,
                   psd_error_t *err)
 {
-    const ps_partition_t *partition = find(self, table, i);
+    const ps_partition_t *partition = find_restored(self, table, i, at, err);
     ps_ack_t level = PS_ACK_MEMORY;
     char text[PS_TEXT_MAX + 1];
 
     *ret_reached = 0;
-    if (partition == NULL || partition->restored_lsn == 0) {
-        return psd_error_set(
-            err, PSD_INVALID,
-            "partition %" PRIu32 " is not answered for here any more", i);
+    if (partition == NULL) {
+        return PSD_INVALID;
     }
-    self->now_ms = now_ms;
+    self->now_ms = step->now_ms;
     level = partition->spec->ack;
-    if (level <= PS_ACK_MEMORY) {
+    if (level <= PS_ACK_MEMORY || at->lsn == 0) {
         return PSD_OK;
     }
     if (partition->replicas == NULL) {
@@ -315,8 +337,7 @@ ps_shard_restored(ps_shard_t *self,
                              " has one copy",
                              ps_ack_name(level), i);
     }
-    if (ps_replicas_promise(self, partition, level, partition->restored_lsn,
-                            ret_reached)) {
+    if (ps_replicas_promise(self, partition, level, at->lsn, ret_reached)) {
         return PSD_OK;
     }
     ps_replicas_answer_reason(self, partition, level, text, sizeof text);

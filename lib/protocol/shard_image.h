@@ -11,8 +11,9 @@
  *          one: all workers have finished it, so their marks are on the way.
  *          BSP: exactly what these clocks have made; SSP: at least that.
  *          A partition that is restored takes rows as records of its own, so
- *          that other copies and the log have them too; requests of clients
- * wait until the last ones are there. Threads  Confined to the shard's one.
+ *          that other copies and the log have them too. Requests of clients
+ *          wait as long as its table is being restored (PS_EVENT_TABLE).
+ * Threads  Confined to the shard's one.
  */
 #ifndef PS_PROTOCOL_SHARD_IMAGE_H
 #define PS_PROTOCOL_SHARD_IMAGE_H
@@ -94,33 +95,42 @@ PSD_MUST_CHECK psd_status_t ps_shard_image_next(ps_shard_t *self,
 /* Ends the image of partition i. */
 void ps_shard_image_end(ps_shard_t *self, uint32_t table, uint32_t i);
 
+/* The last record that a restore has made; zeroes: none yet. */
+typedef struct ps_restore_at {
+    uint64_t lsn;
+    uint64_t epoch; /* under which it was made */
+} ps_restore_at_t;
+
 /*
- * The next rows of partition i, which is primary here: a piece of an image, or
- * NULL; clients wait from the first one to the last.
+ * The next rows of partition i, which is primary here: a piece of an image.
  *
+ * at: where the restore stands, which is moved. A primary that went and came
+ * back has that record still, or the restore has failed.
  * Errors: PSD_BUSY copies or disk have to catch up first, ask again; PSD_DENIED
- * clients have pushed to it before; PSD_INVALID it is not primary here;
- * PSD_PROTO, PSD_LIMIT, PSD_NOMEM. Nothing was recorded then.
+ * clients have pushed to it before; PSD_INVALID it is not primary here, or has
+ * lost rows of before; PSD_PROTO, PSD_LIMIT, PSD_NOMEM. Nothing was recorded
+ * then.
  */
 PSD_MUST_CHECK psd_status_t ps_shard_restore(ps_shard_t *self,
                                              const ps_image_step_t *step,
                                              uint32_t table,
                                              uint32_t i,
                                              ps_payload_t *piece,
-                                             bool is_last,
+                                             ps_restore_at_t *at,
                                              psd_error_t *err);
 /*
- * Partition i's last rows have reached the level of its table: only then may
- * somebody be told that it is restored.
+ * Partition i's rows up to `at` have reached the level of its table: only then
+ * may somebody be told that it is restored.
  *
  * ret_reached: up to which record all have; it grows as long as they get on.
  * Errors: PSD_BUSY with what is waited for; PSD_INVALID it is not primary here,
- * or has begun anew.
+ * or has lost some of them.
  */
 PSD_MUST_CHECK psd_status_t ps_shard_restored(ps_shard_t *self,
-                                              uint64_t now_ms,
+                                              const ps_image_step_t *step,
                                               uint32_t table,
                                               uint32_t i,
+                                              const ps_restore_at_t *at,
                                               uint64_t *ret_reached,
                                               psd_error_t *err);
 #endif

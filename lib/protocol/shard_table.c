@@ -98,6 +98,7 @@ new_table(const ps_event_t *event, ps_shard_table_t **ret, psd_error_t *err)
         return rc;
     }
     table->id = event->table;
+    table->use.restoring = event->restoring;
     table->routes = ps_alloc(event->n_routes, sizeof *table->routes);
     table->partitions = ps_alloc(event->n_routes, sizeof(ps_partition_t *));
     if (table->routes == NULL || table->partitions == NULL) {
@@ -475,6 +476,24 @@ take_loss(ps_shard_t *self, ps_shard_table_t *table, const ps_event_t *event)
     (void)rc; /* no visit fails */
 }
 
+/* All rows of the table are there, in all partitions: clients go on. An older
+ * word does not take that back. */
+static void
+take_restored(ps_shard_t *self,
+              ps_shard_table_t *table,
+              const ps_event_t *event)
+{
+    if (!table->use.restoring || event->restoring) {
+        return;
+    }
+    table->use.restoring = false;
+    for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
+        if (table->partitions[i] != NULL) {
+            ps_partition_advance(self, table->partitions[i]);
+        }
+    }
+}
+
 psd_status_t
 ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
 {
@@ -510,6 +529,7 @@ ps_shard_step_table(ps_shard_t *self, const ps_event_t *event, psd_error_t *err)
     }
     take_loss(self, table, event);
     follow_routes(self, table, event);
+    take_restored(self, table, event);
     ps_shard_close_links(self);
     tell_paired(self);
     return rc == PSD_OK

@@ -313,7 +313,7 @@ ps_checkpoint_list(ps_disk_t *disk,
         if (ps_checkpoint_check_name(names.list[i], NULL) != PSD_OK) {
             continue;
         }
-        rc = ps_disk_path(&path, err, dir, "%s/" MANIFEST, names.list[i]);
+        rc = ps_disk_path(&path, err, dir, "%s/.", names.list[i]);
         if (rc == PSD_OK && exists((const char *)path.data)) {
             rc = each(context, names.list[i], err);
         }

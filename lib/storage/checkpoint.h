@@ -49,8 +49,9 @@ PSD_MUST_CHECK psd_status_t ps_checkpoint_read(ps_disk_t *disk,
                                                ps_doc_t **ret_manifest,
                                                uint64_t *ret_sum,
                                                psd_error_t *err);
-/* Told of each name that has a manifest, which was not read, in any order. No
- * directory: there are none. Errors: PSD_IO, PSD_NOMEM, and what `each` says.
+/* Told of each name, in any order, also of those without a manifest, which are
+ * no checkpoints: somebody works on them, or was interrupted. No directory:
+ * there are none. Errors: PSD_IO, PSD_NOMEM, and what `each` says.
  */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_list(ps_disk_t *disk,
                                                const char *dir,

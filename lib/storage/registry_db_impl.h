@@ -49,9 +49,11 @@
       "INSERT INTO tables(id, name, created_unix_ms, rows_lost, n_rows, "     \
       "n_cols, type, row_format, keys, updater, init, seed, n_partitions, "   \
       "n_col_slices, partition_by, replicas, ack, allow_nonfinite, filter, "  \
-      "versions, lost_sessions, lost_jobs) "                                  \
+      "versions, lost_sessions, lost_jobs, restoring) "                       \
       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "   \
-      "?, ?)")                                                                \
+      "?, ?, ?)")                                                             \
+    X(TABLE_RESTORED, "tables",                                               \
+      "UPDATE tables SET restoring = 0 WHERE id = ?")                         \
     X(PARTITION_PUT, "partitions",                                            \
       "INSERT INTO partitions(table_id, partition, epoch, fenced) "           \
       "VALUES(?, ?, ?, ?) ON CONFLICT(table_id, partition) DO UPDATE SET "    \
@@ -124,7 +126,7 @@
       "SELECT id, name, created_unix_ms, rows_lost, n_rows, n_cols, type, "   \
       "row_format, keys, updater, init, seed, n_partitions, n_col_slices, "   \
       "partition_by, replicas, ack, allow_nonfinite, filter, versions, "      \
-      "lost_sessions, lost_jobs FROM tables ORDER BY id")                     \
+      "lost_sessions, lost_jobs, restoring FROM tables ORDER BY id")          \
     X(PARTITION_ALL, "partitions",                                            \
       "SELECT table_id, partition, epoch, fenced FROM partitions "            \
       "WHERE table_id = ? ORDER BY partition")                                \

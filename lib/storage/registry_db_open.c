@@ -186,6 +186,8 @@ static const char *const migrations[] = {
     "PRAGMA user_version = 8",
     "ALTER TABLE copies ADD COLUMN dropped INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 9",
+    "ALTER TABLE tables ADD COLUMN restoring INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 10",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

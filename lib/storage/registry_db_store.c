@@ -32,6 +32,8 @@ kind_name(ps_command_kind_t kind)
         return "queue";
     case PS_COMMAND_WORK:
         return "work";
+    case PS_COMMAND_RESTORED:
+        return "restored";
     case PS_COMMAND_NOTE:
         return "note";
     default:
@@ -269,6 +271,7 @@ add_table(ps_registry_db_t *self, const ps_table_t *table, psd_error_t *err)
     ps_query_put_u64(&query, spec->versions ? 1 : 0);
     ps_query_put_u64(&query, table->lost_sessions);
     ps_query_put_u64(&query, table->lost_jobs);
+    ps_query_put_u64(&query, table->restoring ? 1 : 0);
     return ps_query_run(&query, err);
 }
 
@@ -298,6 +301,17 @@ store_drop(ps_registry_db_t *self,
         rc = ps_registry_db_run(self, STATEMENT_TABLE_DROP, &command->number, 1,
                                 err);
     }
+    return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
+}
+
+static psd_status_t
+store_restored(ps_registry_db_t *self,
+               const ps_command_t *command,
+               psd_error_t *err)
+{
+    psd_status_t rc = ps_registry_db_run(self, STATEMENT_TABLE_RESTORED,
+                                         &command->number, 1, err);
+
     return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
 }
 
@@ -400,6 +414,8 @@ store_kind(ps_registry_db_t *self,
         return store_table(self, command, err);
     case PS_COMMAND_DROP:
         return store_drop(self, command, err);
+    case PS_COMMAND_RESTORED:
+        return store_restored(self, command, err);
     case PS_COMMAND_JOB:
         return store_job(self, command, err);
     case PS_COMMAND_JOB_TABLE:

@@ -41,8 +41,9 @@ typedef enum ps_record_kind {
                               had, and has the state behind record lsn, which
                               was made under `epoch` (0 and 0: it begins empty);
                               seq: a number of that life of the copy */
-    PS_RECORD_ROWS = 8,    /* rows of a checkpoint (model/store_image.h); seq 1:
-                              more of them come, and requests wait */
+    PS_RECORD_ROWS = 8,    /* rows of a checkpoint (model/store_image.h); seq 1,
+                              of an older psd: more of them come, and requests
+                              wait */
     PS_RECORD_LEAVE = 9    /* in logs only: the copy has left this shard; seq:
                               the life that has ended, lsn: its last record */
 } ps_record_kind_t;

@@ -197,10 +197,13 @@ for cut in cut{1..20}; do
     [ -e "$files/$cut/manifest.json" ] || break
 done
 expect 0 checkpoint list -o csv
-if grep -q "^$cut" out; then
-    fail "what was interrupted is in the list"
-fi
+out_has "^$cut,unfinished,"
 expect 5 checkpoint verify "$cut"
+expect 0 checkpoint drop "$cut"
+expect 0 checkpoint list -o csv
+if grep -q "^$cut" out; then
+    fail "what was interrupted was dropped, and is in the list"
+fi
 expect 0 table create again --rows 10
 expect 0 checkpoint create "$cut" --tables again
 expect 0 checkpoint verify "$cut"

@@ -2,15 +2,21 @@
 /* A restore is done when its rows have reached the level of their table. */
 #include "daemon/checkpoint_task.h"
 
+#include <inttypes.h>
+#include <sched.h>
+
 #include "../protocol/shard_bench.h"
+#include "base/hash.h"
+#include "storage/snapshot_file.h"
+#include "support/temp_dir.h"
 #include "wire/doc.h"
 
-#define NUMBER 7
-#define LAST_LSN 2 /* the words that begin and end rows are records */
+#define LAST_LSN 2 /* each of the file's pieces becomes a record */
 
 static bench_t bench;
 static ps_checkpoint_task_t *task;
 static uint64_t life; /* of the partition, which the disk tells of */
+static temp_dir_t dir;
 
 /* Tells the task words; its answer. */
 static ps_doc_t *
@@ -54,6 +60,7 @@ work(void)
 
 typedef struct look {
     bool is_done;
+    uint64_t n_read; /* files */
     psd_status_t status;
     char text[1000];
 } look_t;
@@ -68,6 +75,8 @@ look(void)
     uint64_t status = 0;
 
     cr_assert_eq(ps_doc_get_bool(doc, "is_done", &found.is_done, NULL), PSD_OK);
+    cr_assert_eq(ps_doc_get_u64(doc, "done", 0, 1, &found.n_read, NULL),
+                 PSD_OK);
     cr_assert_eq(ps_doc_get_u64(doc, "status", 0, UINT16_MAX, &status, NULL),
                  PSD_OK);
     cr_assert_eq(ps_doc_get_text(doc, "text", 999, &text, NULL), PSD_OK);
@@ -88,7 +97,39 @@ flush_up_to(uint64_t lsn)
                  PSD_OK);
 }
 
-/* A table of that level whose partition here is restored from no files. */
+/* A file of two pieces, each with row 0 of a table; their checksum. */
+static uint64_t
+make_file(void)
+{
+    const ps_snapshot_dir_t in = {.disk = ps_disk_real(), .dir = dir.path};
+    const ps_snapshot_id_t id = {.table = 1};
+    const ps_image_order_t order = {.table = 1};
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
+    ps_snapshot_writer_t *writer = NULL;
+    bench_t source;
+    ps_image_step_t now = {0};
+    bool is_last = false;
+    uint64_t sum = 0;
+
+    cr_assert_eq(open_bench(&source), PSD_OK);
+    cr_assert_eq(push(&source, 1, 0, 1), PSD_OK);
+    ps_outbox_clear(&source.outbox);
+    now = (ps_image_step_t){.now_ms = source.now_ms, .outbox = &source.outbox};
+    ps_shard_image_begin(source.shard, &now, &order);
+    cr_assert_eq(ps_shard_image_next(source.shard, 1, 0, 1 << 20, &piece,
+                                     &is_last, NULL),
+                 PSD_OK);
+    cr_assert_eq(ps_snapshot_begin(&in, &id, 1, &writer, NULL), PSD_OK);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(ps_snapshot_add(writer, 1, piece->span, NULL), PSD_OK);
+        sum = ps_hash_bytes(piece->span.data, piece->span.size, sum);
+    }
+    cr_assert_eq(ps_snapshot_commit(&writer, 1, NULL), PSD_OK);
+    close_bench(&source);
+    return sum;
+}
+
+/* A table of that level whose partition here is restored from that file. */
 static void
 restore(ps_ack_t level)
 {
@@ -103,7 +144,11 @@ restore(ps_ack_t level)
                                   .disk = true,
                                   .log_queue_bytes = 1 << 20};
     ps_doc_t *doc = NULL;
+    char words[PATH_MAX + 400];
+    uint64_t sum = 0;
 
+    cr_assert(temp_dir_make(&dir));
+    sum = make_file();
     bench = (bench_t){.now_ms = 100};
     ps_table_spec_init(&bench.spec);
     (void)snprintf(bench.spec.name, sizeof bench.spec.name, "w");
@@ -123,10 +168,20 @@ restore(ps_ack_t level)
         }
     }
     cr_assert_eq(ps_checkpoint_task_new(&args, &task, NULL), PSD_OK);
-    doc = call("{\"do\":\"restore\",\"number\":7,\"dirs\":[\"/nowhere\"],"
-               "\"cluster\":\"00000000-0000-0000-0000-000000000000\","
-               "\"table\":1,\"reader\":1001,\"files\":[]}");
+    (void)snprintf(words, sizeof words,
+                   "{\"do\":\"restore\",\"number\":7,\"dirs\":[\"%s\"],"
+                   "\"cluster\":\"00000000-0000-0000-0000-000000000000\","
+                   "\"table\":1,\"reader\":1001,\"files\":[{\"dir\":0,"
+                   "\"table\":1,\"partition\":0,\"lsn\":0,\"sum\":\"%" PRIu64
+                   "\"}]}",
+                   dir.path, sum);
+    doc = call(words);
     ps_doc_destroy(&doc);
+    while (look().n_read == 0) { /* another thread reads it */
+        cr_assert_eq(look().status, PSD_OK, "%s", look().text);
+        work();
+        (void)sched_yield();
+    }
     work();
 }
 
@@ -135,6 +190,7 @@ finish(void)
 {
     ps_checkpoint_task_destroy(&task);
     close_bench(&bench);
+    temp_dir_drop(&dir);
 }
 
 TestSuite(checkpoint_task, .fini = finish);

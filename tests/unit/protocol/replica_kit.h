@@ -34,6 +34,7 @@ typedef struct kit {
     ps_table_spec_t spec;
     uint64_t now_ms;
     bool rows_lost;                /* as maps say */
+    bool restoring;                /* likewise */
     uint64_t links[KIT_NODES + 1]; /* conn that was opened to a node; 0: none */
 } kit_t;
 
@@ -152,7 +153,8 @@ kit_maps(kit_t *self, const char *first, const char *second)
                                         .routes = routes,
                                         .n_routes = KIT_PARTITIONS,
                                         .copies = copies,
-                                        .rows_lost = self->rows_lost});
+                                        .rows_lost = self->rows_lost,
+                                        .restoring = self->restoring});
 }
 
 static inline void

@@ -24,9 +24,9 @@ write_file(const char *text, size_t at)
 Test(registry_db_damage, a_newer_schema_is_refused_by_both_versions)
 {
     make_data();
-    run_sql("PRAGMA user_version = 10");
+    run_sql("PRAGMA user_version = 11");
     assert_open_fails(PSD_FOREIGN,
-                      "its schema is version 10; psd 0.1.0 knows up to 9");
+                      "its schema is version 11; psd 0.1.0 knows up to 10");
 }
 
 Test(registry_db_damage, somebody_elses_database_is_refused_and_not_touched)
