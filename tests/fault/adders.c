@@ -192,6 +192,12 @@ has_deadlines(const adder_t *adder, uint64_t n)
 }
 
 static bool
+has_either(const adder_t *adder, uint64_t n)
+{
+    return has_acked(adder, n) || has_deadlines(adder, n);
+}
+
+static bool
 has_ended(const adder_t *adder, uint64_t n)
 {
     (void)n;
@@ -246,6 +252,12 @@ bool
 adders_wait_deadlines(adders_t *self, uint64_t n)
 {
     return wait_all(self, has_deadlines, n, true, "saw no deadline");
+}
+
+bool
+adders_wait_either(adders_t *self, uint64_t n)
+{
+    return wait_all(self, has_either, n, true, "neither goes on nor is told");
 }
 
 bool

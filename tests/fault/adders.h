@@ -73,6 +73,8 @@ void adders_mark(adders_t *self);
  * not is on stderr; that is a worker that hangs, or one that has ended. */
 bool adders_wait_acks(adders_t *self, uint64_t n);
 bool adders_wait_deadlines(adders_t *self, uint64_t n);
+/* … until each has either. */
+bool adders_wait_either(adders_t *self, uint64_t n);
 /* Tells them to finish and waits until all have ended that way. */
 bool adders_finish(adders_t *self, adder_end_t end);
 /* Waits until all have ended that way by themselves. */

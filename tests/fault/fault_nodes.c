@@ -14,8 +14,10 @@
  * fault_nodes KEY=VALUE…: nodes, replicas, ack (memory, replica, disk), faults
  * (kill, freeze, cut, slow, all, full, away; joined by +), net (proxy, netns),
  * rounds, seed, seconds (instead of rounds), logs (1: those of the nodes are
- * printed), apart (1: the registry's node has no copies). all kills every node
- * at once; full takes the room of a node's disk; away is for apart only.
+ * printed), apart (1: the registry's node has no copies), moves (1: a node
+ * joins, others drain and come back, and faults fall into the middle of that).
+ * all kills every node at once; full takes the room of a node's disk; away is
+ * for apart only.
  * 77: this machine does not allow the net, or the disk.
  */
 #include <inttypes.h>
@@ -25,6 +27,7 @@
 
 #include "adders.h"
 #include "base/rng.h"
+#include "moves.h"
 #include "plan.h"
 #include "support/check.h"
 #include "support/cluster.h"
@@ -35,25 +38,29 @@
 #define FULL_LOOKS 4000 /* for the word of a full disk, … */
 #define FULL_LOOK_MS 5  /* … so far apart */
 #define RECOVERED 3     /* pushes of each worker */
+#define ROWS 600        /* of the table; those of moves are more */
+#define BEGUN 3         /* pushes at most, from a move's begin to its fault */
 #define SLOW 200000     /* bytes in a second */
 #define SKIPPED 77
 
 #define DISK_BYTES (UINT64_C(48) << 20)
 #define WHY_SIZE 4096
 
-static const char config[] = "shards: 2\n"
-                             "disk:\n"
-                             "  segment_bytes: 64KiB\n"
-                             "  snapshot_after_bytes: 64KiB\n"
-                             "workers:\n"
-                             "  heartbeat_ms: 100\n"
-                             "  lost_after_ms: 120000\n";
+#define CONFIG                        \
+    "shards: 2\n"                     \
+    "disk:\n"                         \
+    "  segment_bytes: 64KiB\n"        \
+    "  snapshot_after_bytes: 64KiB\n" \
+    "workers:\n"                      \
+    "  heartbeat_ms: 100\n"           \
+    "  lost_after_ms: 120000\n"
 
 typedef struct test {
     plan_t plan;
     cluster_t cluster;
     adders_t adders;
     view_t view;
+    moves_t moves;
     ps_rng_t rng;
     unsigned n_rounds;
     unsigned n_kills;
@@ -94,6 +101,10 @@ wait_felt(test_t *test, unsigned node)
         adders_mark(&test->adders);
         return adders_wait_acks(&test->adders, RECOVERED) && ask_why(test);
     }
+    /* A node that gives its copies away, or gets some, may have none. */
+    if (test->plan.moves != 0) {
+        return adders_wait_either(&test->adders, RECOVERED);
+    }
     return adders_wait_deadlines(&test->adders, 1) &&
            (node == 0 || ask_why(test));
 }
@@ -113,7 +124,7 @@ kill_node(test_t *test, unsigned node)
 static bool
 kill_all(test_t *test, unsigned node)
 {
-    unsigned n = test->plan.nodes;
+    unsigned n = test->cluster.n_nodes;
 
     for (unsigned i = 0; i < n; i++) {
         CHECK(cluster_kill(&test->cluster, (node + i) % n, SIGKILL));
@@ -158,7 +169,7 @@ freeze_node(test_t *test, unsigned node)
 {
     bool good = cluster_freeze(&test->cluster, node) && wait_felt(test, node);
 
-    if (good && test->plan.replicas < 2 && node != 0) {
+    if (good && test->plan.replicas < 2 && test->plan.moves == 0 && node != 0) {
         good = freeze_is_named(test, node);
     }
     return cluster_thaw(&test->cluster, node) && good;
@@ -236,7 +247,7 @@ start_job(test_t *test)
                          .n_workers = 4,
                          .max_delay = 2,
                          .seed = test->plan.seed + test->n_rounds,
-                         .n_rows = 600,
+                         .n_rows = test->plan.moves != 0 ? MOVES_ROWS : ROWS,
                          .replicas = test->plan.replicas,
                          .ack = test->plan.ack,
                          .timeout_ms = TIMEOUT_MS};
@@ -265,27 +276,37 @@ play_loss(test_t *test, unsigned node)
     return good;
 }
 
+/* A fault, alone or in the middle of a move, until all is whole again. */
+static bool
+play_fault(test_t *test, const struct fault *fault, unsigned node)
+{
+    adders_mark(&test->adders);
+    if (test->plan.moves != 0) {
+        CHECK(moves_begin(&test->moves, &test->rng));
+        CHECK(adders_wait_acks(&test->adders, ps_rng_below(&test->rng, BEGUN)));
+        adders_mark(&test->adders);
+    }
+    CHECK(fault->play(test, node));
+    adders_mark(&test->adders);
+    CHECK(adders_wait_acks(&test->adders, RECOVERED));
+    CHECK(test->plan.moves == 0 || moves_end(&test->moves));
+    return test->plan.replicas < 2 ||
+           view_wait_whole(&test->view, test->job, test->plan.replicas);
+}
+
 static bool
 play(test_t *test)
 {
     const struct fault *fault = NULL;
-    unsigned node = (unsigned)ps_rng_below(&test->rng, test->plan.nodes);
+    unsigned node = (unsigned)ps_rng_below(&test->rng, test->cluster.n_nodes);
     bool good = true;
 
     do {
         fault = &faults[ps_rng_below(&test->rng, N_FAULTS)];
     } while ((fault->in_set & test->plan.faults) == 0);
-    if (fault->in_set == FAULT_KILL && !plan_survives(&test->plan)) {
-        good = play_loss(test, node);
-    } else {
-        adders_mark(&test->adders);
-        good = fault->play(test, node);
-        adders_mark(&test->adders);
-        good = good && adders_wait_acks(&test->adders, RECOVERED);
-        good = good &&
-               (test->plan.replicas < 2 ||
-                view_wait_whole(&test->view, test->job, test->plan.replicas));
-    }
+    good = fault->in_set == FAULT_KILL && !plan_survives(&test->plan)
+               ? play_loss(test, node)
+               : play_fault(test, fault, node);
     if (!good) {
         (void)fprintf(stderr, "in round %u: %s of n%u\n", test->n_rounds,
                       fault->name, node);
@@ -301,7 +322,7 @@ run(test_t *test)
     const cluster_args_t args = {
         .n_nodes = plan->nodes,
         .net = plan->net,
-        .config = config,
+        .config = plan->moves != 0 ? CONFIG MOVES_CONFIG : CONFIG,
         .data_bytes = (plan->faults & FAULT_FULL) != 0 ? DISK_BYTES : 0};
     bool loses = (plan->faults & FAULT_KILL) != 0 && !plan_survives(plan);
     time_t end = time(NULL) + plan->seconds;
@@ -309,8 +330,9 @@ run(test_t *test)
     test->rng = (ps_rng_t){plan->seed};
     CHECK(cluster_start(&test->cluster, &args));
     CHECK(view_open(&test->view, test->cluster.nodes[0].control));
+    test->moves = (moves_t){.cluster = &test->cluster, .view = &test->view};
     CHECK(plan->apart == 0 ||
-          view_drain(&test->view, test->cluster.nodes[0].name));
+          view_drain(&test->view, test->cluster.nodes[0].name, false));
     CHECK(loses || start_job(test));
     while (plan->seconds > 0 ? time(NULL) < end
                              : test->n_rounds < plan->rounds) {

@@ -81,7 +81,7 @@ plan_read(plan_t *self, const char *text)
 {
     static const char *const keys[] = {"nodes", "replicas", "rounds", "logs",
                                        "seed",  "seconds",  "faults", "ack",
-                                       "net",   "apart",    NULL};
+                                       "net",   "apart",    "moves",  NULL};
     static const char *const levels[] = {"memory", "replica", "disk", NULL};
     static const char *const nets[] = {"proxy", "netns", NULL};
     size_t size = strcspn(text, "=");
@@ -118,6 +118,8 @@ plan_read(plan_t *self, const char *text)
         return place >= 0;
     case 9:
         return read_count(value, 0, 1, &self->apart);
+    case 10:
+        return read_count(value, 0, 1, &self->moves);
     default:
         return false;
     }

@@ -36,6 +36,7 @@ typedef struct plan {
     time_t seconds; /* instead of rounds; 0: rounds count */
     unsigned logs;  /* 1: those of the nodes are printed at the end */
     unsigned apart; /* 1: the registry's node has no copies */
+    unsigned moves; /* 1: nodes join, drain and come back in the middle */
 } plan_t;
 
 /* Takes one KEY=VALUE. false: not understood. */

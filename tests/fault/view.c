@@ -48,15 +48,12 @@ view_close(view_t *self)
 
 /* NULL: no answer, or a refusal; which is in self->err. */
 static json_t *
-ask(view_t *self, const char *op, const char *key, const char *name)
+ask_text(view_t *self, const char *request)
 {
-    char request[REQUEST_SIZE];
     char *text = NULL;
     json_t *reply = NULL;
 
     psd_error_clear(self->err);
-    (void)snprintf(request, sizeof request, "{\"op\":\"%s\",\"%s\":\"%s\"}", op,
-                   key, name);
     if (psd_request(self->client, request, CALL_MS, &text, self->err) ==
         PSD_OK) {
         reply = json_loads(text, 0, NULL);
@@ -65,17 +62,72 @@ ask(view_t *self, const char *op, const char *key, const char *name)
     return reply;
 }
 
-bool
-view_drain(view_t *self, const char *node)
+static json_t *
+ask(view_t *self, const char *op, const char *key, const char *name)
 {
-    json_t *reply = ask(self, "node_drain", "name", node);
+    char request[REQUEST_SIZE];
 
+    (void)snprintf(request, sizeof request, "{\"op\":\"%s\",\"%s\":\"%s\"}", op,
+                   key, name);
+    return ask_text(self, request);
+}
+
+bool
+view_drain(view_t *self, const char *node, bool stay)
+{
+    char request[REQUEST_SIZE];
+    uint64_t end_ms = now_ms() + ANSWER_MS;
+    json_t *reply = NULL;
+
+    (void)snprintf(request, sizeof request,
+                   "{\"op\":\"node_drain\",\"name\":\"%s\",\"stay\":%s}", node,
+                   stay ? "true" : "false");
+    do {
+        reply = ask_text(self, request);
+    } while (reply == NULL && psd_error_status(self->err) == PSD_DEADLINE &&
+             now_ms() < end_ms);
     if (reply == NULL) {
         (void)fprintf(stderr, "drain %s: %s\n", node,
                       psd_error_text(self->err));
+        return false;
     }
     json_decref(reply);
-    return reply != NULL;
+    return true;
+}
+
+/* Copies on the node; -1: no answer. */
+static json_int_t
+count_copies(view_t *self, const char *node)
+{
+    json_t *reply = ask(self, "node_inspect", "name", node);
+    const json_t *partitions =
+        json_object_get(json_object_get(reply, "node"), "partitions");
+    json_int_t n =
+        partitions == NULL
+            ? -1
+            : json_integer_value(json_object_get(partitions, "primary")) +
+                  json_integer_value(json_object_get(partitions, "replica"));
+
+    json_decref(reply);
+    return n;
+}
+
+bool
+view_wait_drained(view_t *self, const char *node)
+{
+    const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
+    uint64_t end_ms = now_ms() + WHOLE_MS;
+    json_int_t n = count_copies(self, node);
+
+    while (n != 0 && now_ms() < end_ms) {
+        (void)nanosleep(&step, NULL);
+        n = count_copies(self, node);
+    }
+    if (n != 0) {
+        (void)fprintf(stderr, "%s drains, and has %d copies: %s\n", node,
+                      (int)n, n < 0 ? psd_error_text(self->err) : "");
+    }
+    return n == 0;
 }
 
 static bool

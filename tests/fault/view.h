@@ -23,8 +23,12 @@ typedef struct view {
 bool view_open(view_t *self, const char *endpoint);
 void view_close(view_t *self);
 
-/* Takes all copies away from a node, and gives it none. false: a refusal. */
-bool view_drain(view_t *self, const char *node);
+/* Takes all copies away from a node, and gives it none; or lets it `stay`, with
+ * its share again. Waits while the registry does not answer. false: a refusal.
+ */
+bool view_drain(view_t *self, const char *node, bool stay);
+/* Waits until a node that drains has no copy any more. false: what it has. */
+bool view_wait_drained(view_t *self, const char *node);
 /* Waits until every partition of the table has so many copies that are whole,
  * and a primary among them. false: what there is instead is on stderr. */
 bool view_wait_whole(view_t *self, const char *table, unsigned n_copies);
