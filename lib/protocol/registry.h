@@ -167,7 +167,8 @@ typedef struct ps_registry_args {
     uint64_t repair_after_ms;  /* 30000: silence after which a node is given
                                   up: its copies are made anew elsewhere */
     uint64_t unreached_after_ms; /* 2000: silence after which a client's word
-                                    that it does not reach a node counts */
+                                    that it does not reach a node counts, and
+                                    a primary's that it does not reach a copy */
     uint64_t lease_ms;          /* 300: that shards have: nothing is promoted on
                                    a node that has started since */
     uint64_t catch_up_after_ms; /* 600000, and 1 s for each MB that is known to

@@ -4,7 +4,8 @@
 
 #include "protocol/registry_look.h"
 
-/* Behind a move of a primary that did not succeed. */
+/* Behind a move of a primary that did not succeed: it may not reach the one
+ * that did not take over, and first has the time to say so. */
 #define HAND_AGAIN_MS 1000
 
 /* What stands against a promotion now. */
@@ -201,7 +202,9 @@ ps_step_promote(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
     }
     if (spot->watch->prefer != 0 &&
         spot->watch->prefer != copies.at[heir].incarnation) {
-        look->registry->hand_after_ms = look->now_ms + HAND_AGAIN_MS;
+        look->registry->hand_after_ms =
+            look->now_ms + look->registry->args.unreached_after_ms +
+            HAND_AGAIN_MS;
     }
     lost = are_rows_lost(spot, heir);
     ps_copies_promote(&copies, heir);

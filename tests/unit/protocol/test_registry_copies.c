@@ -294,6 +294,29 @@ rest_for(uint64_t ms)
     }
 }
 
+/* A copy in sync that nobody reaches answers the registry: the primary was
+ * moved to it, and back, again and again, and never had the time to report it.
+ */
+Test(registry_copies, that_do_not_take_over_are_reported_first)
+{
+    (void)make_copied("w", 1, 1);
+    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_DRAINING,
+                                           false, 1, &command, err));
+    assert_commits("partition 0 of table w gets a copy on node n1");
+    cr_assert(say(PS_REPORT_CAUGHT_UP, 1, 2));
+    assert_commits("partition 0 of table w is in sync on node n1");
+    assert_commits("partition 0 of table w is fenced: its primary moves from "
+                   "node n0 to node n1");
+    assert_asks(1, 1);
+    cr_assert(answer(1, 50));
+    assert_asks(1, 2);
+    cr_assert(answer(2, 40));
+    assert_commits("partition 0 of table w has its primary on node n0 now");
+    rest_for(3000);
+    assert_commits("partition 0 of table w is fenced: its primary moves from "
+                   "node n0 to node n1");
+}
+
 /* A primary says it of itself when its disk takes nothing: the other copy
  * serves. While that is not known to, it was no heir any more, and all was lost
  * with the one that was. */
