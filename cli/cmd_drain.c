@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli node drain, node remove, cluster rebalance: what moves. */
+/* pscli node drain, node remove. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,19 +8,11 @@
 #include "base/alloc.h"
 #include "cli/cli.h"
 #include "cli/json_text.h"
-#include "cli/progress.h"
+#include "cli/moves.h"
+#include "cli/pace.h"
 
 #define LOOK_MS 200  /* between two looks at a drain */
 #define WHY_SIZE 512 /* of why one does not go on */
-
-static const ps_column_t MOVES[] = {
-    {"TABLE", "table", PS_UNIT_NONE, false},
-    {"PARTITION", "partition", PS_UNIT_NONE, false},
-    {"WHAT", "what", PS_UNIT_NONE, false},
-    {"FROM", "from", PS_UNIT_NONE, false},
-    {"TO", "to", PS_UNIT_NONE, false},
-    {"BYTES", "bytes", PS_UNIT_BYTES, false},
-    {NULL, NULL, PS_UNIT_NONE, false}};
 
 static const ps_column_t DRAINED[] = {
     {"NODE", "node", PS_UNIT_NONE, false},
@@ -48,32 +40,21 @@ ask_drain(ps_cli_t *cli, const char *name, json_t **ret_reply, psd_error_t *err)
     return ps_cli_ask(cli, request, ret_reply, err);
 }
 
-/* How far a drain is: a bar on a terminal, elsewhere a line whenever the number
- * of copies has changed. */
+/* How far a drain is. */
 static void
 show_drain(const ps_cli_t *cli,
-           ps_progress_t *progress,
+           ps_pace_t *pace,
            const char *name,
-           const json_t *reply,
-           uint64_t *shown)
+           const json_t *reply)
 {
     uint64_t left = ps_json_u64(reply, "left.copies");
-    char bytes[PS_NUMBER_SIZE];
-    char behind[120];
+    char what[PS_PACE_WHAT_SIZE];
 
-    if (left > progress->total) {
-        progress->total = left; /* one more went there before the drain */
-    }
-    ps_bytes_format((double)ps_json_u64(reply, "left.bytes"), bytes);
-    (void)snprintf(behind, sizeof behind,
-                   "%" PRIu64 " of %" PRIu64 " copies left, %s", left,
-                   progress->total, bytes);
-    if (!ps_progress_bar(progress, progress->total - left, behind) &&
-        left != *shown) {
-        ps_say(&cli->out, "%" PRIu64 " copies are left on node \"%s\"", left,
-               name);
-        *shown = left;
-    }
+    (void)snprintf(what, sizeof what,
+                   "%" PRIu64 " copies are left on node \"%s\"", left, name);
+    ps_pace_show(pace, &cli->out, what, left,
+                 ps_json_u64(reply, "bytes") -
+                     ps_json_u64(reply, "bytes_done"));
 }
 
 /* Why the drain does not go on; said once, and again when it is another. ""
@@ -119,16 +100,14 @@ wait_drained(ps_cli_t *cli,
              psd_error_t *err)
 {
     const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
-    uint64_t shown = UINT64_MAX;
     char why[WHY_SIZE] = "";
     double since_s = ps_cli_now_s();
-    ps_progress_t progress;
+    PSD_AUTO(ps_pace_done) ps_pace_t pace = {0};
     psd_status_t rc = PSD_OK;
 
-    ps_progress_init(&progress, &cli->out, "drain",
-                     ps_json_u64(*reply_p, "left.copies"));
+    ps_pace_init(&pace, &cli->out, "drain");
     while (rc == PSD_OK && ps_json_u64(*reply_p, "left.copies") > 0) {
-        show_drain(cli, &progress, name, *reply_p, &shown);
+        show_drain(cli, &pace, name, *reply_p);
         show_why(cli, *reply_p, why);
         rc = check_stuck(cli, *reply_p, why, &since_s, err);
         if (rc == PSD_OK) {
@@ -137,21 +116,12 @@ wait_drained(ps_cli_t *cli,
             rc = ask_drain(cli, name, reply_p, err);
         }
     }
-    ps_progress_done(&progress);
+    ps_pace_done(&pace);
     if (rc == PSD_OK) {
         ps_say(&cli->out, "node \"%s\" is empty: it may be stopped and removed",
                name);
     }
     return rc;
-}
-
-static void
-show_moves(ps_cli_t *cli, const json_t *reply)
-{
-    ps_say(&cli->out, "%zu moves, about %.1f s",
-           json_array_size(ps_json_at(reply, "moves")),
-           json_number_value(ps_json_at(reply, "seconds")));
-    ps_out_list(&cli->out, reply, "moves", MOVES);
 }
 
 psd_status_t
@@ -166,7 +136,7 @@ ps_cmd_node_drain(ps_cli_t *cli, psd_error_t *err)
         rc = ask_drain(cli, name, &reply, err);
     }
     if (rc == PSD_OK && ps_args_on(&cli->args, "dry-run")) {
-        show_moves(cli, reply);
+        ps_moves_show(cli, reply);
         return PSD_OK;
     }
     if (rc == PSD_OK && !ps_args_on(&cli->args, "wait") &&
@@ -198,22 +168,6 @@ ps_cmd_node_remove(ps_cli_t *cli, psd_error_t *err)
     rc = ps_cli_ask(cli, request, &reply, err);
     if (rc == PSD_OK) {
         ps_out_object(&cli->out, reply, REMOVED);
-    }
-    return rc;
-}
-
-psd_status_t
-ps_cmd_cluster_rebalance(ps_cli_t *cli, psd_error_t *err)
-{
-    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    PSD_AUTO(ps_json_unref)
-    json_t *request =
-        json_pack("{s:s,s:b}", "op", "cluster_rebalance", "dry_run",
-                  ps_args_on(&cli->args, "dry-run") ? 1 : 0);
-    psd_status_t rc = ps_cli_ask(cli, request, &reply, err);
-
-    if (rc == PSD_OK) {
-        show_moves(cli, reply);
     }
     return rc;
 }

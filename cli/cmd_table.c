@@ -69,6 +69,8 @@ static const ps_column_t COPIES[] = {
     {"PLACE", "place", PS_UNIT_NONE, false},
     {"STATE", "state", PS_UNIT_NONE, false},
     {"LEAVING", "leaving", PS_UNIT_NONE, false},
+    {"PRESENT", "rows_present", PS_UNIT_NONE, false},
+    {"SIZE", "bytes", PS_UNIT_BYTES, false},
     {"LSN", "lsn", PS_UNIT_NONE, false},
     {"LAG_RECORDS", "lag_records", PS_UNIT_NONE, false},
     {"LAG_BYTES", "lag_bytes", PS_UNIT_BYTES, false},
@@ -100,8 +102,7 @@ ps_cmd_table_list(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
-/* The copies of all partitions in one list; a table with one copy of each has
- * said it all with its partitions. */
+/* The copies of all partitions in one list. */
 static psd_status_t
 show_copies(const ps_out_t *out, const json_t *table, psd_error_t *err)
 {
@@ -123,10 +124,8 @@ show_copies(const ps_out_t *out, const json_t *table, psd_error_t *err)
             }
         }
     }
-    if (json_array_size(list) > json_array_size(partitions)) {
-        ps_print(out->out, "\n");
-        ps_out_table(out, list, COPIES);
-    }
+    ps_print(out->out, "\n");
+    ps_out_table(out, list, COPIES);
     return PSD_OK;
 }
 

@@ -65,6 +65,7 @@ static const struct {
     {"node_remove", ps_control_node_remove, false, true, ASK_NONE},
     {"cluster_rebalance", ps_control_cluster_rebalance, false, false,
      ASK_INSPECT},
+    {"cluster_repair", ps_control_cluster_repair, false, false, ASK_INSPECT},
     {"node_join", ps_control_node_join, true, false, ASK_NONE},
     {"node_announce", ps_control_node_announce, true, false, ASK_NONE},
     {"node_beat", ps_control_node_beat, true, false, ASK_NONE},

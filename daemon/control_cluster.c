@@ -82,6 +82,8 @@ add_node(const ps_control_t *self,
                              : ps_fleet_state_name(view.state)) ||
         !ps_doc_set_u64(doc, "incarnation", node->incarnation) ||
         !ps_doc_set_u64(doc, "shards", node->n_shards) ||
+        !ps_doc_set_u64(doc, "weight",
+                        node->weight == 0 ? node->n_shards : node->weight) ||
         !ps_doc_set_text(doc, "endpoint", node->control) ||
         !ps_doc_set_bool(doc, "registry",
                          node->incarnation == self->is.incarnation) ||

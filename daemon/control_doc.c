@@ -141,20 +141,36 @@ find_lag(const ps_answers_t *answers,
     return NULL;
 }
 
-/* Bytes of the records that the primary does not know it to have, and for how
- * long it has had neither all nor more than before. */
+/* The records that the primary does not know it to have: how many, their bytes,
+ * and how old the oldest may be. lag NULL: it is the primary, or that has not
+ * answered. */
 static bool
-add_lag(const ps_lag_info_t *lag, ps_doc_t *item)
+add_lag(const ps_lag_info_t *lag, bool is_primary, ps_doc_t *item)
 {
     uint64_t now_ms = ps_now_ms();
-    uint64_t still_ms =
-        lag->behind && lag->moved_ms < now_ms ? now_ms - lag->moved_ms : 0;
+    uint64_t since_ms = lag != NULL && lag->behind && lag->level_ms < now_ms
+                            ? now_ms - lag->level_ms
+                            : 0;
 
-    return ps_doc_set_u64(item, "lag_bytes", lag->bytes) &&
-           ps_doc_set_f64(item, "lag_s", (double)still_ms / 1000.0);
+    if (lag == NULL && !is_primary) {
+        return true; /* nobody knows */
+    }
+    return ps_doc_set_u64(item, "lag_records",
+                          lag == NULL ? 0 : lag->records) &&
+           ps_doc_set_u64(item, "lag_bytes", lag == NULL ? 0 : lag->bytes) &&
+           ps_doc_set_f64(item, "lag_s", (double)since_ms / 1000.0);
 }
 
-/* Each copy: where, its state, and how many records the first one has more. */
+/* What its shard says of a copy. */
+static bool
+add_size(const ps_partition_info_t *info, ps_doc_t *item)
+{
+    return ps_doc_set_u64(item, "lsn", info->lsn) &&
+           ps_doc_set_u64(item, "rows_present", info->bytes.rows_present) &&
+           ps_doc_set_u64(item, "bytes", info->come_bytes);
+}
+
+/* Each copy: where, its state, what it has, and what the primary has more. */
 static bool
 add_copies(const ps_control_t *self,
            const ps_table_t *table,
@@ -163,8 +179,6 @@ add_copies(const ps_control_t *self,
            ps_doc_t *array)
 {
     const ps_copies_t *copies = &table->copies[partition];
-    const ps_partition_info_t *first =
-        find_info(answers, &copies->at[0], table->id, partition);
     bool done = array != NULL;
 
     for (uint32_t i = 0; done && i < copies->n; i++) {
@@ -182,13 +196,8 @@ add_copies(const ps_control_t *self,
             ps_doc_set_text(item, "state", ps_copy_state_name(copy->state)) &&
             ps_doc_set_bool(item, "leaving", copy->leaving) &&
             ps_doc_set_bool(item, "answers", info != NULL);
-        if (done && info != NULL && first != NULL) {
-            done = ps_doc_set_u64(item, "lsn", info->lsn) &&
-                   ps_doc_set_u64(
-                       item, "lag_records",
-                       first->lsn > info->lsn ? first->lsn - info->lsn : 0);
-        }
-        done = done && (lag == NULL || add_lag(lag, item));
+        done = done && (info == NULL || add_size(info, item)) &&
+               add_lag(lag, copy->state == PS_COPY_PRIMARY, item);
     }
     return done;
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes that are to go, and what moves: drain, remove, rebalance. */
+/* Nodes that are to go, and what moves: drain, remove, rebalance, repair. */
 #include "daemon/control_inner.h"
 
 #include "daemon/commit.h"
 #include "protocol/registry_decide.h"
-
-#define BYTES_PER_S                                          \
-    (UINT64_C(100) << 20) /* that a move is expected to have \
-                           */
 
 static psd_status_t
 read_node(const ps_control_t *self,
@@ -62,40 +58,6 @@ change_state(ps_control_t *self,
     return rc;
 }
 
-static bool
-add_moves(const ps_control_t *self,
-          const ps_move_t *moves,
-          size_t n,
-          ps_doc_t *reply)
-{
-    ps_doc_t *array = ps_doc_add_array(reply, "moves");
-    bool done = array != NULL;
-    uint64_t bytes = 0;
-
-    for (size_t i = 0; done && i < n; i++) {
-        const ps_move_t *move = &moves[i];
-        const ps_table_t *table =
-            ps_registry_table_by_id(self->is.registry, move->table);
-        ps_doc_t *item = ps_doc_append_object(array);
-
-        bytes += move->role ? 0 : move->bytes;
-        done = item != NULL &&
-               ps_doc_set_text(item, "table",
-                               table == NULL ? "?" : table->spec.name) &&
-               ps_doc_set_u64(item, "partition", move->partition) &&
-               ps_doc_set_text(item, "from", move->from) &&
-               ps_doc_set_text(item, "to", move->to) &&
-               ps_doc_set_text(item, "what",
-                               move->role      ? "role"
-                               : move->primary ? "primary"
-                                               : "copy") &&
-               ps_doc_set_u64(item, "bytes", move->role ? 0 : move->bytes);
-    }
-    return done && ps_doc_set_u64(reply, "bytes", bytes) &&
-           ps_doc_set_f64(reply, "seconds",
-                          (double)ps_moves_ms(moves, n, BYTES_PER_S) / 1000.0);
-}
-
 /* How far a drain has come. */
 static bool
 add_left(const ps_control_t *self, const char *name, ps_doc_t *reply)
@@ -120,24 +82,6 @@ add_left(const ps_control_t *self, const char *name, ps_doc_t *reply)
            ps_doc_set_u64(doc, "stuck", left.n_stuck);
 }
 
-/* Bytes of partitions, as their primaries say them. */
-static void
-learn_bytes(ps_control_t *self, const ps_answers_t *answers)
-{
-    for (uint32_t i = 0; i < answers->n_calls; i++) {
-        const ps_shard_call_t *call = answers->calls[i];
-
-        for (size_t k = 0; k < call->n_partitions; k++) {
-            const ps_partition_info_t *info = &call->partitions[k];
-
-            (void)ps_registry_set_bytes(self->is.registry, call->incarnation,
-                                        info->table, info->partition,
-                                        info->bytes.values + info->bytes.state +
-                                            info->bytes.index);
-        }
-    }
-}
-
 psd_status_t
 ps_control_node_drain(ps_control_t *self,
                       ps_control_request_t *request,
@@ -157,7 +101,7 @@ ps_control_node_drain(ps_control_t *self,
         rc = read_switch(request, "stay", &stay, err);
     }
     if (rc == PSD_OK) {
-        learn_bytes(self, request->answers);
+        ps_control_learn_bytes(self, request->answers);
         rc = ps_registry_plan_drain(self->is.registry, node->name, &moves, &n,
                                     err);
     }
@@ -172,7 +116,8 @@ ps_control_node_drain(ps_control_t *self,
                    ps_doc_set_bool(request->reply, "draining",
                                    node->draining) &&
                    add_left(self, node->name, request->reply) &&
-                   add_moves(self, moves, n, request->reply)
+                   ps_control_add_moves(self, moves, n, request->answers,
+                                        request->reply)
                ? PSD_OK
                : ps_control_no_memory(err);
 }
@@ -215,7 +160,7 @@ ps_control_cluster_rebalance(ps_control_t *self,
     psd_status_t rc = read_switch(request, "dry_run", &dry_run, err);
 
     if (rc == PSD_OK) {
-        learn_bytes(self, request->answers);
+        ps_control_learn_bytes(self, request->answers);
         rc = ps_registry_plan_rebalance(self->is.registry, &moves, &n, err);
     }
     if (rc != PSD_OK) {
@@ -226,7 +171,29 @@ ps_control_cluster_rebalance(ps_control_t *self,
     }
     return ps_doc_set_u64(request->reply, "moving",
                           ps_registry_n_moving(self->is.registry)) &&
-                   add_moves(self, moves, n, request->reply)
+                   ps_control_add_moves(self, moves, n, request->answers,
+                                        request->reply)
+               ? PSD_OK
+               : ps_control_no_memory(err);
+}
+
+/* It goes on by itself: this only says how far it is. */
+psd_status_t
+ps_control_cluster_repair(ps_control_t *self,
+                          ps_control_request_t *request,
+                          psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at) ps_move_t *moves = NULL;
+    size_t n = 0;
+    psd_status_t rc = PSD_OK;
+
+    ps_control_learn_bytes(self, request->answers);
+    rc = ps_registry_plan_repair(self->is.registry, &moves, &n, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return ps_control_add_moves(self, moves, n, request->answers,
+                                request->reply)
                ? PSD_OK
                : ps_control_no_memory(err);
 }

@@ -235,6 +235,18 @@ PSD_MUST_CHECK bool ps_control_add_denied(const ps_control_t *self,
 ps_control_op_t ps_control_node_drain;
 ps_control_op_t ps_control_node_remove;
 ps_control_op_t ps_control_cluster_rebalance;
+ps_control_op_t ps_control_cluster_repair;
+
+/* control_moves.c */
+/* What partitions take, as their primaries say: answers of INSPECT. */
+void ps_control_learn_bytes(ps_control_t *self, const ps_answers_t *answers);
+/* "moves", "bytes", "bytes_done", "bytes_per_s", "rate" (measured, limit or
+ * assumed) and "seconds" until they are made. false: no memory. */
+PSD_MUST_CHECK bool ps_control_add_moves(const ps_control_t *self,
+                                         const ps_move_t *moves,
+                                         size_t n,
+                                         const ps_answers_t *answers,
+                                         ps_doc_t *reply);
 
 /* control_copies.c */
 /* What a shard of the node with that incarnation says of a copy. */

@@ -11,6 +11,7 @@
 #include "daemon/endpoint.h"
 #include "daemon/fleet_doc.h"
 #include "daemon/node_damage.h"
+#include "daemon/sizes.h"
 #include "protocol/registry_decide.h"
 
 static psd_status_t
@@ -205,6 +206,17 @@ read_shards(const ps_doc_t *doc, ps_node_t *node, psd_error_t *err)
     return rc;
 }
 
+static psd_status_t
+read_weight(const ps_doc_t *doc, ps_node_t *node, psd_error_t *err)
+{
+    uint64_t weight = 0;
+    psd_status_t rc = ps_doc_get_u64_or(doc, "weight", 0, PS_NODE_SHARDS_MAX, 0,
+                                        &weight, err);
+
+    node->weight = (uint32_t)weight;
+    return rc;
+}
+
 /* Stored, and the tables whose copies have changed are told to everybody. */
 static psd_status_t
 take_node(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
@@ -265,6 +277,9 @@ ps_control_node_announce(ps_control_t *self,
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64_or(request->doc, "epoch", 0, INT64_MAX, 0,
                                &max_epoch, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_weight(request->doc, node, err);
     }
     if (rc == PSD_OK && ps_doc_has(request->doc, "kept")) {
         rc = ps_doc_get_bool(request->doc, "kept", &node->kept, err);
@@ -328,6 +343,10 @@ ps_control_node_beat(ps_control_t *self,
     }
     if (rc == PSD_OK) {
         rc = ps_fleet_beat(self->fleet, incarnation, max_epoch, err);
+    }
+    if (rc == PSD_OK && ps_doc_has(request->doc, "sizes")) {
+        rc = ps_sizes_from_doc(request->doc, incarnation, self->is.registry,
+                               err);
     }
     if (rc != PSD_OK) {
         return rc;

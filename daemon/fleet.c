@@ -9,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "daemon/fleet_inner.h"
+#include "daemon/sizes.h"
 #include "protocol/registry_decide.h"
 
 #define TICKS 4 /* looks within suspect_after */
@@ -281,6 +282,13 @@ ps_fleet_tick(ps_fleet_t *self)
         ps_fleet_send_due(self, node);
     }
     ps_fleet_expire(self, now_ms);
+    if (self->n_nodes > 1 && self->look == 0 && now_ms >= self->look_ms) {
+        self->look_ms = now_ms + PS_SIZES_EVERY_MS;
+        if (ps_shards_send_ask(self->is.shards, PS_CALL_SIZES, 0, &self->look,
+                               NULL) != PSD_OK) {
+            self->look = 0; /* then at the next time */
+        }
+    }
 }
 
 uint64_t

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "daemon/fleet_doc.h"
 #include "daemon/fleet_inner.h"
+#include "daemon/sizes.h"
 
 #define ANSWER_WITHIN_MS                                \
     5000 /* a node that is up and takes longer is stuck \
@@ -372,6 +373,11 @@ ps_fleet_take_shards(ps_fleet_t *self)
     while (ps_shards_next_done(self->is.shards, &done)) {
         ps_tell_t *tell = find_local(here, done.serial);
 
+        if (done.serial == self->look) {
+            self->look = 0;
+            ps_sizes_learn_here(self->is.registry, self->is.incarnation,
+                                &done.answers);
+        }
         if (tell != NULL && tell->kind == PS_TELL_ASK) {
             ps_fleet_answered(self, here, tell, done.status, &done.answers);
         } else if (tell != NULL) {

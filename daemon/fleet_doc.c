@@ -10,8 +10,8 @@
 #include "protocol/job_bytes.h"
 
 #define N_INFO 4
-#define N_PARTITION 14
-#define N_LAG 7
+#define N_PARTITION 15
+#define N_LAG 8
 #define N_WAITING 8
 #define N_CLOCK 4
 #define NUMBERS_MAX (1 << 20) /* as a document may hold */
@@ -55,7 +55,8 @@ add_partitions(const ps_shard_call_t *call, ps_doc_t *doc)
             info->bytes.index,  info->bytes.rows_present,
             info->held_bytes,   info->queue_bytes,
             info->pushes,       info->pulls,
-            info->rows_pushed,  info->rows_pulled};
+            info->rows_pushed,  info->rows_pulled,
+            info->come_bytes};
 
         done = append_all(array, numbers, N_PARTITION);
     }
@@ -76,8 +77,9 @@ add_lags(const ps_shard_call_t *call, uint64_t now_ms, ps_doc_t *doc)
             info->incarnation,
             info->shard,
             info->behind ? 1 : 0,
+            info->records,
             info->bytes,
-            info->moved_ms < now_ms ? now_ms - info->moved_ms : 0};
+            info->level_ms < now_ms ? now_ms - info->level_ms : 0};
 
         done = append_all(array, numbers, N_LAG);
     }
@@ -258,7 +260,8 @@ read_partitions(const ps_doc_t *doc, ps_shard_call_t *call, psd_error_t *err)
                                       .pushes = at[10],
                                       .pulls = at[11],
                                       .rows_pushed = at[12],
-                                      .rows_pulled = at[13]};
+                                      .rows_pulled = at[13],
+                                      .come_bytes = at[14]};
         }
     }
     return rc;
@@ -285,8 +288,9 @@ read_lags(const ps_doc_t *doc,
                 .incarnation = at[2],
                 .shard = (uint32_t)at[3],
                 .behind = at[4] != 0,
-                .bytes = at[5],
-                .moved_ms = at[6] < now_ms ? now_ms - at[6] : 0};
+                .records = at[5],
+                .bytes = at[6],
+                .level_ms = at[7] < now_ms ? now_ms - at[7] : 0};
         }
     }
     return rc;

@@ -60,6 +60,9 @@ struct ps_fleet {
     uint64_t last_serial;
     uint64_t sessions; /* that may have been given out */
     uint64_t ticked_ms;
+    uint64_t look; /* the shards' serial: what the partitions here take; 0: not
+                      asked */
+    uint64_t look_ms; /* when that is asked next */
     psd_error_t *err; /* owned; of what is done at hand */
 };
 

@@ -89,6 +89,7 @@ ps_member_destroy(ps_member_t **self_p)
         return;
     }
     ps_socket_drop(&self->link);
+    ps_sizes_done(&self->sizes);
     ps_free(self->tables);
     ps_free(self->errands);
     psd_error_destroy(&self->err);
@@ -105,6 +106,7 @@ fill_announcement(const ps_member_t *self, ps_doc_t *doc)
     bool done = array != NULL &&
                 ps_doc_set_text(doc, "control", self->is.control) &&
                 ps_doc_set_id(doc, "secret", &self->secret) &&
+                ps_doc_set_u64(doc, "weight", self->weight) &&
                 ps_doc_set_bool(doc, "kept", ps_shards_kept(self->is.shards)) &&
                 ps_node_damage_to_doc(self->is.damage, doc);
 
@@ -128,7 +130,8 @@ beat(ps_member_t *self)
         self, self->is_announced ? "node_beat" : "node_announce");
 
     if (doc != NULL && ps_doc_set_u64(doc, "epoch", self->max_epoch) &&
-        (self->is_announced || fill_announcement(self, doc)) &&
+        (self->is_announced ? ps_sizes_tell(&self->sizes, ps_now_ms(), doc)
+                            : fill_announcement(self, doc)) &&
         ps_member_send(self, doc, NULL) == PSD_OK && !self->is_announced) {
         self->announce_id = self->last_id;
     }
@@ -224,6 +227,7 @@ announce_again(ps_member_t *self, uint64_t id)
 {
     if (self->is_announced && id > self->announce_id) {
         self->is_announced = false;
+        ps_sizes_forget(&self->sizes);
         self->beat_ms = 0;
     }
 }
@@ -317,6 +321,20 @@ ps_member_end(ps_member_t *self)
     self->is_announced = false;
 }
 
+/* What the partitions take goes with the next beats. */
+static void
+look_at_sizes(ps_member_t *self, uint64_t now_ms)
+{
+    if (self->look != 0 || now_ms < self->look_ms) {
+        return;
+    }
+    self->look_ms = now_ms + PS_SIZES_EVERY_MS;
+    if (ps_shards_send_ask(self->is.shards, PS_CALL_SIZES, 0, &self->look,
+                           NULL) != PSD_OK) {
+        self->look = 0; /* then at the next time */
+    }
+}
+
 void
 ps_member_tick(ps_member_t *self)
 {
@@ -333,6 +351,7 @@ ps_member_tick(ps_member_t *self)
                "cannot change\"",
                self->registry, now_ms - self->heard_ms);
     }
+    look_at_sizes(self, now_ms);
     if (now_ms >= self->beat_ms) {
         beat(self);
     }

@@ -131,6 +131,11 @@ finish(ps_member_t *self, size_t i, const ps_shards_done_t *done)
 static void
 take_done(ps_member_t *self, const ps_shards_done_t *done)
 {
+    if (done->serial == self->look) {
+        self->look = 0;
+        ps_sizes_learn(&self->sizes, &done->answers);
+        return;
+    }
     for (size_t i = 0; i < self->n_errands; i++) {
         if (self->errands[i].local == done->serial) {
             finish(self, i, done);

@@ -4,6 +4,7 @@
 #define PS_DAEMON_MEMBER_INNER_H
 
 #include "daemon/member.h"
+#include "daemon/sizes.h"
 #include "wire/doc.h"
 
 /* What the registry has told or asked, and the shards have not done yet. */
@@ -23,6 +24,7 @@ struct ps_member {
     ps_id_t secret;
     ps_id_t cluster;
     uint64_t heartbeat_ms;
+    uint64_t weight; /* 0: as many as it has shards */
     uint64_t last_id;
     uint64_t announce_id; /* of the last announcement */
     uint64_t max_epoch;   /* the greatest that was told */
@@ -37,6 +39,10 @@ struct ps_member {
     ps_errand_t *errands; /* owned; in order */
     size_t n_errands;
     size_t errands_capacity;
+    ps_sizes_t sizes;   /* of the partitions whose primaries are here */
+    uint64_t look;      /* the shards' serial of the question for them; 0: they
+                           are not asked */
+    uint64_t look_ms;   /* when they are asked next */
     psd_status_t worst; /* of those of one serial that are done */
     psd_error_t *err;
 };

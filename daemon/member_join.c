@@ -180,6 +180,7 @@ ps_member_join(const ps_config_t *config,
     self->incarnation = who->incarnation;
     self->secret = who->secret;
     self->heartbeat_ms = config->cluster.heartbeat;
+    self->weight = config->node.weight;
     rc = join_any(self, &config->cluster.join, socket, ret_joined, err);
     if (rc != PSD_OK) {
         return rc;

@@ -311,7 +311,8 @@ register_node(ps_server_t *self, psd_error_t *err)
     PSD_AUTO(ps_free_at) ps_route_t *routes = NULL;
     ps_node_t node = {.incarnation = self->incarnation,
                       .kept = ps_shards_kept(self->shards),
-                      .n_shards = ps_shards_n(self->shards)};
+                      .n_shards = ps_shards_n(self->shards),
+                      .weight = (uint32_t)self->config->node.weight};
     psd_status_t rc = PSD_OK;
 
     routes = ps_alloc(node.n_shards, sizeof *routes);

@@ -301,6 +301,7 @@ static const struct {
     {"JOB", do_job},         {"FENCE", do_fence},
     {"INSPECT", do_inspect}, {"WAITING", do_waiting},
     {"CLOCKS", do_clocks},   {"CHECKPOINT", do_checkpoint},
+    {"SIZES", do_inspect},
 };
 
 /* Reports go out; the pipe has room for the letter. */

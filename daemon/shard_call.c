@@ -114,6 +114,9 @@ ps_shard_call_inspect(ps_shard_call_t *self,
 {
     psd_status_t rc = PSD_OK;
 
+    if (self->kind == PS_CALL_SIZES) {
+        return ps_shard_sizes(shard, &self->sizes, &self->n_sizes, err);
+    }
     ps_shard_info(shard, &self->info);
     rc =
         ps_shard_partitions(shard, &self->partitions, &self->n_partitions, err);
@@ -134,6 +137,7 @@ ps_shard_call_destroy(ps_shard_call_t **self_p)
     ps_buffer_done(&self->words);
     ps_free(self->routes);
     ps_free(self->partitions);
+    ps_free(self->sizes);
     ps_free(self->lags);
     ps_free(self->waiting);
     ps_free(self->clocks);

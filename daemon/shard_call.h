@@ -22,7 +22,8 @@
     X(INSPECT)    /* answers info, partitions and lags */               \
     X(WAITING)    /* job_id; answers waiting and clocks */              \
     X(CLOCKS)     /* job_id; answers clocks */                          \
-    X(CHECKPOINT) /* words; answers words */
+    X(CHECKPOINT) /* words; answers words */                            \
+    X(SIZES)      /* answers sizes */
 
 #define PS_CALL_ENUM(NAME) PS_CALL_##NAME,
 typedef enum ps_call_kind {
@@ -57,6 +58,8 @@ typedef struct ps_shard_call {
     ps_shard_info_t info;
     ps_partition_info_t *partitions; /* owned, so the others */
     size_t n_partitions;
+    ps_size_info_t *sizes;
+    size_t n_sizes;
     ps_lag_info_t *lags;
     size_t n_lags;
     ps_waiting_info_t *waiting;
@@ -80,7 +83,7 @@ PSD_MUST_CHECK psd_status_t ps_shard_call_table(const ps_table_t *table,
 PSD_MUST_CHECK psd_status_t ps_shard_call_job(const ps_job_t *job,
                                               ps_shard_call_t **ret_call,
                                               psd_error_t *err);
-/* Fills in what an INSPECT answers. Errors: PSD_NOMEM. */
+/* Fills in what an INSPECT or SIZES answers. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_shard_call_inspect(ps_shard_call_t *self,
                                                   const ps_shard_t *shard,
                                                   psd_error_t *err);

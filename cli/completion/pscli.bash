@@ -20,7 +20,7 @@ _pscli() {
     done
     case $noun in
     "") words=" cluster node table checkpoint push pull plan job worker clock why run bench explain completion help" ;;
-    cluster) [ -z "$verb" ] && words=" status events rebalance backup restore" ;;
+    cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop export import" ;;
     checkpoint) [ -z "$verb" ] && words=" create list inspect verify restore drop" ;;
@@ -46,6 +46,11 @@ _pscli() {
         esac
         ;;
     "cluster rebalance")
+        ;;
+    "cluster repair")
+        flags+=" --wait"
+        case $previous in
+        esac
         ;;
     "cluster backup")
         flags+=" --to"

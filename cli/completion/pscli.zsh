@@ -12,7 +12,7 @@ _pscli() {
     flags=( --endpoint --context --output --timeout --watch --yes --dry-run --quiet --no-color --help --version)
     case $noun in
     '') words_=( cluster node table checkpoint push pull plan job worker clock why run bench explain completion help) ;;
-    cluster) [[ -z $verb ]] && words_=( status events rebalance backup restore) ;;
+    cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop export import) ;;
     checkpoint) [[ -z $verb ]] && words_=( create list inspect verify restore drop) ;;
@@ -33,6 +33,7 @@ _pscli() {
     'cluster status') flags+=() ;;
     'cluster events') flags+=( --last) ;;
     'cluster rebalance') flags+=() ;;
+    'cluster repair') flags+=( --wait) ;;
     'cluster backup') flags+=( --to) ;;
     'cluster restore') flags+=( --from --data-dir) ;;
     'node list') flags+=() ;;

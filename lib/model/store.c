@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "model/store_copy.h"
 #include "model/store_image.h"
 #include "model/store_impl.h"
 
@@ -115,11 +116,11 @@ rows_present(const ps_store_t *self)
     return ps_extent_rows(&self->spec, extent);
 }
 
-ps_store_bytes_t
-ps_store_bytes(const ps_store_t *self)
+static ps_store_bytes_t
+memory_of(const ps_store_t *self)
 {
     uint64_t row_bytes = (uint64_t)self->shape.width * self->shape.value_size;
-    ps_store_bytes_t bytes = {.rows_present = rows_present(self)};
+    ps_store_bytes_t bytes = {0};
 
     if (self->is_array) {
         bytes.values = self->array.n_rows * row_bytes;
@@ -131,6 +132,36 @@ ps_store_bytes(const ps_store_t *self)
     }
     bytes.state = bytes.values * self->shape.n_states;
     return bytes;
+}
+
+ps_store_bytes_t
+ps_store_bytes(const ps_store_t *self)
+{
+    ps_store_bytes_t bytes = memory_of(self);
+
+    bytes.rows_present = rows_present(self);
+    return bytes;
+}
+
+uint64_t
+ps_store_size(const ps_store_t *self)
+{
+    ps_store_bytes_t bytes = memory_of(self);
+
+    return bytes.values + bytes.state + bytes.index;
+}
+
+uint64_t
+ps_store_size_come(const ps_store_t *self)
+{
+    uint64_t size = ps_store_size(self);
+    uint64_t n_rows = self->is_array ? self->array.n_rows : 0;
+    uint64_t n_taken = ps_store_n_taken(self);
+
+    if (!ps_store_is_partial(self) || n_rows == 0 || n_taken >= n_rows) {
+        return size;
+    }
+    return (uint64_t)((double)size * (double)n_taken / (double)n_rows);
 }
 
 const ps_extent_t *

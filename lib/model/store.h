@@ -116,5 +116,10 @@ PSD_MUST_CHECK psd_status_t ps_store_gather(ps_store_t *self,
                                             psd_error_t *err);
 
 ps_store_bytes_t ps_store_bytes(const ps_store_t *self);
+/* values, state and index together; no row is counted for it. */
+uint64_t ps_store_size(const ps_store_t *self);
+/* The same, and of one that is partial what has come: the memory of an array is
+ * there before its rows. */
+uint64_t ps_store_size_come(const ps_store_t *self);
 const ps_extent_t *ps_store_extent(const ps_store_t *self);
 #endif

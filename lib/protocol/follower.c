@@ -37,7 +37,10 @@ ps_follower_init(ps_follower_t *self,
                             .sent_end = tail->end,
                             .acked_end = tail->end,
                             .heard_ms = now_ms,
-                            .moved_ms = now_ms};
+                            .moved_ms = now_ms,
+                            .level_ms = now_ms,
+                            .look_ms = now_ms,
+                            .look_lsn = ps_tail_last(tail)};
 }
 
 void
@@ -146,8 +149,24 @@ begin_anew(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
     self->offered = old.offered;
     self->flushes = old.flushes;
     self->moved_ms = old.moved_ms;
+    self->level_ms = old.level_ms;
     self->told_ms = old.told_ms;
     self->rewound_ms = now_ms;
+}
+
+/* What a copy lacks is as old as the last moment of which it has everything:
+ * one is looked at after the other, for records carry no time. */
+static void
+note_level(ps_follower_t *self, const ps_tail_t *tail, uint64_t now_ms)
+{
+    uint64_t last = ps_tail_last(tail);
+
+    if (self->acked_lsn < last && self->acked_lsn < self->look_lsn) {
+        return;
+    }
+    self->level_ms = self->acked_lsn == last ? now_ms : self->look_ms;
+    self->look_ms = now_ms;
+    self->look_lsn = last;
 }
 
 static void
@@ -176,6 +195,7 @@ has(ps_follower_t *self,
         self->acked_lsn = lsn;
         self->acked_end = end_of(tail, lsn);
     }
+    note_level(self, tail, now_ms);
     if (self->sent_lsn <= self->acked_lsn) {
         self->sent_lsn = self->acked_lsn;
         self->sent_end = self->acked_end;

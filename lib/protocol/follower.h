@@ -36,6 +36,9 @@ typedef struct ps_follower {
     uint64_t lease_until_ms; /* 0: none */
     uint64_t heard_ms;       /* its last answer */
     uint64_t moved_ms;       /* it had all, or more than before */
+    uint64_t level_ms;       /* it had all that there was then */
+    uint64_t look_ms;        /* level_ms is set to that when it has … */
+    uint64_t look_lsn;       /* … this, the last one of then */
     uint64_t told_ms;        /* the registry was told of it; 0: never */
     bool is_outrun;          /* it catches up, and records come faster than it
                                 takes them: pushes wait for it */

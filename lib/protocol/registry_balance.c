@@ -35,19 +35,20 @@ bool
 ps_even_copy(ps_look_t *look, const ps_spot_t *spot, ps_even_t *ret)
 {
     const ps_registry_t *self = look->registry;
+    uint64_t load = ps_copy_load(spot->table, spot->partition);
     size_t to = PS_NO_PLACE;
 
     if (!is_calm(look, spot)) {
         return false;
     }
-    to = ps_loads_best(&look->loads, self, spot->copies, 0);
+    to = ps_loads_best(&look->loads, self, spot->copies, load, 0);
     if (to == PS_NO_PLACE) {
         return false;
     }
     for (uint32_t i = spot->copies->n; i > 0; i--) { /* the primary last */
         size_t from = ps_node_index(self, spot->copies->at[i - 1].incarnation);
 
-        if (ps_loads_evens(self, look->loads.copies, from, to,
+        if (ps_loads_evens(&look->loads, self, from, to, load,
                            self->args.uneven_max)) {
             *ret = (ps_even_t){.at = i - 1, .to = to};
             return true;
@@ -70,8 +71,8 @@ ps_even_primary(ps_look_t *look, const ps_spot_t *spot, ps_even_t *ret)
         size_t to = ps_node_index(self, spot->copies->at[i].incarnation);
 
         if (!ps_copy_is_shunned(look, &spot->copies->at[i]) &&
-            ps_loads_evens(self, look->loads.primaries, from, to,
-                           self->args.uneven_max)) {
+            ps_loads_evens_primaries(&look->loads, self, from, to,
+                                     self->args.uneven_max)) {
             *ret = (ps_even_t){.to = to, .role = true};
             return true;
         }
@@ -126,14 +127,15 @@ move_copy(ps_look_t *look,
     ps_copy_t *old = &copies.at[even->at];
     ps_copy_t copy =
         ps_loads_copy(&look->loads, self, even->to, PS_COPY_CATCHING_UP);
+    uint64_t load = ps_copy_load(spot->table, spot->partition);
     char text[192];
 
     (void)snprintf(text, sizeof text, "moves a copy from node %s to node %s",
                    ps_copy_node(self, old)->name, self->nodes[even->to].name);
     old->leaving = true;
     ps_loads_take(&look->loads, ps_node_index(self, old->incarnation),
-                  old->shard);
-    ps_loads_add(&look->loads, even->to, copy.shard);
+                  old->shard, load);
+    ps_loads_add(&look->loads, even->to, copy.shard, load);
     look->catching_up[even->to]++;
     look->n_moving++;
     ps_copies_add(&copies, &copy);

@@ -123,8 +123,9 @@ PSD_MUST_CHECK psd_status_t ps_registry_decide(ps_registry_t *self,
 /* When time alone may make something to decide; 0: there may be now. */
 uint64_t ps_registry_decide_at(const ps_registry_t *self);
 
-/* What a partition's rows take, as its primary's node says: only shown. false:
- * there is no such partition, or that is not its primary. */
+/* What a partition's rows take, as its primary's node says: what moves is
+ * chosen by it, and how long that takes. Not stored. false: there is no such
+ * partition, or that is not its primary. */
 bool ps_registry_set_bytes(ps_registry_t *self,
                            uint64_t from,
                            uint32_t table,
@@ -149,6 +150,7 @@ typedef struct ps_move {
     uint32_t partition;
     bool primary;               /* the primary moves */
     bool role;                  /* nothing is copied: `to` is in sync */
+    bool under_way;             /* the copy is there, and catches up */
     uint64_t bytes;             /* to be copied, as far as told */
     char from[PS_NAME_MAX + 1]; /* nodes */
     char to[PS_NAME_MAX + 1];   /* "": there is no node for it */
@@ -165,6 +167,15 @@ ps_registry_plan_rebalance(const ps_registry_t *self,
                            ps_move_t **ret_moves,
                            size_t *ret_n,
                            psd_error_t *err);
+/* What is copied until every partition has as many copies as are wanted: those
+ * that catch up, and those that are missing (from: the primary's node; "": it
+ * has none). A fresh array (ps_free). Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_repair(const ps_registry_t *self,
+                                                    ps_move_t **ret_moves,
+                                                    size_t *ret_n,
+                                                    psd_error_t *err);
+/* The speed at which the last copies were made, each; 0: none was yet. */
+uint64_t ps_registry_copy_rate(const ps_registry_t *self);
 /* Partitions of which a copy or the primary is on its way. */
 uint32_t ps_registry_n_moving(const ps_registry_t *self);
 /* Evens the nodes out as the plan of that says, if it does not do so by itself.
@@ -173,7 +184,4 @@ void ps_registry_even_out(ps_registry_t *self);
 /* While it is still, no move begins that only evens out; those that are under
  * way go on, and lost primaries are replaced. Not stored either. */
 void ps_registry_keep_still(ps_registry_t *self, bool still);
-/* How long they take when no more than that is copied in a second. */
-uint64_t
-ps_moves_ms(const ps_move_t *moves, size_t n, uint64_t bytes_per_second);
 #endif

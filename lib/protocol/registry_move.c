@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a drain or evening out would move, tried on a shadow of the copies. */
+/* What a drain, evening out or repair would move, tried on a shadow of the
+ * copies. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "protocol/registry_look.h"
+
+#define TELLING_BYTES (UINT64_C(1) << 20) /* less evens nothing out */
 
 typedef struct moves {
     ps_move_t *at; /* owned */
@@ -47,26 +50,24 @@ ps_registry_set_bytes(ps_registry_t *self,
                       uint64_t bytes)
 {
     ps_table_t *found = ps_registry_find_table(self, table);
+    uint64_t old = 0;
 
     if (found == NULL || partition >= found->spec.n_partitions ||
         found->copies[partition].at[0].incarnation != from) {
         return false;
     }
+    old = found->bytes[partition];
     found->bytes[partition] = bytes;
+    if ((bytes > old ? bytes - old : old - bytes) >= TELLING_BYTES) {
+        self->restless = true; /* the nodes may be uneven now */
+    }
     return true;
 }
 
 uint64_t
-ps_moves_ms(const ps_move_t *moves, size_t n, uint64_t bytes_per_second)
+ps_registry_copy_rate(const ps_registry_t *self)
 {
-    double bytes = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        bytes += (double)moves[i].bytes;
-    }
-    return bytes_per_second == 0
-               ? 0
-               : (uint64_t)(bytes * 1000 / (double)bytes_per_second);
+    return self->copied_bytes_per_s;
 }
 
 /* A registry with nodes and copies of its own, and all else borrowed. */
@@ -116,6 +117,7 @@ take_move(ps_look_t *look, const ps_spot_t *spot, const ps_even_t *even)
     ps_copy_t old = copies->at[even->at];
     ps_copy_t copy = ps_loads_copy(&look->loads, self, even->to, old.state);
     size_t from = ps_node_index(self, old.incarnation);
+    uint64_t load = ps_copy_load(spot->table, spot->partition);
 
     if (even->role || old.state == PS_COPY_PRIMARY) {
         look->loads.primaries[from]--;
@@ -130,8 +132,8 @@ take_move(ps_look_t *look, const ps_spot_t *spot, const ps_even_t *even)
         return;
     }
     copies->at[even->at] = copy;
-    ps_loads_take(&look->loads, from, old.shard);
-    ps_loads_add(&look->loads, even->to, copy.shard);
+    ps_loads_take(&look->loads, from, old.shard, load);
+    ps_loads_add(&look->loads, even->to, copy.shard, load);
 }
 
 /* All moves of one kind, until there are none. */
@@ -167,6 +169,19 @@ collect(ps_look_t *look,
     return PSD_OK;
 }
 
+/* The node of the copy that catches up; NULL: none does. */
+static const ps_node_t *
+coming(const ps_registry_t *self, const ps_copies_t *copies)
+{
+    for (uint32_t i = 0; i < copies->n; i++) {
+        if (!ps_copy_is_whole(&copies->at[i]) && !copies->at[i].leaving &&
+            ps_copy_lives(self, &copies->at[i])) {
+            return ps_copy_node(self, &copies->at[i]);
+        }
+    }
+    return NULL;
+}
+
 /* Each copy on the node goes where most room is. */
 static psd_status_t
 collect_drain(ps_look_t *look,
@@ -175,6 +190,7 @@ collect_drain(ps_look_t *look,
               psd_error_t *err)
 {
     ps_registry_t *self = look->registry;
+    const ps_node_t *next = NULL;
     ps_spot_t spot = {0};
     size_t at = 0;
 
@@ -186,8 +202,19 @@ collect_drain(ps_look_t *look,
         if (copy == NULL) {
             continue;
         }
+        next = spot.copies->n > spot.table->spec.replicas
+                   ? coming(self, spot.copies)
+                   : NULL;
+        if (next != NULL) {
+            if (!put_move(moves, &spot, node, next, false)) {
+                return psd_error_set(err, PSD_NOMEM, "no memory for moves");
+            }
+            moves->at[moves->n - 1].under_way = true;
+            continue;
+        }
         even.at = (uint32_t)(copy - spot.copies->at);
-        even.to = ps_loads_best(&look->loads, self, spot.copies, 0);
+        even.to = ps_loads_best(&look->loads, self, spot.copies,
+                                ps_copy_load(spot.table, spot.partition), 0);
         if (!put_move(moves, &spot, node,
                       even.to == PS_NO_PLACE ? NULL : &self->nodes[even.to],
                       false)) {
@@ -200,9 +227,96 @@ collect_drain(ps_look_t *look,
     return PSD_OK;
 }
 
-/* name NULL: evens out. */
+/* A copy that is made from what the primary has. */
+static bool
+put_copy(ps_look_t *look,
+         const ps_spot_t *spot,
+         const ps_node_t *to,
+         bool under_way,
+         moves_t *moves)
+{
+    const ps_copy_t *primary = ps_copies_primary(spot->copies);
+    ps_move_t *move = NULL;
+
+    if (!ps_grow(&moves->at, &moves->capacity, moves->n + 1,
+                 sizeof *moves->at)) {
+        return false;
+    }
+    move = &moves->at[moves->n++];
+    *move = (ps_move_t){.table = spot->table->id,
+                        .partition = spot->partition,
+                        .under_way = under_way,
+                        .bytes = spot->table->bytes[spot->partition]};
+    if (primary != NULL) {
+        const ps_node_t *from = ps_copy_node(look->registry, primary);
+
+        memcpy(move->from, from->name, sizeof move->from);
+    }
+    if (to != NULL) {
+        memcpy(move->to, to->name, sizeof move->to);
+    }
+    return true;
+}
+
+/* The copies of one partition that catch up, and those that are missing. */
+static bool
+put_missing(ps_look_t *look, const ps_spot_t *spot, moves_t *moves)
+{
+    ps_registry_t *self = look->registry;
+    ps_copies_t *copies = spot->copies;
+    uint64_t load = ps_copy_load(spot->table, spot->partition);
+    uint32_t n_there = 0;
+    bool done = true;
+
+    for (uint32_t i = 0; done && i < copies->n; i++) {
+        const ps_copy_t *copy = &copies->at[i];
+
+        if (copy->leaving || !ps_copy_lives(self, copy)) {
+            continue;
+        }
+        n_there++;
+        if (!ps_copy_is_whole(copy)) {
+            done = put_copy(look, spot, ps_copy_node(self, copy), true, moves);
+        }
+    }
+    for (; done && n_there < spot->table->spec.replicas; n_there++) {
+        size_t to = ps_loads_best(&look->loads, self, copies, load, 0);
+        ps_copy_t copy = {0};
+
+        done = put_copy(look, spot, to == PS_NO_PLACE ? NULL : &self->nodes[to],
+                        false, moves);
+        if (to != PS_NO_PLACE && copies->n < PS_COPIES_MAX) {
+            copy = ps_loads_copy(&look->loads, self, to, PS_COPY_CATCHING_UP);
+            ps_copies_add(copies, &copy);
+            ps_loads_add(&look->loads, to, copy.shard, load);
+        }
+    }
+    return done;
+}
+
+static psd_status_t
+collect_repair(ps_look_t *look, moves_t *moves, psd_error_t *err)
+{
+    ps_spot_t spot = {0};
+    size_t at = 0;
+
+    while (ps_spot_next(look, &spot, &at)) {
+        if (!put_missing(look, &spot, moves)) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for moves");
+        }
+    }
+    return PSD_OK;
+}
+
+typedef enum plan_kind {
+    PLAN_DRAIN = 1, /* of the node that is named */
+    PLAN_EVEN,
+    PLAN_REPAIR
+} plan_kind_t;
+
 static psd_status_t
 plan(const ps_registry_t *self,
+     plan_kind_t kind,
      const char *name,
      ps_move_t **ret_moves,
      size_t *ret_n,
@@ -218,7 +332,9 @@ plan(const ps_registry_t *self,
         return psd_error_set(err, PSD_NOMEM, "no memory to plan moves");
     }
     rc = ps_loads_count(&shadow, &look.loads, err);
-    if (rc == PSD_OK && name != NULL) {
+    if (rc == PSD_OK && kind == PLAN_REPAIR) {
+        rc = collect_repair(&look, &moves, err);
+    } else if (rc == PSD_OK && kind == PLAN_DRAIN) {
         rc = collect_drain(&look, ps_registry_find_node(&shadow, name), &moves,
                            err);
     } else if (rc == PSD_OK) {
@@ -249,7 +365,7 @@ ps_registry_plan_drain(const ps_registry_t *self,
         return psd_error_set(err, PSD_NO_NODE, "node \"%.80s\" does not exist",
                              name);
     }
-    return plan(self, name, ret_moves, ret_n, err);
+    return plan(self, PLAN_DRAIN, name, ret_moves, ret_n, err);
 }
 
 psd_status_t
@@ -258,5 +374,14 @@ ps_registry_plan_rebalance(const ps_registry_t *self,
                            size_t *ret_n,
                            psd_error_t *err)
 {
-    return plan(self, NULL, ret_moves, ret_n, err);
+    return plan(self, PLAN_EVEN, NULL, ret_moves, ret_n, err);
+}
+
+psd_status_t
+ps_registry_plan_repair(const ps_registry_t *self,
+                        ps_move_t **ret_moves,
+                        size_t *ret_n,
+                        psd_error_t *err)
+{
+    return plan(self, PLAN_REPAIR, NULL, ret_moves, ret_n, err);
 }

@@ -7,6 +7,9 @@
 
 #include "base/alloc.h"
 
+/* Of one partition: sums and weights stay in their numbers. */
+#define BYTES_MOST (UINT64_C(1) << 40)
+
 size_t
 ps_node_index(const ps_registry_t *self, uint64_t incarnation)
 {
@@ -72,6 +75,7 @@ count_one(const ps_registry_t *self,
     const ps_copies_t *copies = &table->copies[partition];
     const ps_node_t *next =
         ps_registry_node_by_incarnation(self, table->watches[partition].prefer);
+    uint64_t load = ps_copy_load(table, partition);
 
     /* A primary that moves is counted where it goes. */
     if (copies->fenced) {
@@ -84,7 +88,7 @@ count_one(const ps_registry_t *self,
         size_t node = ps_node_index(self, copy->incarnation);
 
         if (!copy->leaving) {
-            ps_loads_add(loads, node, copy->shard);
+            ps_loads_add(loads, node, copy->shard, load);
         }
         loads->primaries[node] += copy->state == PS_COPY_PRIMARY ? 1 : 0;
     }
@@ -111,39 +115,63 @@ ps_loads_count(const ps_registry_t *self,
     return PSD_OK;
 }
 
-void
-ps_loads_add(ps_loads_t *self, size_t node, uint32_t shard)
+uint64_t
+ps_copy_load(const ps_table_t *table, uint32_t partition)
 {
-    self->copies[node]++;
-    self->shards[node][shard]++;
+    uint64_t bytes = table->bytes == NULL ? 0 : table->bytes[partition];
+
+    return PS_COPY_LOAD + (bytes < BYTES_MOST ? bytes : BYTES_MOST);
 }
 
 void
-ps_loads_take(ps_loads_t *self, size_t node, uint32_t shard)
+ps_loads_add(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load)
 {
-    assert(self->copies[node] > 0 && self->shards[node][shard] > 0);
-    self->copies[node]--;
-    self->shards[node][shard]--;
+    self->copies[node] += load;
+    self->shards[node][shard] += load;
+}
+
+void
+ps_loads_take(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load)
+{
+    assert(self->copies[node] >= load && self->shards[node][shard] >= load);
+    self->copies[node] -= load;
+    self->shards[node][shard] -= load;
+}
+
+/* By more than half of an empty copy: what is a few bytes smaller moves
+ * nothing. */
+bool
+ps_loads_evens(const ps_loads_t *self,
+               const ps_registry_t *registry,
+               size_t from,
+               size_t to,
+               uint64_t load,
+               uint32_t slack)
+{
+    uint64_t has = self->copies[from] * ps_node_weight(&registry->nodes[to]);
+    uint64_t would = (self->copies[to] + slack * load) *
+                     ps_node_weight(&registry->nodes[from]);
+
+    return has > would && has - would > PS_COPY_LOAD / 2;
 }
 
 bool
-ps_loads_evens(const ps_registry_t *self,
-               const uint32_t *counts,
-               size_t from,
-               size_t to,
-               uint32_t slack)
+ps_loads_evens_primaries(const ps_loads_t *self,
+                         const ps_registry_t *registry,
+                         size_t from,
+                         size_t to,
+                         uint32_t slack)
 {
-    uint64_t has = (uint64_t)counts[from] * ps_node_weight(&self->nodes[to]);
-    uint64_t would =
-        ((uint64_t)counts[to] + slack) * ps_node_weight(&self->nodes[from]);
-
-    return has > would;
+    return self->primaries[from] * ps_node_weight(&registry->nodes[to]) >
+           (self->primaries[to] + slack) *
+               ps_node_weight(&registry->nodes[from]);
 }
 
 size_t
 ps_loads_best(const ps_loads_t *self,
               const ps_registry_t *registry,
               const ps_copies_t *copies,
+              uint64_t load,
               size_t first)
 {
     size_t best = PS_NO_PLACE;
@@ -152,7 +180,7 @@ ps_loads_best(const ps_loads_t *self,
     for (size_t i = 0; i < registry->n_nodes; i++) {
         size_t at = (first + i) % registry->n_nodes;
         const ps_node_t *node = &registry->nodes[at];
-        uint64_t has = (uint64_t)self->copies[at] + 1;
+        uint64_t has = self->copies[at] + load;
 
         if (!ps_node_takes(node) ||
             ps_copies_on(copies, node->incarnation) != NULL) {
@@ -246,21 +274,21 @@ place_all(const ps_registry_t *self,
         copies->epoch = epoch;
         copies->at[0] = primary_at(self, (first + i) % weights, &node);
         copies->n = 1;
-        ps_loads_add(loads, node, copies->at[0].shard);
+        ps_loads_add(loads, node, copies->at[0].shard, PS_COPY_LOAD);
     }
     for (uint32_t i = 0; i < n; i++) {
         ps_copies_t *copies = &table->copies[i];
         size_t node = ps_node_index(self, copies->at[0].incarnation);
 
         while (copies->n < table->spec.replicas) {
-            size_t next = ps_loads_best(loads, self, copies,
+            size_t next = ps_loads_best(loads, self, copies, PS_COPY_LOAD,
                                         (node + copies->n) % self->n_nodes);
             ps_copy_t copy = {0};
 
             assert(next != PS_NO_PLACE);
             copy = ps_loads_copy(loads, self, next, PS_COPY_IN_SYNC);
             ps_copies_add(copies, &copy);
-            ps_loads_add(loads, next, copy.shard);
+            ps_loads_add(loads, next, copy.shard, PS_COPY_LOAD);
         }
     }
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_loads - how many copies each node has, and where the next one goes
+ * ps_loads - what copies each node has, and where the next one goes
  *
- * What     Counts of copies that stay (those that are leaving are not counted),
+ * What     Loads of copies that stay (those that are leaving are not counted),
  *          so that what is placed while others move away is placed as if they
- *          were gone. A node's share is its count by its weight.
+ *          were gone. A copy's load is its bytes, as far as they are known, and
+ *          PS_COPY_LOAD for itself: without sizes, or with small ones, copies
+ *          are counted. A node's share is its load by its weight.
+ * Units    bytes; primaries in copies
  * Shape    nodes are counted as they lie in the registry; a change of nodes
  *          makes loads invalid
  * Owner    The caller; ps_loads_done.
@@ -16,10 +19,12 @@
 
 #define PS_NO_PLACE SIZE_MAX
 
+#define PS_COPY_LOAD (UINT64_C(16) << 20) /* of a copy that is empty */
+
 typedef struct ps_loads {
-    uint32_t *copies;    /* owned; of each node */
-    uint32_t *primaries; /* owned; of each node */
-    uint32_t **shards;   /* owned; of each node, copies on each shard */
+    uint64_t *copies;    /* owned; of each node */
+    uint64_t *primaries; /* owned; of each node: their number */
+    uint64_t **shards;   /* owned; of each node, of copies on each shard */
 } ps_loads_t;
 
 /* Errors: PSD_NOMEM. */
@@ -34,22 +39,34 @@ size_t ps_node_index(const ps_registry_t *self, uint64_t incarnation);
 bool ps_node_takes(const ps_node_t *self);
 uint32_t ps_node_weight(const ps_node_t *self);
 
-/* Counts a copy on the node's shard, or takes it away. */
-void ps_loads_add(ps_loads_t *self, size_t node, uint32_t shard);
-void ps_loads_take(ps_loads_t *self, size_t node, uint32_t shard);
-/* True when a copy that goes from one node to the other makes them more even:
- * `from` is then above its share by more than `slack`. counts is one of the
- * arrays of loads. */
-bool ps_loads_evens(const ps_registry_t *self,
-                    const uint32_t *counts,
+/* What one copy of the partition weighs. */
+uint64_t ps_copy_load(const ps_table_t *table, uint32_t partition);
+/* Counts a copy of that load on the node's shard, or takes it away. */
+void ps_loads_add(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load);
+void
+ps_loads_take(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load);
+/* True when a copy of that load that goes from one node to the other makes them
+ * more even: `from` is then above its share by more than `slack` such copies.
+ */
+bool ps_loads_evens(const ps_loads_t *self,
+                    const ps_registry_t *registry,
                     size_t from,
                     size_t to,
+                    uint64_t load,
                     uint32_t slack);
-/* The node with the smallest share that takes copies and has none of these; of
- * equal ones the first from `first` on, round the end. PS_NO_PLACE: none. */
+/* The same of a primary that goes to a copy in sync. */
+bool ps_loads_evens_primaries(const ps_loads_t *self,
+                              const ps_registry_t *registry,
+                              size_t from,
+                              size_t to,
+                              uint32_t slack);
+/* The node that would have the smallest share with a copy of that load, takes
+ * copies and has none of these; of equal ones the first from `first` on, round
+ * the end. PS_NO_PLACE: none. */
 size_t ps_loads_best(const ps_loads_t *self,
                      const ps_registry_t *registry,
                      const ps_copies_t *copies,
+                     uint64_t load,
                      size_t first);
 /* A copy on the node's emptiest shard. */
 ps_copy_t ps_loads_copy(const ps_loads_t *self,

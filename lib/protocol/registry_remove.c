@@ -126,7 +126,7 @@ make_anew(const ps_registry_t *self,
           psd_error_t *err)
 {
     ps_copies_t *copies = &change->copies;
-    size_t node = ps_loads_best(loads, self, copies, 0);
+    size_t node = ps_loads_best(loads, self, copies, PS_COPY_LOAD, 0);
     ps_copy_t copy = {0};
 
     if (node == PS_NO_PLACE) {
@@ -138,7 +138,7 @@ make_anew(const ps_registry_t *self,
             ps_registry_find_table(self, change->table)->spec.name);
     }
     copy = ps_loads_copy(loads, self, node, PS_COPY_IN_SYNC);
-    ps_loads_add(loads, node, copy.shard);
+    ps_loads_add(loads, node, copy.shard, PS_COPY_LOAD);
     copies->fenced = true;
     ps_copies_add(copies, &copy);
     ps_copies_promote(copies, 0);

@@ -52,7 +52,7 @@ spare_one(ps_look_t *look, const ps_copies_t *copies)
             return i;
         }
         if (found == PS_COPIES_MAX ||
-            ps_loads_evens(self, look->loads.copies, at, node, 0)) {
+            ps_loads_evens(&look->loads, self, at, node, 0, 0)) {
             found = i;
             node = at;
         }
@@ -128,13 +128,14 @@ ps_step_replace(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
     ps_registry_t *self = look->registry;
     ps_copies_t copies = *spot->copies;
+    uint64_t load = ps_copy_load(spot->table, spot->partition);
     char text[256] = "";
 
     for (uint32_t i = copies.n - 1; i > 0 && ps_spot_is_served(look, spot);
          i--) {
         const ps_copy_t old = spot->copies->at[i];
         size_t to = is_overdue(look, spot, i)
-                        ? ps_loads_best(&look->loads, self, &copies, 0)
+                        ? ps_loads_best(&look->loads, self, &copies, load, 0)
                         : PS_NO_PLACE;
         ps_copy_t copy = {0};
 
@@ -150,8 +151,8 @@ ps_step_replace(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
         ps_copies_remove(&copies, i);
         ps_copies_add(&copies, &copy);
         ps_loads_take(&look->loads, ps_node_index(self, old.incarnation),
-                      old.shard);
-        ps_loads_add(&look->loads, to, copy.shard);
+                      old.shard, load);
+        ps_loads_add(&look->loads, to, copy.shard, load);
         look->catching_up[to]++;
     }
     return text[0] == '\0' ? PSD_OK
@@ -175,7 +176,7 @@ successor(ps_look_t *look, const ps_copies_t *copies)
             continue;
         }
         if (best == PS_COPIES_MAX ||
-            ps_loads_evens(self, look->loads.primaries, node, at, 0)) {
+            ps_loads_evens_primaries(&look->loads, self, node, at, 0)) {
             best = i;
             node = at;
         }
@@ -238,10 +239,13 @@ drop_unwanted(ps_look_t *look, ps_copies_t *copies)
 
 /* false: there is no node for it now. */
 static bool
-add_copy(ps_look_t *look, ps_copies_t *copies, const char **ret_name)
+add_copy(ps_look_t *look,
+         uint64_t load,
+         ps_copies_t *copies,
+         const char **ret_name)
 {
     ps_registry_t *self = look->registry;
-    size_t node = ps_loads_best(&look->loads, self, copies, 0);
+    size_t node = ps_loads_best(&look->loads, self, copies, load, 0);
     ps_copy_t copy = {0};
 
     if (node == PS_NO_PLACE ||
@@ -254,7 +258,7 @@ add_copy(ps_look_t *look, ps_copies_t *copies, const char **ret_name)
     }
     copy = ps_loads_copy(&look->loads, self, node, PS_COPY_CATCHING_UP);
     ps_copies_add(copies, &copy);
-    ps_loads_add(&look->loads, node, copy.shard);
+    ps_loads_add(&look->loads, node, copy.shard, load);
     look->catching_up[node]++;
     *ret_name = self->nodes[node].name;
     return true;
@@ -298,7 +302,8 @@ ps_step_add(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
         return ps_look_change(look, spot, &copies, 0,
                               "keeps a copy that was to go", err);
     }
-    if (!add_copy(look, &copies, &name)) {
+    if (!add_copy(look, ps_copy_load(spot->table, spot->partition), &copies,
+                  &name)) {
         return PSD_OK;
     }
     (void)snprintf(text, sizeof text, "gets a copy on node %s", name);

@@ -74,15 +74,17 @@ struct ps_registry {
     uint64_t rest_until_ms; /* when time alone may make something to decide */
     uint64_t looked_ms;     /* the last decide */
     uint64_t hand_after_ms; /* no primary is moved before */
-    bool evening;           /* nodes are evened out until they are even */
-    bool still;             /* not now: a checkpoint wants partitions to stay */
-    uint64_t sessions;      /* stored: may be given out */
-    uint64_t next_session;  /* to be given next; sessions + 1: none is left */
-    uint64_t old_sessions;  /* may have been given by earlier starts */
-    uint32_t last_table;    /* highest id ever given */
-    uint32_t last_job;      /* highest id ever given */
-    uint64_t n_ended;       /* jobs that ended since the load */
-    ps_node_t *nodes;       /* owned */
+    uint64_t copied_bytes_per_s; /* at which copies were made lately, each; 0:
+                                    none was that says anything */
+    bool evening;                /* nodes are evened out until they are even */
+    bool still;            /* not now: a checkpoint wants partitions to stay */
+    uint64_t sessions;     /* stored: may be given out */
+    uint64_t next_session; /* to be given next; sessions + 1: none is left */
+    uint64_t old_sessions; /* may have been given by earlier starts */
+    uint32_t last_table;   /* highest id ever given */
+    uint32_t last_job;     /* highest id ever given */
+    uint64_t n_ended;      /* jobs that ended since the load */
+    ps_node_t *nodes;      /* owned */
     size_t n_nodes;
     size_t max_nodes;
     ps_table_t *tables; /* owned */

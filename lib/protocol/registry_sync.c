@@ -152,6 +152,30 @@ ps_step_let_go(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
                            : ps_look_change(look, spot, &copies, 0, text, err);
 }
 
+#define TELLING_BYTES (UINT64_C(1) << 20) /* less says nothing of a speed, … \
+                                           */
+#define TELLING_MS 100 /* … nor an array whose rows were never written */
+
+/* How fast a copy that has come was made; the last ones count most. */
+static void
+learn_rate(ps_look_t *look, const ps_spot_t *spot, uint32_t i)
+{
+    ps_registry_t *self = look->registry;
+    uint64_t bytes = spot->table->bytes[spot->partition];
+    uint64_t since_ms = spot->watch->since_ms[i];
+    uint64_t rate = 0;
+
+    if (bytes < TELLING_BYTES || since_ms == 0 ||
+        look->now_ms < since_ms + TELLING_MS) {
+        return;
+    }
+    rate =
+        (uint64_t)((double)bytes * 1000.0 / (double)(look->now_ms - since_ms));
+    self->copied_bytes_per_s = self->copied_bytes_per_s == 0
+                                   ? rate
+                                   : (self->copied_bytes_per_s + rate) / 2;
+}
+
 psd_status_t
 ps_step_admit(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
 {
@@ -167,6 +191,7 @@ ps_step_admit(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
             ps_copy_lives(look->registry, copy)) {
             (void)snprintf(text, sizeof text, "is in sync on node %s",
                            ps_copy_node(look->registry, copy)->name);
+            learn_rate(look, spot, i);
             ps_copies_set_state(&copies, i, PS_COPY_IN_SYNC);
             ps_copies_forget_dropped(&copies);
         }

@@ -160,10 +160,18 @@ typedef struct ps_partition_info {
     uint64_t epoch;
     uint64_t lsn;
     ps_store_bytes_t bytes;
+    uint64_t come_bytes;  /* of its rows, those that have come */
     uint64_t held_bytes;  /* pushes logged for a clock that is still open */
     uint64_t queue_bytes; /* bodies of requests that wait */
     uint64_t pushes, pulls, rows_pushed, rows_pulled; /* since start */
 } ps_partition_info_t;
+
+typedef struct ps_size_info { /* what the rows of a partition take, of which
+                                 the primary is here */
+    uint32_t table;
+    uint32_t partition;
+    uint64_t bytes;
+} ps_size_info_t;
 
 typedef struct ps_lag_info { /* a copy, as its primary on this shard sees it */
     uint32_t table;
@@ -171,8 +179,9 @@ typedef struct ps_lag_info { /* a copy, as its primary on this shard sees it */
     uint64_t incarnation; /* of the copy's node */
     uint32_t shard;       /* … and its shard there */
     bool behind;          /* it is not known to have all records */
-    uint64_t bytes;       /* of those that it is not known to have */
-    uint64_t moved_ms;    /* it had all then, or more than before */
+    uint64_t records;     /* that it is not known to have … */
+    uint64_t bytes;       /* … and of how many bytes */
+    uint64_t level_ms;    /* it had all that there was then */
 } ps_lag_info_t;
 
 #define PS_WAIT_REASON_SIZE 240
@@ -215,6 +224,10 @@ PSD_MUST_CHECK psd_status_t ps_shard_partitions(const ps_shard_t *self,
                                                 ps_partition_info_t **ret_infos,
                                                 size_t *ret_n,
                                                 psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_shard_sizes(const ps_shard_t *self,
+                                           ps_size_info_t **ret_infos,
+                                           size_t *ret_n,
+                                           psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_shard_lags(const ps_shard_t *self,
                                           ps_lag_info_t **ret_infos,
                                           size_t *ret_n,

@@ -56,6 +56,8 @@ info_of(const ps_partition_t *partition)
                                 .lsn = partition->lsn,
                                 .queue_bytes = partition->queue_bytes,
                                 .bytes = ps_store_bytes(partition->store),
+                                .come_bytes =
+                                    ps_store_size_come(partition->store),
                                 .pushes = partition->pushes,
                                 .pulls = partition->pulls,
                                 .rows_pushed = partition->rows_pushed,
@@ -93,21 +95,54 @@ ps_shard_partitions(const ps_shard_t *self,
     return PSD_OK;
 }
 
+psd_status_t
+ps_shard_sizes(const ps_shard_t *self,
+               ps_size_info_t **ret_infos,
+               size_t *ret_n,
+               psd_error_t *err)
+{
+    ps_size_info_t *infos = NULL;
+    size_t capacity = 0;
+    size_t n = 0;
+    size_t at = 0;
+    uint32_t i = 0;
+    const ps_shard_table_t *table = NULL;
+    const ps_partition_t *partition = NULL;
+
+    while ((partition = next_partition(self, &at, &table, &i)) != NULL) {
+        if (partition->replicas != NULL && !partition->replicas->primary) {
+            continue;
+        }
+        if (!ps_grow(&infos, &capacity, n + 1, sizeof *infos)) {
+            ps_free(infos);
+            return psd_error_set(err, PSD_NOMEM, "no memory to look");
+        }
+        infos[n++] = (ps_size_info_t){.table = partition->table,
+                                      .partition = partition->number,
+                                      .bytes = ps_store_size(partition->store)};
+    }
+    *ret_infos = infos;
+    *ret_n = n;
+    return PSD_OK;
+}
+
 static ps_lag_info_t
 lag_of(const ps_partition_t *partition, const ps_follower_t *follower)
 {
     const ps_tail_t *tail = &partition->replicas->tail;
+    uint64_t last = ps_tail_last(tail);
 
-    return (ps_lag_info_t){.table = partition->table,
-                           .partition = partition->number,
-                           .incarnation = follower->incarnation,
-                           .shard = follower->shard,
-                           .behind = follower->needs_rows ||
-                                     follower->acked_lsn < ps_tail_last(tail),
-                           .bytes = follower->acked_end < tail->end
-                                        ? tail->end - follower->acked_end
-                                        : 0,
-                           .moved_ms = follower->moved_ms};
+    return (ps_lag_info_t){
+        .table = partition->table,
+        .partition = partition->number,
+        .incarnation = follower->incarnation,
+        .shard = follower->shard,
+        .behind = follower->needs_rows || follower->acked_lsn < last,
+        .records = follower->acked_lsn < last ? last - follower->acked_lsn : 0,
+        .bytes = follower->acked_end < tail->end
+                     ? tail->end - follower->acked_end
+                     : 0,
+        .level_ms = follower->level_ms};
 }
 
 psd_status_t

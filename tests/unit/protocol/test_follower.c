@@ -359,3 +359,37 @@ Test(follower, unknown_one_on_a_new_connection_is_asked)
     cr_assert_eq(next(&bench), PS_FOLLOWER_ASK);
     ps_tail_done(&bench.tail);
 }
+
+/* The lag in seconds was the time without any progress: 0 for a copy that was
+ * minutes behind and went on. */
+Test(follower, that_lags_all_the_time_knows_of_when_it_has_everything)
+{
+    bench_t bench;
+    uint64_t lsn = 4;
+
+    open_bench(&bench, 4);
+    send(&bench, 4);
+    hear(&bench, PS_APPENDED_OK, 4, START_MS);
+    cr_assert_eq(bench.follower.level_ms, START_MS);
+    for (int i = 0; i < 20;
+         i++) { /* ten records more each, five of them come */
+        bench.now_ms += 100;
+        for (int k = 0; k < 10; k++) {
+            cr_assert(tail_put(&bench.tail, 4, SIZE));
+        }
+        send(&bench, 5);
+        lsn += 5;
+        hear(&bench, PS_APPENDED_OK, lsn, bench.now_ms);
+        cr_assert_eq(bench.follower.moved_ms, bench.now_ms);
+        cr_assert_leq(bench.follower.level_ms, START_MS + 100 * (lsn - 4) / 10,
+                      "it has no more than that");
+    }
+    cr_assert_leq(bench.now_ms - bench.follower.level_ms, 1700);
+    cr_assert_geq(bench.now_ms - bench.follower.level_ms, 1000);
+    for (; lsn < 204; lsn++) {
+        send(&bench, 1);
+    }
+    hear(&bench, PS_APPENDED_OK, 204, bench.now_ms);
+    cr_assert_eq(bench.follower.level_ms, bench.now_ms, "it has all");
+    ps_tail_done(&bench.tail);
+}

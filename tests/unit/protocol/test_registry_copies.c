@@ -493,57 +493,6 @@ Test(registry_copies, that_do_not_catch_up_stay_where_there_is_no_other_node)
     assert_rests();
 }
 
-/* Dry runs */
-
-Test(registry_copies, a_drain_is_shown_before_it_is_done)
-{
-    const ps_table_t *table = NULL;
-    PSD_AUTO(ps_free_at) ps_move_t *moves = NULL;
-    PSD_AUTO(ps_free_at) char *before = NULL;
-    PSD_AUTO(ps_free_at) char *after = NULL;
-    size_t n = 0;
-
-    table = make_copied("w", 6, 2);
-    for (uint32_t i = 0; i < 6; i++) {
-        cr_assert(ps_registry_set_bytes(
-            registry, table->copies[i].at[0].incarnation, 1, i, 1000));
-    }
-    before = fixture_dump(registry);
-    cr_assert_eq(ps_registry_plan_drain(registry, "n0", &moves, &n, err),
-                 PSD_OK);
-    cr_assert_eq(n, 4);
-    for (size_t i = 0; i < n; i++) {
-        cr_assert_str_eq(moves[i].from, "n0");
-        cr_assert_str_neq(moves[i].to, "n0");
-        cr_assert_str_neq(moves[i].to, "");
-        cr_assert_eq(moves[i].bytes, 1000);
-    }
-    cr_assert_eq(ps_moves_ms(moves, n, 2000), 2000);
-    cr_assert_eq(ps_moves_ms(moves, n, 0), 0, "nothing is known of it");
-    after = fixture_dump(registry);
-    cr_assert_str_eq(before, after);
-    cr_assert_eq(ps_registry_plan_drain(registry, "n9", &moves, &n, err),
-                 PSD_NO_NODE);
-}
-
-Test(registry_copies, evening_out_is_shown_before_it_is_done)
-{
-    PSD_AUTO(ps_free_at) ps_move_t *moves = NULL;
-    size_t n = 9;
-
-    (void)make_copied("w", 6, 1);
-    cr_assert_eq(ps_registry_plan_rebalance(registry, &moves, &n, err), PSD_OK);
-    cr_assert_eq(n, 0, "they are even");
-    ps_free_at(&moves);
-    moves = NULL;
-    start_node("n3", 4, 2);
-    cr_assert_eq(ps_registry_plan_rebalance(registry, &moves, &n, err), PSD_OK);
-    cr_assert_eq(n, 1);
-    cr_assert_str_eq(moves[0].to, "n3");
-    cr_assert(moves[0].primary);
-    cr_assert_not(moves[0].role);
-}
-
 /* A restore failed when the table that it had made was evened out meanwhile. */
 Test(registry_copies, stay_where_they_are_while_a_checkpoint_wants_it)
 {
