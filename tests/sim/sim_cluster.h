@@ -176,6 +176,7 @@ typedef struct cluster_client {
     /* The last one that nobody may lose: acknowledged at replica, or above. */
     uint64_t safe_seq[CLUSTER_PARTITIONS_MAX];
     uint64_t flushed_seq[CLUSTER_PARTITIONS_MAX]; /* likewise, at disk */
+    uint64_t voided_seq[CLUSTER_PARTITIONS_MAX];  /* up to it, only those are */
     size_t conn_of[CLUSTER_LINKS_MAX];            /* by link */
     size_t n_links;
 } cluster_client_t;

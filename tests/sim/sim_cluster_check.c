@@ -224,7 +224,9 @@ cluster_check_seq(cluster_t *self,
     cluster_client_t *client = &self->clients[number];
     uint32_t at = op->partition;
 
-    if (level >= PS_ACK_REPLICA && client->safe_seq[at] < op->seq) {
+    if (level >=
+            (op->seq > client->voided_seq[at] ? PS_ACK_REPLICA : PS_ACK_DISK) &&
+        client->safe_seq[at] < op->seq) {
         client->safe_seq[at] = op->seq;
     }
     if (level >= PS_ACK_DISK && client->flushed_seq[at] < op->seq) {
@@ -290,8 +292,10 @@ cluster_check_void(cluster_t *self, uint32_t partition)
 {
     self->n_voids++;
     for (uint32_t i = 0; i <= self->plan.n_clients; i++) {
-        self->clients[i].safe_seq[partition] =
-            self->clients[i].flushed_seq[partition];
+        cluster_client_t *client = &self->clients[i];
+
+        client->safe_seq[partition] = client->flushed_seq[partition];
+        client->voided_seq[partition] = client->n_seqs[partition];
     }
     for (uint32_t row = 0; row < CLUSTER_ROWS; row++) {
         cluster_pushed_t *push = &self->pushed[partition][row];
