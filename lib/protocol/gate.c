@@ -213,12 +213,12 @@ ps_gate_check(const ps_gate_t *self,
         return psd_error_set(err, PSD_JOB_STOPPED, "the job was stopped");
     }
     if (found == NULL || found->is.state == PS_WORKER_EXPECTED ||
-        found->is.state == PS_WORKER_JOINING) {
+        (found->is.state == PS_WORKER_JOINING && joins == found->is.joins)) {
         return psd_error_set(err, PSD_NO_WORKER,
                              "worker %" PRIu32 " has not joined the job",
                              worker);
     }
-    if (found->is.state != PS_WORKER_RUNNING) {
+    if (!ps_worker_is_live(&found->is)) {
         return psd_error_set(err, PSD_WORKER_LOST, "worker %" PRIu32 " is %s",
                              worker, ps_worker_state_name(found->is.state));
     }
@@ -234,6 +234,15 @@ ps_gate_check(const ps_gate_t *self,
                              worker, member, found->is.n_members);
     }
     return PSD_OK;
+}
+
+bool
+ps_gate_expects(const ps_gate_t *self, uint32_t worker, uint32_t joins)
+{
+    const gate_worker_t *found = find_worker(self, worker);
+
+    return !self->stopped && found != NULL &&
+           found->is.state == PS_WORKER_JOINING && found->is.joins == joins;
 }
 
 bool

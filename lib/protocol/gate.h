@@ -39,6 +39,9 @@ PSD_MUST_CHECK psd_status_t ps_gate_check(const ps_gate_t *self,
                                           uint32_t joins,
                                           uint32_t member,
                                           psd_error_t *err);
+/* That life of the worker joins: it may be told that it runs before this is,
+ * and waits for that here. */
+bool ps_gate_expects(const ps_gate_t *self, uint32_t worker, uint32_t joins);
 /* Open to one that has finished `clock` clocks. */
 bool ps_gate_is_open(const ps_gate_t *self, uint64_t clock);
 /* Open to that member's mark: one that goes on by one clock is held like a

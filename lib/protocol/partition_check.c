@@ -69,7 +69,8 @@ is_in_turn(const ps_partition_t *self, const ps_request_t *request)
 }
 
 /* The job's gate at this partition is open to it; also when its worker may not
- * work, for then it will be refused. */
+ * work, for then it will be refused. One that joins may be told that it runs
+ * before this node is: the gate opens when that is heard here. */
 static bool
 gate_is_open(ps_shard_t *shard,
              ps_partition_t *self,
@@ -78,8 +79,13 @@ gate_is_open(ps_shard_t *shard,
     ps_job_place_t *place = NULL;
 
     if (ps_partition_place(shard, self, request->job, &place, NULL) != PSD_OK ||
-        place == NULL ||
-        ps_gate_check(place->gate, request->worker, request->joins,
+        place == NULL) {
+        return true;
+    }
+    if (ps_gate_expects(place->gate, request->worker, request->joins)) {
+        return false;
+    }
+    if (ps_gate_check(place->gate, request->worker, request->joins,
                       request->member, NULL) != PSD_OK) {
         return true;
     }

@@ -318,6 +318,12 @@ ps_partition_reason(const ps_shard_t *shard,
     } else if (request->kind == PS_KIND_MARK &&
                self->image.hold_ms > shard->now_ms) {
         (void)snprintf(ret_text, size, "a checkpoint is about to begin");
+    } else if (gate != NULL &&
+               ps_gate_expects(gate, request->worker, request->joins)) {
+        (void)snprintf(ret_text, size,
+                       "this node was not told yet that worker %" PRIu32
+                       " runs",
+                       request->worker);
     } else if (gate != NULL) {
         ps_gate_reason(gate, request->clock, ret_text, size);
     } else {

@@ -147,6 +147,12 @@ Test(gate, a_rank_that_joins_again_begins_at_its_new_start)
     ps_gate_mark(gate, 0, 0, 9);
     workers[0].joins = 2;
     workers[0].start = 4;
+    workers[0].state = PS_WORKER_JOINING;
+    cr_assert_eq(ps_gate_update(gate, &job, NULL), PSD_OK);
+    cr_expect_eq(ps_gate_check(gate, 0, 1, 0, NULL), PSD_WORKER_LOST,
+                 "its next life joins");
+    cr_expect_eq(ps_gate_check(gate, 0, 2, 0, NULL), PSD_NO_WORKER);
+    workers[0].state = PS_WORKER_RUNNING;
     cr_assert_eq(ps_gate_update(gate, &job, NULL), PSD_OK);
     cr_expect_eq(ps_gate_check(gate, 0, 1, 0, NULL), PSD_WORKER_LOST,
                  "its earlier life is over");

@@ -155,6 +155,35 @@ mark_clock(bench_t *self, uint64_t seq, uint32_t worker, uint64_t clock)
     return say(self, &mark, NULL);
 }
 
+/* A worker may hear that it runs before this node does. It was refused for
+ * good, and the push lost with that. */
+Test(shard_held, holds_a_worker_until_it_is_told_that_it_runs)
+{
+    ps_worker_t workers[1] = {
+        {.state = PS_WORKER_JOINING, .n_members = 1, .joins = 1}};
+    ps_job_t job = {.id = 3, .version = 1, .workers = workers, .n_workers = 1};
+    ps_message_t message = push_message(1);
+
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
+                 PSD_OK);
+    message.push.job = 3;
+    message.push.joins = 1;
+    message.push.timeout_ms = 50;
+    cr_assert_eq(push_as(&bench, &message, 2, 1.0F), PSD_OK);
+    cr_expect_null(answer(&bench));
+    bench.now_ms = 150;
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
+    cr_assert_eq(said(&bench)->kind, PS_KIND_PARKED);
+    cr_expect_str_eq(said(&bench)->parked.text,
+                     "this node was not told yet that worker 0 runs");
+    workers[0].state = PS_WORKER_RUNNING;
+    job.version = 2;
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
+                 PSD_OK);
+    cr_assert_not_null(answer(&bench));
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
+}
+
 /* A clock that never closed used to keep pushes without end. Waiting would not
  * help, so what is too much is refused; the clock closes with what it has. */
 Test(shard_held, keeps_no_more_for_an_open_clock_than_it_may)
