@@ -41,29 +41,8 @@ miss(ps_question_t *self, const char *node, const char *why)
 
 /* ---- asking ---- */
 
-/* Clients reach partitions of the job's tables on that node. */
-static bool
-serves_job(const ps_registry_t *registry, uint64_t incarnation, uint32_t job)
-{
-    const uint32_t *ids = NULL;
-    size_t n = ps_registry_job_tables(registry, job, &ids);
-
-    for (size_t i = 0; i < n; i++) {
-        const ps_table_t *table = ps_registry_table_by_id(registry, ids[i]);
-
-        for (uint32_t k = 0; table != NULL && k < table->spec.n_partitions;
-             k++) {
-            if (!table->copies[k].fenced &&
-                table->routes[k].incarnation == incarnation) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
 /* A node that is silent is not asked; when it may go on serving the job that is
- * asked about, its answer is missing. */
+ * asked about, or will, its answer is missing. */
 static void
 miss_silent(const ps_fleet_t *self, ps_question_t *question)
 {
@@ -74,7 +53,8 @@ miss_silent(const ps_fleet_t *self, ps_question_t *question)
         const ps_node_t *node = ps_registry_node_at(registry, i);
 
         if (ps_fleet_look(self, node).state != PS_FLEET_UP &&
-            serves_job(registry, node->incarnation, question->job)) {
+            ps_registry_serves_job(registry, node->incarnation,
+                                   question->job)) {
             miss(question, node->name, "is silent");
         }
     }

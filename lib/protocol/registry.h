@@ -402,6 +402,12 @@ const ps_job_t *ps_registry_job_by_id(const ps_registry_t *self, uint32_t id);
 size_t ps_registry_job_tables(const ps_registry_t *self,
                               uint32_t job,
                               const uint32_t **ret_tables);
+/* Whether clocks of the job may be known to that node alone, up or not: it has
+ * a primary of one of its tables, or, while there is none, a copy that may
+ * become it. */
+bool ps_registry_serves_job(const ps_registry_t *self,
+                            uint64_t incarnation,
+                            uint32_t job);
 /* Workers counted on at its start, and when that was. false: no such job. */
 bool ps_registry_job_facts(const ps_registry_t *self,
                            uint32_t job,

@@ -196,6 +196,40 @@ ps_registry_job_tables(const ps_registry_t *self,
     return entry == NULL ? 0 : entry->n_tables;
 }
 
+static bool
+serves_table(const ps_table_t *table, uint64_t incarnation)
+{
+    for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
+        const ps_copies_t *copies = &table->copies[i];
+        const ps_copy_t *primary = ps_copies_primary(copies);
+        const ps_copy_t *own = ps_copies_on(copies, incarnation);
+
+        if (own != NULL &&
+            (primary == NULL ? ps_copy_is_heir(own) : own == primary)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool
+ps_registry_serves_job(const ps_registry_t *self,
+                       uint64_t incarnation,
+                       uint32_t job)
+{
+    const ps_job_entry_t *entry = ps_registry_find_job(self, job);
+
+    for (size_t i = 0; entry != NULL && i < entry->n_tables; i++) {
+        const ps_table_t *table =
+            ps_registry_table_by_id(self, entry->tables[i]);
+
+        if (table != NULL && serves_table(table, incarnation)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const char *
 ps_registry_job_state(const ps_registry_t *self, uint32_t job)
 {

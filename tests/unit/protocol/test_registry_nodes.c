@@ -392,3 +392,26 @@ Test(registry_nodes, count_what_was_dropped_as_the_last_where_it_is)
     cr_assert(ps_registry_node_left(registry, "n1", &left));
     cr_assert_eq(left.n_last, 1);
 }
+
+/* Who joins a job starts where its clocks are: without the copies that may have
+ * them nobody knows. Fenced partitions passed for ones without clocks. */
+Test(registry_nodes, copies_that_may_take_over_have_the_clocks_of_a_job)
+{
+    (void)make_copied("w", 1, 2);
+    run_worker("lr", 0, 1, 0);
+    cr_assert_not(ps_registry_serves_job(registry, 1, 1), "not its table");
+    do_planned(ps_registry_plan_job_table(registry, 1, 1, 5, &command, err));
+    cr_assert(ps_registry_serves_job(registry, 1, 1));
+    cr_assert_not(ps_registry_serves_job(registry, 2, 1));
+    cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
+    assert_commits("partition 0 of table w is fenced: node n0 is silent");
+    cr_assert(ps_registry_serves_job(registry, 1, 1), "it may come back");
+    cr_assert(ps_registry_serves_job(registry, 2, 1));
+    cr_assert_not(ps_registry_serves_job(registry, 3, 1), "it has no copy");
+    assert_asks(1, 2);
+    cr_assert(answer(2, 40));
+    assert_commits("partition 0 of table w has its primary on node n1 now");
+    cr_assert(ps_registry_serves_job(registry, 2, 1));
+    cr_assert_not(ps_registry_serves_job(registry, 1, 1));
+    cr_assert_not(ps_registry_serves_job(registry, 2, 2), "no such job");
+}
