@@ -12,6 +12,8 @@
  *          of the worlds the table has a log, and each node a disk that tears,
  *          fails, fills up and stands still (support/sim_disk.h): its nodes
  *          start again with it, or with a new one, and all are lost at once.
+ *          Workers come and go in half of the worlds that have any
+ *          (sim_cluster_job.h).
  * Checks   W1 what was acknowledged at replica is in every later answer, once,
  *          after the loss of any one node; at disk, whatever is lost but a disk
  *          that has the last copy · W2 an answer's level is no lower
@@ -26,7 +28,9 @@
  *          sim_cluster_node.c      nodes: their shards, the registry's word
  *          sim_cluster_disk.c      their disks
  *          sim_cluster_registry.c  the registry's process
+ *          sim_cluster_job.c       its jobs and their work queue
  *          sim_cluster_client.c    clients
+ *          sim_cluster_worker.c    what they are as workers
  *          sim_cluster_script.c    what they do
  *          sim_cluster_check.c     what was promised
  *          sim_cluster_search.c    many seeds; the shortest story of one
@@ -42,19 +46,15 @@
 #include "protocol/session.h"
 #include "protocol/shard.h"
 #include "protocol/shard_links.h"
+#include "sim_cluster_job.h"
+#include "sim_cluster_plan.h"
 #include "storage/journal.h"
 #include "support/sim_disk.h"
 
-#define CLUSTER_NODES_MAX 5
-#define CLUSTER_SHARDS_MAX 2 /* of a node */
-#define CLUSTER_PARTITIONS_MAX 4
-#define CLUSTER_CLIENTS_MAX 4
-#define CLUSTER_PUSHES_MAX 24 /* of a client */
 /* Rows of a partition: all pushes may go there. */
 #define CLUSTER_ROWS (CLUSTER_CLIENTS_MAX * CLUSTER_PUSHES_MAX)
 #define CLUSTER_LINES_MAX 96 /* of a script */
 #define CLUSTER_LINKS_MAX 48 /* of one client */
-#define CLUSTER_FAULTS_MAX 12
 #define CLUSTER_NAME_SIZE 16 /* of a node */
 /* Places that a way leads between: nodes, and then */
 #define CLUSTER_REGISTRY CLUSTER_NODES_MAX
@@ -66,73 +66,17 @@
 #define CLUSTER_CALM_MS 4500 /* nothing goes wrong behind it */
 #define CLUSTER_END_MS 40000 /* all has ended before */
 
-/* ---- what a seed means ---- */
-
-typedef enum cluster_fault_kind {
-    CLUSTER_CRASH = 1,  /* a node, or the registry; starts again at the end */
-    CLUSTER_FREEZE = 2, /* likewise; goes on at the end */
-    CLUSTER_CUT = 3,    /* nothing arrives from `who` at `to` */
-    CLUSTER_LATE = 4,   /* what the registry says arrives late at `who` */
-    CLUSTER_DRAIN = 5,  /* a node; it may stay again at the end */
-    CLUSTER_ABSENT = 6, /* a node that is not there before the end */
-    CLUSTER_ALL = 7,    /* all nodes crash; start again from the end on */
-    CLUSTER_FULL = 8,   /* the disk of a node; has room again at the end */
-    CLUSTER_STILL = 9,  /* likewise; takes nothing before the end */
-    CLUSTER_FAILS = 10  /* likewise; some of its operations fail */
-} cluster_fault_kind_t;
-
-/* What a crash leaves of a node's disk. */
-typedef enum cluster_loss {
-    CLUSTER_WRITTEN = 0, /* all that was written */
-    CLUSTER_FLUSHED = 1, /* what was flushed, and of the rest anything */
-    CLUSTER_DISK = 2     /* nothing, where other copies have all; else the one
-                            above */
-} cluster_loss_t;
-
-typedef struct cluster_fault {
-    cluster_fault_kind_t kind;
-    uint32_t who;
-    uint32_t to;
-    cluster_loss_t loss; /* CRASH, ALL */
-    uint64_t at_ms;
-    uint64_t end_ms;
-    bool begun;
-    bool ended;
-} cluster_fault_t;
-
-typedef struct cluster_plan {
-    uint64_t seed;
-    uint64_t luck; /* the same plan in another weather */
-    uint32_t n_nodes;
-    uint32_t n_shards[CLUSTER_NODES_MAX];
-    uint32_t n_clients;
-    uint32_t n_partitions;
-    uint32_t replicas;
-    bool job;          /* the clients are its workers */
-    int32_t max_delay; /* of the job */
-    uint32_t n_clocks; /* of the job */
-    uint32_t n_pushes; /* of each client, at most */
-    uint32_t loss;     /* of 1000 messages */
-    uint32_t repeat;   /* of 1000 */
-    uint32_t delay_ms;
-    uint64_t tail_bytes;
-    uint64_t flight_bytes;
-    bool disk;        /* the table has a log */
-    uint32_t disk_ms; /* that a turn of a disk takes, at most */
-    uint64_t log_queue_bytes;
-    uint32_t falls; /* of 1000 decisions that the registry has stored, and
-                       crashes before anybody is told */
-    cluster_fault_t faults[CLUSTER_FAULTS_MAX];
-    uint32_t n_faults;
-} cluster_plan_t;
-
 /* ---- clients ---- */
 
 typedef enum cluster_line_kind {
     CLUSTER_PUSH = 1,
     CLUSTER_PULL = 2,
     CLUSTER_MARK = 3,
-    CLUSTER_WAIT = 4 /* for everything to end */
+    CLUSTER_WAIT = 4,  /* for everything to end */
+    CLUSTER_LEAVE = 5, /* the job; then, too */
+    CLUSTER_TAKE = 6,  /* a slice of the work queue */
+    CLUSTER_COUNT = 7, /* it is done */
+    CLUSTER_HIDE = 8   /* be silent for a while */
 } cluster_line_kind_t;
 
 /* One line of a script, and its operation; a mark has one for each partition.
@@ -150,12 +94,14 @@ typedef struct cluster_op {
     uint32_t partition;
     uint64_t clock; /* finished when it began */
     uint64_t seq;   /* PUSH, MARK: within the partition, from 1 */
+    uint32_t joins; /* the life of its worker */
     bool done;
     bool must[CLUSTER_ROWS]; /* PULL: rows that it must see pushed */
 } cluster_op_t;
 
 typedef struct cluster_client {
     ps_session_t *session; /* owned */
+    cluster_worker_t worker;
     cluster_line_t lines[CLUSTER_LINES_MAX];
     size_t n_lines;
     size_t at;         /* the next line */
@@ -267,8 +213,9 @@ typedef struct cluster_conn {
 
 typedef struct cluster_view { /* of a node */
     uint64_t told_ms;
-    uint64_t told;  /* the last tell that was sent … */
-    uint64_t known; /* … and that it has */
+    uint64_t told;                        /* the last tell that was sent … */
+    uint64_t known;                       /* … and that it has */
+    uint64_t clocks[CLUSTER_WORKERS_MAX]; /* of the workers, there */
 } cluster_view_t;
 
 typedef struct cluster_registry {
@@ -278,35 +225,63 @@ typedef struct cluster_registry {
     size_t capacity;
     uint64_t version; /* of what nodes are told */
     cluster_view_t views[CLUSTER_NODES_MAX];
+    cluster_joining_t joining[CLUSTER_WORKERS_MAX];
     uint64_t wake_ms;
 } cluster_registry_t;
 
 /* Between the registry and all others, in order. */
 typedef enum cluster_letter_kind {
-    CLUSTER_BEAT = 1,   /* node: it lives */
-    CLUSTER_JOIN = 2,   /* node: it has started */
-    CLUSTER_REPORT = 3, /* node: of a copy */
-    CLUSTER_KNOWN = 4,  /* node: has what it was told */
-    CLUSTER_ASK = 5,    /* client: where the partitions are */
-    CLUSTER_ANEW = 6,   /* registry: it does not know this life of the node */
-    CLUSTER_TELL = 7,   /* registry: copies and job */
-    CLUSTER_FENCE = 8,  /* registry */
-    CLUSTER_ROUTES = 9, /* registry, to a client */
-    CLUSTER_ALIVE = 10  /* client: its worker lives */
+    CLUSTER_BEAT = 1,     /* node: it lives */
+    CLUSTER_JOIN = 2,     /* node: it has started */
+    CLUSTER_REPORT = 3,   /* node: of a copy */
+    CLUSTER_KNOWN = 4,    /* node: has what it was told */
+    CLUSTER_ASK = 5,      /* client: where the partitions are */
+    CLUSTER_ANEW = 6,     /* registry: it does not know this life of the node */
+    CLUSTER_TELL = 7,     /* registry: copies and job */
+    CLUSTER_FENCE = 8,    /* registry */
+    CLUSTER_ROUTES = 9,   /* registry, to a client */
+    CLUSTER_ALIVE = 10,   /* client: its worker lives */
+    CLUSTER_ENTER = 11,   /* client: it joins */
+    CLUSTER_EXIT = 12,    /* client: it leaves */
+    CLUSTER_NEXT = 13,    /* client: it wants a slice */
+    CLUSTER_DONE = 14,    /* client: the slice is done */
+    CLUSTER_ENTERED = 15, /* registry, to a client, as all that follow */
+    CLUSTER_EXITED = 16,
+    CLUSTER_OVER = 17, /* the job has ended */
+    CLUSTER_SLICE = 18,
+    CLUSTER_COUNTED = 19,
+    CLUSTER_LOST = 20 /* that life of its worker */
 } cluster_letter_kind_t;
+
+static inline bool
+cluster_is_of_client(cluster_letter_kind_t kind)
+{
+    return kind == CLUSTER_ASK ||
+           (kind >= CLUSTER_ALIVE && kind <= CLUSTER_DONE);
+}
+
+static inline bool
+cluster_is_to_client(cluster_letter_kind_t kind)
+{
+    return kind == CLUSTER_ROUTES || kind >= CLUSTER_ENTERED;
+}
 
 typedef struct cluster_letter {
     cluster_letter_kind_t kind;
     uint32_t from; /* node, client, or CLUSTER_REGISTRY */
     uint32_t to;
     uint64_t incarnation;
-    uint32_t shard;       /* ASK: a silent one of that incarnation */
-    uint64_t number;      /* BEAT: greatest epoch; TELL, KNOWN: version; ASK:
-                             ms since the shard's last word; JOIN: 1 for logs
-                             that were there */
+    uint32_t shard;        /* ASK: a silent one of that incarnation */
+    uint64_t number;       /* BEAT: greatest epoch; TELL, KNOWN: version; ASK:
+                              ms since the shard's last word; JOIN: 1 for logs
+                              that were there */
+    uint32_t joins;        /* to and from a worker: its life … */
+    uint64_t clock;        /* … and clock */
+    ps_work_answer_t work; /* SLICE; DONE: epoch and slice */
+    uint64_t clocks[CLUSTER_WORKERS_MAX]; /* KNOWN: of the workers, there */
     ps_report_t report;   /* REPORT; FENCE: table, partition, epoch */
     ps_copies_t *copies;  /* owned; TELL */
-    ps_route_t *routes;   /* owned; TELL and ROUTES */
+    ps_route_t *routes;   /* owned; TELL, ROUTES, ENTERED */
     ps_table_spec_t spec; /* TELL; owns nothing */
     ps_job_t job;         /* owned; TELL */
 } cluster_letter_t;
@@ -325,7 +300,8 @@ typedef enum cluster_event_kind {
     CLUSTER_FAULTS = 9,      /* one begins or ends */
     CLUSTER_DISK_TURN = 10,  /* a: node, b: shard */
     CLUSTER_NODE_START = 11, /* a: node, if it is to start by itself */
-    CLUSTER_ALIVE_TIME = 12  /* a: client, a worker */
+    CLUSTER_ALIVE_TIME = 12, /* a: client, a worker */
+    CLUSTER_ASK_AGAIN = 13   /* a: client, a worker, b: its question */
 } cluster_event_kind_t;
 
 typedef struct cluster_event {
@@ -357,6 +333,7 @@ typedef struct cluster {
     cluster_registry_t registry;
     uint32_t table;
     uint32_t job;
+    cluster_facts_t facts;
     cluster_client_t clients[CLUSTER_CLIENTS_MAX + 1]; /* the reader, too */
     bool reading;
     uint64_t changed_ms; /* a record, or what the registry says */
@@ -373,12 +350,6 @@ typedef struct cluster {
     bool failed;
     char violation[400];
 } cluster_t;
-
-/* sim_cluster_plan.c */
-void cluster_plan_make(uint64_t seed, cluster_plan_t *ret_plan);
-void cluster_plan_print(const cluster_plan_t *plan, FILE *to);
-void cluster_spec_make(const cluster_plan_t *plan, ps_table_spec_t *ret_spec);
-ps_ack_t cluster_table_ack(const cluster_plan_t *plan);
 
 /* sim_cluster_run.c */
 void PSD_PRINTF(2, 3) cluster_fail(cluster_t *self, const char *format, ...);
@@ -487,6 +458,10 @@ void cluster_registry_restart(cluster_t *self);
 void cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter);
 void cluster_registry_tick(cluster_t *self);
 void cluster_registry_drain(cluster_t *self, uint32_t node, bool drain);
+/* Owned by the caller. */
+ps_route_t *cluster_registry_routes(const cluster_t *self);
+/* Stored, then applied; the command moves away. Kind 0 is nothing. */
+void cluster_registry_commit(cluster_t *self, ps_command_t *command);
 /* The table as it is stored; NULL while the registry is down. */
 const ps_table_t *cluster_registry_table(const cluster_t *self);
 /* The partition has another whole copy on a node that lives. */
@@ -510,9 +485,8 @@ void cluster_client_received(cluster_t *self,
                              uint64_t link,
                              const ps_message_t *message,
                              ps_payload_t *payload);
+/* It hears where the partitions are. */
 void cluster_client_letter(cluster_t *self, const cluster_letter_t *letter);
-/* A worker says that it lives, if it does, and will again. */
-void cluster_client_alive(cluster_t *self, uint32_t client);
 
 /* sim_cluster_script.c */
 void cluster_script_make(cluster_t *self, uint32_t client);
@@ -541,6 +515,9 @@ void cluster_check_seq(cluster_t *self,
                        uint32_t client,
                        const cluster_op_t *op,
                        uint8_t level);
+/* A worker was lost: nobody knows what became of its pushes without an answer.
+ */
+void cluster_check_doubt(cluster_t *self, uint32_t client);
 /* A client's session is broken, for the reason that it says. */
 void cluster_check_broken(cluster_t *self,
                           uint32_t client,

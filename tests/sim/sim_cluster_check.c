@@ -122,9 +122,10 @@ cluster_check_begins(cluster_t *self, uint32_t number, cluster_op_t *op)
     for (uint32_t row = 0; row < CLUSTER_ROWS; row++) {
         const cluster_pushed_t *push = &self->pushed[op->partition][row];
         bool own = push->started && push->client == number && !push->voided &&
+                   (!push->doubtful || push->acked) &&
                    !self->clients[number].memory;
 
-        if (!push->planned) {
+        if (!push->started) {
             continue;
         }
         if (!is_worker(self, number)) {
@@ -234,9 +235,8 @@ cluster_check_seq(cluster_t *self,
     }
 }
 
-/* Nobody knows any more what became of its pushes without an answer. */
-static void
-doubt(cluster_t *self, uint32_t number)
+void
+cluster_check_doubt(cluster_t *self, uint32_t number)
 {
     for (uint32_t i = 0; i < self->plan.n_partitions; i++) {
         for (uint32_t row = 0; row < CLUSTER_ROWS; row++) {
@@ -269,7 +269,7 @@ cluster_check_broken(cluster_t *self,
         expected <= self->clients[number].safe_seq[partition]) {
         cluster_fail(self, "client %u is broken: %s", number, why);
     }
-    doubt(self, number);
+    cluster_check_doubt(self, number);
 }
 
 /* Pulls under way need not see it any more. */

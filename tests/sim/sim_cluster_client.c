@@ -12,7 +12,6 @@
 #define SILENCE_MS 100 /* of a shard, after which the registry is asked */
 #define ASK_MS 50      /* until it is asked again */
 #define TABLE_MS 100   /* until a new table is known everywhere */
-#define ALIVE_MS 200   /* between two of a worker's signs of life */
 #define BULK_BYTES 200 /* a pull's answer is larger */
 
 static void
@@ -95,6 +94,12 @@ end_op(cluster_t *self, uint32_t number, const ps_effect_t *effect)
                   effect->to, ps_kind_name(message->kind));
     if (ps_session_broken(client->session, NULL) != PSD_OK) {
         return; /* all end as it does */
+    }
+    if (message->kind == PS_KIND_REFUSED &&
+        message->refused.status == PSD_WORKER_LOST) {
+        cluster_worker_lost(self, number, op->joins);
+        plan_line(self, number);
+        return;
     }
     if (message->kind == PS_KIND_REFUSED) {
         cluster_fail(self, "client %u: operation %" PRIu64 " is refused: %s",
@@ -179,8 +184,10 @@ add_op(cluster_t *self, uint32_t number, uint32_t partition)
                          sizeof *client->ops),
                  "memory for an operation");
     op = &client->ops[client->n_ops++];
-    *op = (cluster_op_t){
-        .line = client->at, .partition = partition, .clock = client->clock};
+    *op = (cluster_op_t){.line = client->at,
+                         .partition = partition,
+                         .clock = client->clock,
+                         .joins = client->worker.joins};
     op->seq = client->lines[client->at].kind == CLUSTER_PULL
                   ? 0
                   : ++client->n_seqs[partition];
@@ -229,13 +236,16 @@ start_op(cluster_t *self, uint32_t number, uint32_t partition)
     if (self->plan.job && !client->reader) {
         start.worker = (ps_op_worker_t){.job = self->job,
                                         .worker = number,
-                                        .joins = 1,
+                                        .joins = client->worker.joins,
                                         .clock = client->clock};
     }
     if (line->kind == CLUSTER_PUSH) {
         payload = fill_push(self, line, &start);
         self->pushed[partition][line->row].started = true;
         self->pushed[partition][line->row].clock = client->clock;
+        self->pushed[partition][line->row].doubtful =
+            number < CLUSTER_WORKERS_MAX && client->worker.joins > 0 &&
+            self->facts.lost[number] >= client->worker.joins;
     } else if (line->kind == CLUSTER_PULL) {
         start.kind = PS_KIND_PULL;
         start.slice =
@@ -270,6 +280,8 @@ do_line(cluster_t *self, uint32_t number)
         for (uint32_t i = 0; i < self->plan.n_partitions; i++) {
             start_op(self, number, i);
         }
+    } else if (line->kind > CLUSTER_WAIT) {
+        cluster_worker_line(self, number, line);
     } else if (line->kind != CLUSTER_WAIT) {
         start_op(self, number, line->partition);
     }
@@ -285,10 +297,14 @@ cluster_client_line(cluster_t *self, uint32_t number)
         return;
     }
     if (client->at == client->n_lines) {
-        client->finished = client->n_open == 0;
+        client->finished = client->n_open == 0 && client->worker.asked == 0;
         return;
     }
-    if (client->lines[client->at].kind == CLUSTER_WAIT) {
+    if (!cluster_worker_is_ready(self, number)) {
+        return;
+    }
+    if (client->lines[client->at].kind == CLUSTER_WAIT ||
+        client->lines[client->at].kind == CLUSTER_LEAVE) {
         waits = client->n_open > 0;
     }
     if (!waits) { /* the end of each operation comes here again */
@@ -326,24 +342,7 @@ cluster_client_start(cluster_t *self, uint32_t number)
     learn(self, number, cluster_registry_table(self)->routes);
     (void)cluster_at(self, self->now_ms + TABLE_MS, CLUSTER_CLIENT_LINE,
                      number);
-    cluster_client_alive(self, number);
-}
-
-/* As the client library does: until its client is broken. */
-void
-cluster_client_alive(cluster_t *self, uint32_t number)
-{
-    const cluster_client_t *client = &self->clients[number];
-
-    if (!self->plan.job || client->reader ||
-        ps_session_broken(client->session, NULL) != PSD_OK) {
-        return;
-    }
-    cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_ALIVE,
-                                           .from = number,
-                                           .to = CLUSTER_REGISTRY,
-                                           .number = client->clock});
-    (void)cluster_at(self, self->now_ms + ALIVE_MS, CLUSTER_ALIVE_TIME, number);
+    cluster_worker_start(self, number);
 }
 
 void

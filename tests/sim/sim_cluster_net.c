@@ -196,9 +196,8 @@ cluster_disconnect(cluster_t *self, uint32_t node)
 static uint32_t
 place_of(const cluster_letter_t *letter, uint32_t name, bool is_from)
 {
-    bool of_client =
-        is_from ? letter->kind == CLUSTER_ASK || letter->kind == CLUSTER_ALIVE
-                : letter->kind == CLUSTER_ROUTES;
+    bool of_client = is_from ? cluster_is_of_client(letter->kind)
+                             : cluster_is_to_client(letter->kind);
 
     return of_client ? CLUSTER_CLIENTS : name;
 }

@@ -220,8 +220,30 @@ forget_records(cluster_shard_t *shard,
 }
 
 static void
+tell_clocks(cluster_t *self, uint32_t number, uint64_t clocks[])
+{
+    for (uint32_t at = 0; at < self->plan.n_shards[number]; at++) {
+        PSD_AUTO(ps_free_at) ps_clock_info_t *infos = NULL;
+        size_t n = 0;
+
+        cluster_need(ps_shard_clocks(self->nodes[number].shards[at].machine,
+                                     self->job, &infos, &n, NULL) == PSD_OK,
+                     "memory for clocks");
+        for (size_t i = 0; i < n; i++) {
+            uint64_t *clock = &clocks[infos[i].worker];
+
+            *clock = infos[i].max > *clock ? infos[i].max : *clock;
+        }
+    }
+}
+
+static void
 told(cluster_t *self, const cluster_letter_t *letter)
 {
+    cluster_letter_t known = {.kind = CLUSTER_KNOWN,
+                              .from = letter->to,
+                              .to = CLUSTER_REGISTRY,
+                              .number = letter->number};
     cluster_node_t *node = &self->nodes[letter->to];
     uint32_t n = self->plan.n_partitions;
 
@@ -244,17 +266,15 @@ told(cluster_t *self, const cluster_letter_t *letter)
                                         .routes = letter->routes,
                                         .n_routes = n,
                                         .copies = letter->copies});
-        if (self->job != 0) {
+        if (letter->job.id != 0) {
             cluster_node_step(
                 self, letter->to, at,
                 &(ps_event_t){.kind = PS_EVENT_JOB, .job = &letter->job});
         }
     }
-    cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_KNOWN,
-                                           .from = letter->to,
-                                           .to = CLUSTER_REGISTRY,
-                                           .incarnation = node->incarnation,
-                                           .number = letter->number});
+    known.incarnation = node->incarnation;
+    tell_clocks(self, letter->to, known.clocks);
+    cluster_post(self, &known);
 }
 
 static void

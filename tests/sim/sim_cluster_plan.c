@@ -258,6 +258,9 @@ cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
         plan->replicas = 2; /* of one copy nothing is promised then */
     }
     plan->falls = below(&rng, 4) == 0 ? 1 + (uint32_t)below(&rng, 300) : 0;
+    plan->comes = plan->job && below(&rng, 2) == 0;
+    plan->n_expected = plan->comes ? 1 + (uint32_t)below(&rng, plan->n_clients)
+                                   : plan->n_clients;
 }
 
 ps_ack_t
@@ -317,7 +320,9 @@ cluster_plan_print(const cluster_plan_t *plan, FILE *to)
                   plan->delay_ms, plan->tail_bytes, plan->flight_bytes,
                   plan->falls);
     if (plan->job) {
-        (void)fprintf(to, "max_delay %d\n", plan->max_delay);
+        (void)fprintf(to, "max_delay %d%s, %u expected\n", plan->max_delay,
+                      plan->comes ? ", workers come and go" : "",
+                      plan->n_expected);
     }
     if (plan->disk) {
         (void)fprintf(to, "disks: %u ms, queue %" PRIu64 "\n", plan->disk_ms,

@@ -13,7 +13,8 @@
 #define SUSPECT_MS 400     /* silence of a node */
 #define UNREACHED_MS 300   /* … of a shard, for a client */
 #define REPAIR_MS 900      /* likewise: its copies are made anew elsewhere */
-#define LOST_MS 5000       /* … of a worker */
+#define LOST_MS 5000       /* … of a worker, which is broken … */
+#define GONE_MS 1200       /* … or gone */
 #define PATIENCE_MS 600000 /* for workers that are expected */
 #define DECISIONS_MAX 1000
 
@@ -27,7 +28,8 @@ static void
 new_machine(cluster_t *self)
 {
     const ps_registry_args_t args = {.default_partitions = 1,
-                                     .lost_after_ms = LOST_MS,
+                                     .lost_after_ms =
+                                         self->plan.comes ? GONE_MS : LOST_MS,
                                      .join_within_ms = PATIENCE_MS,
                                      .tables_max = 4,
                                      .jobs_max = 4,
@@ -40,13 +42,13 @@ new_machine(cluster_t *self)
     cluster_registry_t *registry = &self->registry;
 
     memset(registry->views, 0, sizeof registry->views);
+    memset(registry->joining, 0, sizeof registry->joining);
     cluster_need(ps_registry_new(&args, &registry->machine, NULL) == PSD_OK,
                  "memory for a registry");
 }
 
-/* Stored, then applied; the command moves into the log. */
-static void
-commit(cluster_t *self, ps_command_t *command)
+void
+cluster_registry_commit(cluster_t *self, ps_command_t *command)
 {
     cluster_registry_t *registry = &self->registry;
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -57,6 +59,7 @@ commit(cluster_t *self, ps_command_t *command)
     cluster_need(ps_grow(&registry->log, &registry->capacity,
                          registry->n_log + 1, sizeof *registry->log),
                  "memory for a command");
+    cluster_job_note(self, command);
     registry->log[registry->n_log++] = *command;
     if (ps_registry_apply(registry->machine, command, self->now_ms, err) !=
         PSD_OK) {
@@ -77,7 +80,7 @@ static void
 commit_planned(cluster_t *self, psd_status_t planned, ps_command_t *command)
 {
     cluster_need(planned == PSD_OK, "a plan");
-    commit(self, command);
+    cluster_registry_commit(self, command);
 }
 
 /* ---- telling ---- */
@@ -177,26 +180,6 @@ falls(cluster_t *self)
     return true;
 }
 
-/* Workers that have been silent for too long. */
-static void
-lose_workers(cluster_t *self)
-{
-    const ps_registry_t *machine = self->registry.machine;
-    uint32_t job = 0;
-    uint32_t worker = 0;
-
-    while (ps_registry_overdue(machine, self->now_ms, &job, &worker)) {
-        PSD_AUTO(ps_command_done) ps_command_t command = {0};
-
-        cluster_trace(self, "registry: worker %u is lost", worker);
-        commit_planned(self,
-                       ps_registry_plan_end(machine, job, worker,
-                                            PS_WORKER_LOST, self->now_ms,
-                                            &command, NULL),
-                       &command);
-    }
-}
-
 /* Whatever there is to do now, until there is nothing. */
 static void
 decide(cluster_t *self)
@@ -204,7 +187,7 @@ decide(cluster_t *self)
     cluster_registry_t *registry = &self->registry;
     uint64_t at_ms = 0;
 
-    lose_workers(self);
+    cluster_job_decide(self);
 
     for (int i = 0; i < DECISIONS_MAX; i++) {
         PSD_AUTO(ps_decision_done) ps_decision_t decision = {0};
@@ -220,7 +203,7 @@ decide(cluster_t *self)
             tell_fence(self, &decision.fences[k]);
         }
         if (decision.kind == PS_DECIDE_COMMIT) {
-            commit(self, &decision.command);
+            cluster_registry_commit(self, &decision.command);
             if (falls(self)) {
                 return;
             }
@@ -273,7 +256,7 @@ hear_join(cluster_t *self, const cluster_letter_t *letter)
     if (ps_registry_plan_node(registry->machine, &node, self->now_ms, &command,
                               NULL) == PSD_OK) {
         cluster_trace(self, "registry: node %u joins", letter->from);
-        commit(self, &command);
+        cluster_registry_commit(self, &command);
     }
     registry->views[letter->from] = (cluster_view_t){0};
 }
@@ -309,19 +292,16 @@ hear_report(cluster_t *self, const cluster_letter_t *letter)
     }
 }
 
-static void
-answer_client(cluster_t *self, uint32_t client)
+ps_route_t *
+cluster_registry_routes(const cluster_t *self)
 {
     const ps_table_t *table = cluster_registry_table(self);
-    uint32_t n = self->plan.n_partitions;
-    cluster_letter_t letter = {.kind = CLUSTER_ROUTES,
-                               .from = CLUSTER_REGISTRY,
-                               .to = client,
-                               .routes = ps_alloc(n, sizeof *letter.routes)};
+    size_t n = self->plan.n_partitions;
+    ps_route_t *routes = ps_alloc(n, sizeof *routes);
 
-    cluster_need(letter.routes != NULL, "memory for routes");
-    memcpy(letter.routes, table->routes, n * sizeof *letter.routes);
-    cluster_post(self, &letter);
+    cluster_need(routes != NULL, "memory for routes");
+    memcpy(routes, table->routes, n * sizeof *routes);
+    return routes;
 }
 
 void
@@ -341,15 +321,20 @@ cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
     } else if (letter->kind == CLUSTER_KNOWN) {
         if (self->nodes[letter->from].incarnation == letter->incarnation) {
             registry->views[letter->from].known = letter->number;
+            memcpy(registry->views[letter->from].clocks, letter->clocks,
+                   sizeof letter->clocks);
         }
-    } else if (letter->kind == CLUSTER_ALIVE) {
-        (void)!ps_registry_heartbeat(registry->machine, self->job, letter->from,
-                                     1, letter->number, self->now_ms, NULL);
-    } else {
+    } else if (letter->kind == CLUSTER_ASK) {
         (void)ps_registry_unreached(registry->machine, letter->incarnation,
                                     letter->shard, letter->number,
                                     self->now_ms);
-        answer_client(self, letter->from);
+        cluster_post(
+            self, &(cluster_letter_t){.kind = CLUSTER_ROUTES,
+                                      .from = CLUSTER_REGISTRY,
+                                      .to = letter->from,
+                                      .routes = cluster_registry_routes(self)});
+    } else {
+        cluster_job_letter(self, letter);
     }
     decide(self);
 }
@@ -364,31 +349,6 @@ join_at_once(cluster_t *self, uint32_t node)
                                         .from = node,
                                         .incarnation =
                                             self->nodes[node].incarnation});
-}
-
-/* All clients are running workers of a job. */
-static void
-begin_job(cluster_t *self)
-{
-    ps_registry_t *machine = self->registry.machine;
-    PSD_AUTO(ps_command_done) ps_command_t command = {0};
-
-    for (uint32_t i = 0; i < self->plan.n_clients; i++) {
-        const ps_join_t join = {.job = "j",
-                                .worker = i,
-                                .n_workers = self->plan.n_clients,
-                                .max_delay = self->plan.max_delay};
-
-        commit_planned(
-            self,
-            ps_registry_plan_join(machine, &join, self->now_ms, &command, NULL),
-            &command);
-        self->job = ps_registry_job(machine, "j")->id;
-        commit_planned(self,
-                       ps_registry_plan_start(machine, self->job, i, NULL, NULL,
-                                              0, self->now_ms, &command, NULL),
-                       &command);
-    }
 }
 
 void
@@ -416,7 +376,7 @@ cluster_registry_begin(cluster_t *self)
                    &command);
     self->table = ps_registry_table(self->registry.machine, "t")->id;
     if (self->plan.job) {
-        begin_job(self);
+        cluster_job_begin(self);
     }
     decide(self);
 }
@@ -476,7 +436,7 @@ cluster_registry_drain(cluster_t *self, uint32_t node, bool drain)
             false, self->now_ms, &command, NULL) == PSD_OK) {
         cluster_trace(self, "registry: node %u %s", node,
                       drain ? "drains" : "stays");
-        commit(self, &command);
+        cluster_registry_commit(self, &command);
     }
     decide(self);
 }

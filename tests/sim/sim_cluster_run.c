@@ -148,8 +148,8 @@ place_of(const cluster_t *self, const cluster_event_t *event)
                    ? CLUSTER_CLIENTS
                    : self->conns[event->a].from_node;
     case CLUSTER_LETTER:
-        return event->letter->kind == CLUSTER_ROUTES ? CLUSTER_CLIENTS
-                                                     : event->letter->to;
+        return cluster_is_to_client(event->letter->kind) ? CLUSTER_CLIENTS
+                                                         : event->letter->to;
     case CLUSTER_SHARD_TICK:
     case CLUSTER_BEAT_TIME:
     case CLUSTER_DISK_TURN:
@@ -159,6 +159,7 @@ place_of(const cluster_t *self, const cluster_event_t *event)
     case CLUSTER_CLIENT_TICK:
     case CLUSTER_CLIENT_LINE:
     case CLUSTER_ALIVE_TIME:
+    case CLUSTER_ASK_AGAIN:
     case CLUSTER_FAULTS:
     case CLUSTER_NODE_START:
     default:
@@ -171,6 +172,8 @@ deliver(cluster_t *self, const cluster_letter_t *letter)
 {
     if (letter->kind == CLUSTER_ROUTES) {
         cluster_client_letter(self, letter);
+    } else if (cluster_is_to_client(letter->kind)) {
+        cluster_worker_letter(self, letter);
     } else if (letter->to == CLUSTER_REGISTRY) {
         cluster_registry_letter(self, letter);
     } else {
@@ -212,7 +215,10 @@ handle(cluster_t *self, cluster_event_t *event)
         cluster_client_tick(self, (uint32_t)event->a);
         break;
     case CLUSTER_ALIVE_TIME:
-        cluster_client_alive(self, (uint32_t)event->a);
+        cluster_worker_alive(self, (uint32_t)event->a);
+        break;
+    case CLUSTER_ASK_AGAIN:
+        cluster_worker_again(self, (uint32_t)event->a, event->b);
         break;
     case CLUSTER_CLIENT_LINE:
         cluster_client_line(self, (uint32_t)event->a);

@@ -36,6 +36,19 @@ add_push(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t n_before)
         (cluster_pushed_t){.client = number, .planned = true};
 }
 
+/* It has worked, and may go, or fall silent, before its clock is finished. */
+static void
+add_moves(cluster_client_t *client, ps_rng_t *rng)
+{
+    if (ps_rng_below(rng, 8) == 0) {
+        (void)add(client, CLUSTER_HIDE, 0);
+    }
+    (void)add(client, CLUSTER_COUNT, 0);
+    if (ps_rng_below(rng, 6) == 0) {
+        (void)add(client, CLUSTER_LEAVE, 0);
+    }
+}
+
 /* A clock of a worker: at most so many pushes, a mark, and what it pulls. */
 static void
 add_clock(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t *n_pushes)
@@ -43,8 +56,14 @@ add_clock(cluster_t *self, uint32_t number, ps_rng_t *rng, uint32_t *n_pushes)
     cluster_client_t *client = &self->clients[number];
     uint32_t most = self->plan.n_pushes / self->plan.n_clocks;
 
+    if (self->plan.comes) {
+        (void)add(client, CLUSTER_TAKE, 0);
+    }
     for (uint64_t n = ps_rng_below(rng, most + 1); n > 0; n--) {
         add_push(self, number, rng, (*n_pushes)++);
+    }
+    if (self->plan.comes) {
+        add_moves(client, rng);
     }
     (void)add(client, CLUSTER_MARK, 0);
     for (uint64_t n = ps_rng_below(rng, 3); n > 0; n--) {
@@ -87,6 +106,9 @@ cluster_script_make(cluster_t *self, uint32_t number)
     }
     for (uint32_t i = 0; self->plan.job && i < self->plan.n_clocks; i++) {
         add_clock(self, number, &rng, &n_pushes);
+    }
+    if (self->plan.comes) {
+        (void)add(client, CLUSTER_LEAVE, 0);
     }
     while (!self->plan.job && n_pushes < self->plan.n_pushes) {
         add_push(self, number, &rng, n_pushes++);

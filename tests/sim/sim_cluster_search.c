@@ -2,6 +2,7 @@
 /* Many seeds; and of one that fails the smallest world that still does. */
 #include <inttypes.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "sim_cluster.h"
@@ -9,12 +10,14 @@
 
 #define SEEDS_MANY 100 /* enough for chances to even out */
 #define LUCKS 6        /* tried for each smaller world */
+#define PROMISE_SIZE 3 /* "W1:" */
 
 /* ---- a smaller world ---- */
 
 typedef struct shrink {
     cluster_t *world;
-    cluster_plan_t plan; /* the smallest that fails */
+    cluster_plan_t plan;        /* the smallest that fails … */
+    char promise[PROMISE_SIZE]; /* … in what the first one did */
 } shrink_t;
 
 /* Keeps the plan when it fails too, be it with some other luck. */
@@ -23,7 +26,8 @@ try(shrink_t *self, cluster_plan_t *plan)
 {
     for (uint64_t i = 0; i < LUCKS; i++) {
         plan->luck = i == 0 ? self->plan.luck : i;
-        if (cluster_run(plan, NULL, self->world) != NULL) {
+        if (cluster_run(plan, NULL, self->world) != NULL &&
+            strncmp(self->world->violation, self->promise, PROMISE_SIZE) == 0) {
             self->plan = *plan;
             return true;
         }
@@ -106,6 +110,7 @@ show(cluster_t *world, const cluster_plan_t *plan)
 {
     shrink_t shrink = {.world = world, .plan = *plan};
 
+    memcpy(shrink.promise, world->violation, PROMISE_SIZE);
     (void)printf("seed %" PRIu64 ": %s\n", plan->seed, world->violation);
     make_smallest(&shrink);
     sim_story_show(tell_story, &shrink);
@@ -120,6 +125,9 @@ cluster_search(uint64_t first, uint64_t n, bool verbose)
     uint64_t n_answers = 0;
     uint64_t n_fences = 0;
     uint64_t n_events = 0;
+    uint64_t n_joins = 0;
+    uint64_t n_lost = 0;
+    uint64_t n_epochs = 0;
     uint64_t found = UINT64_MAX;
 
     cluster_need(world != NULL, "memory for a world");
@@ -135,14 +143,19 @@ cluster_search(uint64_t first, uint64_t n, bool verbose)
         n_answers += world->n_answers;
         n_fences += world->n_fences;
         n_events += world->n_handled;
+        n_joins += world->facts.n_joins;
+        n_lost += world->facts.n_lost;
+        n_epochs += world->facts.epoch > 0 ? world->facts.epoch - 1 : 0;
     }
     ps_free(world);
     if (found != UINT64_MAX) {
         return found;
     }
     (void)printf("%" PRIu64 " seeds from %" PRIu64 ": clean; %" PRIu64
-                 " events, %" PRIu64 " answers, %" PRIu64 " fences\n",
-                 n, first, n_events, n_answers, n_fences);
+                 " events, %" PRIu64 " answers, %" PRIu64 " fences, %" PRIu64
+                 " joins, %" PRIu64 " workers lost, %" PRIu64 " epochs\n",
+                 n, first, n_events, n_answers, n_fences, n_joins, n_lost,
+                 n_epochs);
     if (n >= SEEDS_MANY && (n_fences < n / 4 || n_answers < 10 * n)) {
         (void)printf("so few fences and answers prove nothing\n");
         return first;

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sim_cluster_job - workers that come and go, and their work queue
+ *
+ * What     A client of a job is one worker. In some worlds it joins when it has
+ *          something to do, leaves and comes again, and falls silent for a
+ *          while, so that it is lost; it asks for slices of a work queue. It
+ *          asks the registry again until it hears an answer.
+ *          The registry's side does what the daemon's does: a worker that joins
+ *          holds every clock; when all nodes know that, it is told to start
+ *          where their clocks say, and when they know that too, it is answered.
+ * Checks   Slices are given to one life of a worker at a time and counted once
+ *          an epoch; what a worker was told to be counted is.
+ */
+#ifndef PS_TESTS_SIM_CLUSTER_JOB_H
+#define PS_TESTS_SIM_CLUSTER_JOB_H
+
+#include "protocol/registry_work.h"
+
+#define CLUSTER_WORKERS_MAX 4 /* one a client */
+#define CLUSTER_SLICES 5      /* of the queue */
+#define CLUSTER_EPOCHS 3
+
+struct cluster;
+struct cluster_letter;
+struct cluster_line;
+
+typedef enum cluster_life {
+    CLUSTER_OUT = 0,
+    CLUSTER_COMING = 1,
+    CLUSTER_IN = 2,
+    CLUSTER_GOING = 3
+} cluster_life_t;
+
+/* A client as a worker. */
+typedef struct cluster_worker {
+    cluster_life_t life;
+    uint32_t joins;
+    uint64_t silent_ms; /* it says nothing before */
+    uint64_t asked;     /* number of its question; 0: it waits for no answer */
+    int asks;           /* its kind, a cluster_letter_kind_t */
+    uint64_t n_asks;
+    bool has_slice;
+    uint64_t epoch;
+    uint32_t slice;
+} cluster_worker_t;
+
+/* A worker that joins, as the registry's process knows it. */
+typedef struct cluster_joining {
+    uint64_t number;  /* of its question; 0: none joins */
+    uint64_t version; /* that all nodes must know */
+    bool started;
+} cluster_joining_t;
+
+/* What is stored of the jobs. */
+typedef struct cluster_facts {
+    uint32_t lost[CLUSTER_WORKERS_MAX]; /* last life that was lost */
+    uint32_t runs[CLUSTER_WORKERS_MAX]; /* the life that runs; 0: none */
+    uint64_t epoch;                     /* of the queue */
+    uint32_t holder[CLUSTER_SLICES];    /* who was given it last … */
+    uint32_t joins[CLUSTER_SLICES];     /* … in which life; 0: nobody */
+    uint32_t counted[CLUSTER_EPOCHS + 1][CLUSTER_SLICES];
+    uint64_t n_counted; /* in this epoch */
+    uint64_t n_lost;    /* lives */
+    uint64_t n_joins;
+} cluster_facts_t;
+
+/* sim_cluster_worker.c */
+void cluster_worker_start(struct cluster *self, uint32_t client);
+/* It says that it lives, if it does, and will again. */
+void cluster_worker_alive(struct cluster *self, uint32_t client);
+/* It has no answer to its question of that number yet. */
+void
+cluster_worker_again(struct cluster *self, uint32_t client, uint64_t number);
+/* Whether it can do the line now. false: it is asking, or silent. */
+bool cluster_worker_is_ready(struct cluster *self, uint32_t client);
+/* LEAVE, TAKE, COUNT, HIDE. */
+void cluster_worker_line(struct cluster *self,
+                         uint32_t client,
+                         const struct cluster_line *line);
+void cluster_worker_letter(struct cluster *self,
+                           const struct cluster_letter *letter);
+/* It hears that this life of it was lost. */
+void cluster_worker_lost(struct cluster *self, uint32_t client, uint32_t joins);
+
+/* sim_cluster_job.c */
+/* All clients are running workers, where none comes or goes. */
+void cluster_job_begin(struct cluster *self);
+/* Workers that have been silent for too long are lost; those that join get
+ * on. */
+void cluster_job_decide(struct cluster *self);
+void cluster_job_letter(struct cluster *self,
+                        const struct cluster_letter *letter);
+/* A command is about to be stored. */
+void cluster_job_note(struct cluster *self, const ps_command_t *command);
+#endif

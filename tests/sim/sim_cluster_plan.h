@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cluster_plan - what a seed means
+ *
+ * What     A plain value: how large a world is, what its network and disks do,
+ *          and what goes wrong when.
+ * Units    virtual ms of the world
+ */
+#ifndef PS_TESTS_SIM_CLUSTER_PLAN_H
+#define PS_TESTS_SIM_CLUSTER_PLAN_H
+
+#include <stdio.h>
+
+#include "protocol/registry_decide.h"
+
+#define CLUSTER_NODES_MAX 5
+#define CLUSTER_SHARDS_MAX 2 /* of a node */
+#define CLUSTER_PARTITIONS_MAX 4
+#define CLUSTER_CLIENTS_MAX 4
+#define CLUSTER_PUSHES_MAX 24 /* of a client */
+#define CLUSTER_FAULTS_MAX 12
+
+typedef enum cluster_fault_kind {
+    CLUSTER_CRASH = 1,  /* a node, or the registry; starts again at the end */
+    CLUSTER_FREEZE = 2, /* likewise; goes on at the end */
+    CLUSTER_CUT = 3,    /* nothing arrives from `who` at `to` */
+    CLUSTER_LATE = 4,   /* what the registry says arrives late at `who` */
+    CLUSTER_DRAIN = 5,  /* a node; it may stay again at the end */
+    CLUSTER_ABSENT = 6, /* a node that is not there before the end */
+    CLUSTER_ALL = 7,    /* all nodes crash; start again from the end on */
+    CLUSTER_FULL = 8,   /* the disk of a node; has room again at the end */
+    CLUSTER_STILL = 9,  /* likewise; takes nothing before the end */
+    CLUSTER_FAILS = 10  /* likewise; some of its operations fail */
+} cluster_fault_kind_t;
+
+/* What a crash leaves of a node's disk. */
+typedef enum cluster_loss {
+    CLUSTER_WRITTEN = 0, /* all that was written */
+    CLUSTER_FLUSHED = 1, /* what was flushed, and of the rest anything */
+    CLUSTER_DISK = 2     /* nothing, where other copies have all; else the one
+                            above */
+} cluster_loss_t;
+
+typedef struct cluster_fault {
+    cluster_fault_kind_t kind;
+    uint32_t who;
+    uint32_t to;
+    cluster_loss_t loss; /* CRASH, ALL */
+    uint64_t at_ms;
+    uint64_t end_ms;
+    bool begun;
+    bool ended;
+} cluster_fault_t;
+
+typedef struct cluster_plan {
+    uint64_t seed;
+    uint64_t luck; /* the same plan in another weather */
+    uint32_t n_nodes;
+    uint32_t n_shards[CLUSTER_NODES_MAX];
+    uint32_t n_clients;
+    uint32_t n_partitions;
+    uint32_t replicas;
+    bool job;            /* the clients are its workers */
+    bool comes;          /* they come and go */
+    uint32_t n_expected; /* workers that are counted on */
+    int32_t max_delay;   /* of the job */
+    uint32_t n_clocks;   /* of the job */
+    uint32_t n_pushes;   /* of each client, at most */
+    uint32_t loss;       /* of 1000 messages */
+    uint32_t repeat;     /* of 1000 */
+    uint32_t delay_ms;
+    uint64_t tail_bytes;
+    uint64_t flight_bytes;
+    bool disk;        /* the table has a log */
+    uint32_t disk_ms; /* that a turn of a disk takes, at most */
+    uint64_t log_queue_bytes;
+    uint32_t falls; /* of 1000 decisions that the registry has stored, and
+                       crashes before anybody is told */
+    cluster_fault_t faults[CLUSTER_FAULTS_MAX];
+    uint32_t n_faults;
+} cluster_plan_t;
+
+void cluster_plan_make(uint64_t seed, cluster_plan_t *ret_plan);
+void cluster_plan_print(const cluster_plan_t *plan, FILE *to);
+void cluster_spec_make(const cluster_plan_t *plan, ps_table_spec_t *ret_spec);
+ps_ack_t cluster_table_ack(const cluster_plan_t *plan);
+#endif
