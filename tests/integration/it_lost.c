@@ -21,7 +21,7 @@
 
 static const char config[] = "workers:\n"
                              "  heartbeat_ms: 100\n"
-                             "  lost_after_ms: 1500\n";
+                             "  lost_after_ms: 5000\n";
 
 typedef struct run {
     const char *endpoint;
