@@ -44,6 +44,8 @@ typedef struct ps_checkpoint_work {
     char text[400];      /* … in words */
 } ps_checkpoint_work_t;
 
+#define PS_DENIED_MAX 8 /* that are told apart; of more the newest ones */
+
 /* A node that was refused when it wanted to join, or to speak. */
 typedef struct ps_denied {
     char name[PS_NAME_MAX + 1]; /* "": none was */
@@ -63,9 +65,9 @@ struct ps_control {
     size_t n_clients;         /* ever said hello */
     uint64_t last_session;    /* given out since the start */
     uint64_t started_ms;
-    uint64_t n_denied;      /* who said a node's name without its secret */
-    ps_denied_t denied;     /* the node that was refused last */
-    ps_fleet_t *fleet;      /* owned; all nodes */
+    uint64_t n_denied; /* who said a node's name without its secret */
+    ps_denied_t denied[PS_DENIED_MAX]; /* nodes that were refused lately */
+    ps_fleet_t *fleet;                 /* owned; all nodes */
     struct ps_task **tasks; /* owned, each too: requests that wait for nodes */
     size_t n_tasks;
     size_t tasks_capacity;

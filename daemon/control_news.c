@@ -63,13 +63,30 @@ ps_control_note_damage(ps_control_t *self, const char *name, const char *damage)
     }
 }
 
+/* That of a name; else the one that was refused longest ago gives way, so that
+ * nodes that are refused in turns are each noted once. */
+static ps_denied_t *
+denied_of(ps_control_t *self, const char *name)
+{
+    ps_denied_t *oldest = &self->denied[0];
+
+    for (size_t i = 0; i < PS_DENIED_MAX; i++) {
+        if (strcmp(self->denied[i].name, name) == 0) {
+            return &self->denied[i];
+        }
+        oldest = self->denied[i].last_ms < oldest->last_ms ? &self->denied[i]
+                                                           : oldest;
+    }
+    return oldest;
+}
+
 void
 ps_control_note_denied(ps_control_t *self,
                        const char *name,
                        bool at_once,
                        const char *why)
 {
-    ps_denied_t *denied = &self->denied;
+    ps_denied_t *denied = denied_of(self, name);
     uint64_t now_ms = ps_now_ms();
 
     if (strcmp(denied->name, name) != 0 ||
@@ -92,10 +109,9 @@ ps_control_note_denied(ps_control_t *self,
     }
 }
 
-bool
-ps_control_add_denied(const ps_control_t *self, ps_doc_t *problems)
+static bool
+add_denied(const ps_denied_t *denied, ps_doc_t *problems)
 {
-    const ps_denied_t *denied = &self->denied;
     uint64_t ago_ms = ps_now_ms() - denied->last_ms;
     char text[sizeof denied->why + PS_NAME_MAX + 128];
 
@@ -108,4 +124,15 @@ ps_control_add_denied(const ps_control_t *self, ps_doc_t *problems)
                    denied->name, denied->n, (double)ago_ms / 1000.0,
                    denied->why);
     return ps_doc_append_text(problems, text);
+}
+
+bool
+ps_control_add_denied(const ps_control_t *self, ps_doc_t *problems)
+{
+    bool done = true;
+
+    for (size_t i = 0; done && i < PS_DENIED_MAX; i++) {
+        done = add_denied(&self->denied[i], problems);
+    }
+    return done;
 }

@@ -9,15 +9,37 @@
 
 /* ---- nodes ---- */
 
+/* There is no primary, and none of the copies that are left is known to have
+ * all: this one, whose node is silent, may have most. */
+static bool
+is_awaited(const ps_registry_t *registry,
+           const ps_copies_t *copies,
+           const ps_copy_t *copy)
+{
+    bool found = copies->fenced && (ps_copy_is_heir(copy) || copy->dropped);
+
+    for (uint32_t i = 0; found && i < copies->n; i++) {
+        const ps_node_t *node = ps_registry_node_by_incarnation(
+            registry, copies->at[i].incarnation);
+
+        found = !ps_copy_is_whole(&copies->at[i]) || node == NULL ||
+                !node->up || node->suspect;
+    }
+    return found;
+}
+
 /* Partitions of which a node has a copy; ret_last: of those the ones of which
- * no other copy could become the primary. */
+ * no other copy could become the primary; ret_awaited: those that have no
+ * primary, and may have their newest records there. */
 static uint64_t
 count_copies(const ps_registry_t *registry,
              uint64_t incarnation,
-             uint64_t *ret_last)
+             uint64_t *ret_last,
+             uint64_t *ret_awaited)
 {
     uint64_t n = 0;
     uint64_t n_last = 0;
+    uint64_t n_awaited = 0;
 
     for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
         const ps_table_t *table = ps_registry_table_at(registry, i);
@@ -27,6 +49,8 @@ count_copies(const ps_registry_t *registry,
             const ps_copy_t *copy = ps_copies_on(copies, incarnation);
 
             n += copy != NULL ? 1 : 0;
+            n_awaited +=
+                copy != NULL && is_awaited(registry, copies, copy) ? 1 : 0;
             n_last += copy != NULL && ps_copy_is_heir(copy) &&
                               ps_copies_n_heirs(copies) == 1
                           ? 1
@@ -34,6 +58,7 @@ count_copies(const ps_registry_t *registry,
         }
     }
     *ret_last = n_last;
+    *ret_awaited = n_awaited;
     return n;
 }
 
@@ -45,7 +70,9 @@ print_silent(const ps_control_t *self,
              char ret_text[TEXT_SIZE])
 {
     uint64_t n_last = 0;
-    uint64_t n = count_copies(self->is.registry, node->incarnation, &n_last);
+    uint64_t n_awaited = 0;
+    uint64_t n =
+        count_copies(self->is.registry, node->incarnation, &n_last, &n_awaited);
     char since[64] = "not heard since the registry's start";
     char what[160] = "its partitions are served by their other copies";
 
@@ -60,6 +87,12 @@ print_silent(const ps_control_t *self,
                        "until it is back",
                        n_last, n_last == 1 ? "" : "s",
                        n_last == 1 ? "s" : "ve");
+    } else if (n_awaited > 0) {
+        (void)snprintf(what, sizeof what,
+                       "it is waited for: %" PRIu64
+                       " partition%s no primary, and its cop%s may have most",
+                       n_awaited, n_awaited == 1 ? " has" : "s have",
+                       n_awaited == 1 ? "y" : "ies");
     } else if (n == 0) {
         (void)snprintf(what, sizeof what, "it has no partitions");
     }
@@ -144,7 +177,8 @@ count_one(const ps_control_t *self,
             const ps_node_t *node = ps_registry_node_by_incarnation(
                 self->is.registry, copies->at[i].incarnation);
 
-            if (node != NULL && !node->up) {
+            if (node != NULL && (!node->up || node->suspect) &&
+                is_awaited(self->is.registry, copies, &copies->at[i])) {
                 counts->waits = node;
             }
         }
@@ -211,9 +245,12 @@ ps_control_add_table_problems(const ps_control_t *self,
                        " partitions have no primary; their copies are asked "
                        "who has most%s%s%s",
                        table->spec.name, counts.n_fenced,
-                       counts.waits == NULL ? "" : ", without node \"",
+                       counts.waits == NULL ? "" : ", and node \"",
                        counts.waits == NULL ? "" : counts.waits->name,
-                       counts.waits == NULL ? "" : "\", which is silent");
+                       counts.waits == NULL
+                           ? ""
+                           : "\", which is silent and may have it, is waited "
+                             "for");
         done = ps_doc_append_text(array, text);
     }
     if (done && counts.n_few > 0) {

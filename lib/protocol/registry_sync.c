@@ -152,9 +152,10 @@ ps_step_let_go(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
                            : ps_look_change(look, spot, &copies, 0, text, err);
 }
 
-#define TELLING_BYTES (UINT64_C(1) << 20) /* less says nothing of a speed, … \
-                                           */
-#define TELLING_MS 100 /* … nor an array whose rows were never written */
+/* Less says nothing of a speed; nor does an array whose rows were never
+ * written. */
+#define TELLING_BYTES (UINT64_C(1) << 20)
+#define TELLING_MS 100
 
 /* How fast a copy that has come was made; the last ones count most. */
 static void

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "support/check.h"
 #include "support/cluster.h"
@@ -14,6 +15,7 @@
 #define ROWS 600
 #define PUSHES 30 /* in each part of the test */
 #define CALL_MS 30000
+#define LOOKS_MAX 6000
 
 static uint64_t rows[ROWS];
 static int64_t ones[ROWS];
@@ -129,6 +131,51 @@ all_are_killed_at_once(cluster_t *cluster, tables_t *tables, psd_error_t *err)
     return true;
 }
 
+/* Asks until the answer has the part, which is an event to wait for. */
+static bool
+status_says(psd_client_t *client, const char *part, psd_error_t *err)
+{
+    const struct timespec step = {.tv_nsec = 5000000};
+    bool has = false;
+
+    for (int i = 0; i < LOOKS_MAX && !has; i++) {
+        char *reply = NULL;
+
+        CHECK_OK(psd_request(client, "{\"op\":\"cluster_status\"}", CALL_MS,
+                             &reply, err),
+                 err);
+        has = strstr(reply, part) != NULL;
+        if (i == LOOKS_MAX - 1 && !has) {
+            (void)fprintf(stderr, "no \"%s\" in %s\n", part, reply);
+        }
+        psd_free(reply);
+        (void)nanosleep(&step, NULL);
+    }
+    return has;
+}
+
+/* All are killed, and one stays away: what it has of tables with copies on all
+ * nodes is waited for. That others served was said of it. */
+static bool
+a_copy_that_is_waited_for_is_named(cluster_t *cluster,
+                                   tables_t *tables,
+                                   psd_error_t *err)
+{
+    for (unsigned i = 0; i < NODES; i++) {
+        CHECK(cluster_kill(cluster, i, SIGKILL));
+    }
+    CHECK(cluster_restart(cluster, 0));
+    CHECK(status_says(tables->client, "; it is waited for: ", err));
+    CHECK(cluster_restart(cluster, 2));
+    CHECK(status_says(tables->client,
+                      "and node \\\"n1\\\", which is silent and may have it, "
+                      "is waited for",
+                      err));
+    CHECK(cluster_restart(cluster, 1));
+    return have_all(tables, err) && push_often(tables, err) &&
+           have_all(tables, err);
+}
+
 int
 main(void)
 {
@@ -145,6 +192,7 @@ main(void)
            push_often(&tables, err) && have_all(&tables, err) &&
            all_are_killed_at_once(&cluster, &tables, err) &&
            a_node_is_killed_and_comes_back(&cluster, &tables, err) &&
+           a_copy_that_is_waited_for_is_named(&cluster, &tables, err) &&
            all_are_killed_at_once(&cluster, &tables, err);
     close_tables(&tables);
     cluster_drop(&cluster, !good);

@@ -307,6 +307,17 @@ who_does_not_belong_is_refused(fleet_t *f)
     return true;
 }
 
+static unsigned
+count_parts(const char *text, const char *part)
+{
+    unsigned n = 0;
+
+    for (const char *at = text; (at = strstr(at, part)) != NULL; at++) {
+        n++;
+    }
+    return n;
+}
+
 /* Who knows a node's name and incarnation, but not its secret, cannot speak for
  * it; nor for the one that has the registry. */
 static bool
@@ -348,6 +359,12 @@ a_stranger_cannot_speak_for_a_node(fleet_t *f)
         CHECK(strstr(look.reply, text) != NULL);
     }
     CHECK(log_has(&f->nodes[0], "warn node_denied name=n3 n=1 "));
+    CHECK(control_ask(&look, "cluster_events", "", "node n3 was refused: "));
+    CHECK(count_parts(look.reply, " was refused: ") == 2); /* it was 6 */
+    CHECK(control_ask(&look, "cluster_status", "",
+                      "node \\\"n3\\\" wants to join and is refused"));
+    CHECK(strstr(look.reply, "node \\\"n1\\\" wants to join and is refused") !=
+          NULL);
     control_close(&c);
     control_close(&look);
     /* The secret is in the data directory, which is nobody else's to read. */
