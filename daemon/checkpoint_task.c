@@ -114,8 +114,10 @@ ps_checkpoint_start(ps_checkpoint_task_t *self,
                     uint64_t number,
                     psd_error_t *err)
 {
-    const ps_snapshot_dir_t in = {
-        .disk = ps_disk_real(), .cluster = *cluster, .dir = dir};
+    const ps_snapshot_dir_t in = {.disk = ps_disk_real(),
+                                  .cluster = *cluster,
+                                  .dir = dir,
+                                  .streams = true};
     psd_status_t rc = ps_piece_thread_start(&in, &self->thread, err);
 
     if (rc == PSD_OK) {

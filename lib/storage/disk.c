@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "storage/disk_stream.h"
 
 #define VECTORS_MAX 256 /* spans of one call of the system; it allows 1024 */
 /* Of a large write, the disk gets each so many bytes at once: it is at work
@@ -22,17 +23,36 @@
 
 struct ps_disk_file {
     int fd;
-    char *path; /* owned; for texts */
+    char *path;               /* owned; for texts */
+    ps_disk_stream_t *stream; /* owned; NULL: the file is written at once */
 };
 
 static psd_status_t
 fail(psd_error_t *err, const char *what, const char *path)
 {
     bool full = errno == ENOSPC || errno == EDQUOT || errno == EFBIG;
+    psd_status_t status = full              ? PSD_LIMIT
+                          : errno == ENOMEM ? PSD_NOMEM
+                                            : PSD_IO;
     char reason[128];
 
-    return psd_error_set(err, full ? PSD_LIMIT : PSD_IO, "cannot %s %s: %s",
-                         what, path, strerror_r(errno, reason, sizeof reason));
+    return psd_error_set(err, status, "cannot %s %s: %s", what, path,
+                         strerror_r(errno, reason, sizeof reason));
+}
+
+static void
+real_close(ps_disk_t *disk, ps_disk_file_t **file_p)
+{
+    ps_disk_file_t *file = *file_p;
+
+    (void)disk;
+    if (file != NULL) {
+        ps_disk_stream_close(&file->stream);
+        (void)close(file->fd); /* what counts was flushed */
+        ps_free(file->path);
+        ps_free(file);
+        *file_p = NULL;
+    }
 }
 
 static psd_status_t
@@ -44,7 +64,8 @@ real_open(ps_disk_t *disk,
 {
     static const int flags[] = {[PS_DISK_READ] = O_RDONLY,
                                 [PS_DISK_NEW] = O_RDWR | O_CREAT | O_TRUNC,
-                                [PS_DISK_KEEP] = O_RDWR | O_CREAT};
+                                [PS_DISK_KEEP] = O_RDWR | O_CREAT,
+                                [PS_DISK_STREAM] = O_RDWR | O_CREAT | O_TRUNC};
     ps_disk_file_t *file = ps_alloc(1, sizeof *file);
 
     (void)disk;
@@ -66,22 +87,14 @@ real_open(ps_disk_t *disk,
     if (mode == PS_DISK_READ) {
         (void)posix_fadvise(file->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     }
+    file->stream =
+        mode == PS_DISK_STREAM ? ps_disk_stream_open(file->fd) : NULL;
+    if (mode == PS_DISK_STREAM && file->stream == NULL) {
+        real_close(disk, &file);
+        return psd_error_set(err, PSD_NOMEM, "no memory to open %s", path);
+    }
     *ret_file = file;
     return PSD_OK;
-}
-
-static void
-real_close(ps_disk_t *disk, ps_disk_file_t **file_p)
-{
-    ps_disk_file_t *file = *file_p;
-
-    (void)disk;
-    if (file != NULL) {
-        (void)close(file->fd); /* what counts was flushed */
-        ps_free(file->path);
-        ps_free(file);
-        *file_p = NULL;
-    }
 }
 
 /* Takes `done` bytes off the front of n vectors; returns those that are left.
@@ -163,6 +176,21 @@ take_spans(const ps_bytes_t *spans,
 }
 
 static psd_status_t
+add_to_stream(ps_disk_file_t *file,
+              const ps_bytes_t *spans,
+              size_t n_spans,
+              psd_error_t *err)
+{
+    for (size_t i = 0; i < n_spans; i++) {
+        errno = ps_disk_stream_add(file->stream, spans[i]);
+        if (errno != 0) {
+            return fail(err, "write", file->path);
+        }
+    }
+    return PSD_OK;
+}
+
+static psd_status_t
 real_write(ps_disk_t *disk,
            ps_disk_file_t *file,
            uint64_t offset,
@@ -176,6 +204,9 @@ real_write(ps_disk_t *disk,
     size_t at = 0;
 
     (void)disk;
+    if (file->stream != NULL) {
+        return add_to_stream(file, spans, n_spans, err);
+    }
     while (i < n_spans && rc == PSD_OK) {
         uint64_t begin = offset;
         size_t size = 0;
@@ -252,6 +283,12 @@ static psd_status_t
 real_flush(ps_disk_t *disk, ps_disk_file_t *file, psd_error_t *err)
 {
     (void)disk;
+    if (file->stream != NULL) {
+        errno = ps_disk_stream_finish(file->stream);
+        if (errno != 0) {
+            return fail(err, "write", file->path);
+        }
+    }
     return fdatasync(file->fd) == 0 ? PSD_OK : fail(err, "flush", file->path);
 }
 

@@ -27,7 +27,11 @@ typedef struct ps_disk_file ps_disk_file_t;
 typedef enum ps_disk_mode {
     PS_DISK_READ = 0, /* a file that exists; read and size only */
     PS_DISK_NEW = 1,  /* made with mode 0600, or emptied; for writing */
-    PS_DISK_KEEP = 2  /* made when missing, kept as it is; both */
+    PS_DISK_KEEP = 2, /* made when missing, kept as it is; both */
+    /* made or emptied like NEW; written once from its first byte to its last,
+     * flushed once, closed: goes its own way to the disk (disk_stream.h), and a
+     * failure may be told by a later call */
+    PS_DISK_STREAM = 3
 } ps_disk_mode_t;
 
 /* Called with each name of a directory; what is not PSD_OK ends the walk. */

@@ -70,7 +70,8 @@ struct ps_journal {
 static inline ps_snapshot_dir_t
 ps_journal_snapshots(const ps_journal_t *self)
 {
-    return (ps_snapshot_dir_t){self->disk, self->dir, self->cluster};
+    return (ps_snapshot_dir_t){
+        .disk = self->disk, .dir = self->dir, .cluster = self->cluster};
 }
 
 static inline ps_table_dir_t

@@ -12,6 +12,10 @@
 #include "base/text.h"
 #include "storage/snapshot_block.h"
 
+#define SAMPLED_FROM ((size_t)64 << 10) /* pieces that are tried before … */
+#define SAMPLE_BYTES ((size_t)8 << 10)  /* … with two of so many bytes … */
+#define LEAST_PART 10                   /* … of which a 10th is to be saved */
+
 struct ps_snapshot_writer {
     ps_snapshot_dir_t dir;
     ps_snapshot_id_t id;
@@ -279,7 +283,8 @@ ps_snapshot_begin(const ps_snapshot_dir_t *dir,
     self->level = level;
     rc = ps_snapshot_path(dir, id, ".tmp", &path, err);
     if (rc == PSD_OK) {
-        rc = dir->disk->open(dir->disk, (const char *)path.data, PS_DISK_NEW,
+        rc = dir->disk->open(dir->disk, (const char *)path.data,
+                             dir->streams ? PS_DISK_STREAM : PS_DISK_NEW,
                              &self->file, err);
     }
     if (rc == PSD_OK) {
@@ -291,6 +296,29 @@ ps_snapshot_begin(const ps_snapshot_dir_t *dir,
     *ret_writer = self;
     self = NULL;
     return PSD_OK;
+}
+
+/* zstd makes something of the bytes: of two samples, if there are many of them.
+ * Trying it on all of what does not shrink would take longer than writing it.
+ */
+static bool
+shrinks(ps_snapshot_writer_t *self, ps_bytes_t bytes)
+{
+    if (bytes.size < SAMPLED_FROM) {
+        return true;
+    }
+    for (size_t i = 1; i <= 3; i += 2) {
+        size_t size = ZSTD_compressCCtx(
+            self->zstd, self->packed, self->capacity,
+            bytes.data + bytes.size / 4 * i - SAMPLE_BYTES / 2, SAMPLE_BYTES,
+            self->level);
+
+        if (ZSTD_isError(size) == 0 &&
+            size < SAMPLE_BYTES - SAMPLE_BYTES / LEAST_PART) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* *stored becomes what zstd makes of it, if that is smaller. */
@@ -312,6 +340,9 @@ pack(ps_snapshot_writer_t *self,
     if (self->zstd == NULL ||
         !ps_grow(&self->packed, &self->capacity, stored->size, 1)) {
         return no_memory(err);
+    }
+    if (!shrinks(self, *stored)) {
+        return PSD_OK;
     }
     size = ZSTD_compressCCtx(self->zstd, self->packed, stored->size - 1,
                              stored->data, stored->size, self->level);

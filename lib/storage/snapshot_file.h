@@ -29,6 +29,8 @@ typedef struct ps_snapshot_dir {
     ps_disk_t *disk;
     const char *dir; /* exists */
     ps_id_t cluster;
+    bool streams; /* files are written as PS_DISK_STREAM: they are long, and
+                     others shall notice little of them */
 } ps_snapshot_dir_t;
 
 /* ---- the directory ------------------------------------------------------- */
@@ -59,9 +61,9 @@ PSD_MUST_CHECK psd_status_t ps_snapshot_remove(const ps_snapshot_dir_t *dir,
 
 typedef struct ps_snapshot_writer ps_snapshot_writer_t;
 
-/* level  1 .. 19: how hard zstd tries; pieces that it does not make smaller lie
- *        as they are. 0: all of them do.
- * Errors: PSD_LIMIT no room; PSD_IO; PSD_NOMEM. */
+/* level  1 .. 19: how hard zstd tries; pieces that it does not make smaller,
+ * and long ones of which it saves less than a 10th, lie as they are. 0: all of
+ * them do. Errors: PSD_LIMIT no room; PSD_IO; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_snapshot_begin(const ps_snapshot_dir_t *dir,
                                               const ps_snapshot_id_t *id,
                                               int level,

@@ -282,7 +282,8 @@ recover_log(bench_t *self)
 static void
 write_snapshot(bench_t *self, int figure, int level)
 {
-    ps_snapshot_dir_t dir = {ps_disk_real(), self->dir, {{1}}};
+    ps_snapshot_dir_t dir = {
+        .disk = ps_disk_real(), .dir = self->dir, .cluster = {{1}}};
     ps_snapshot_id_t id = {1, 0, 1, 0};
     ps_snapshot_writer_t *writer = NULL;
     double begin = 0;
@@ -304,7 +305,8 @@ write_snapshot(bench_t *self, int figure, int level)
 static void
 load_snapshot(bench_t *self)
 {
-    ps_snapshot_dir_t dir = {ps_disk_real(), self->dir, {{1}}};
+    ps_snapshot_dir_t dir = {
+        .disk = ps_disk_real(), .dir = self->dir, .cluster = {{1}}};
     ps_snapshot_id_t id = {1, 0, 1, 0};
     ps_snapshot_reader_t *reader = NULL;
     ps_snapshot_piece_t piece = {0};

@@ -86,7 +86,8 @@ is_payload(ps_bytes_t bytes, uint64_t lsn)
 static ps_snapshot_dir_t
 snapshots_of(const store_t *self)
 {
-    return (ps_snapshot_dir_t){ps_disk_real(), self->dir, {{1}}};
+    return (ps_snapshot_dir_t){
+        .disk = ps_disk_real(), .dir = self->dir, .cluster = {{1}}};
 }
 
 /* A snapshot holds the payload of its lsn, in two pieces. */
@@ -146,7 +147,8 @@ open_store(store_t *self, const char *dir)
                                 .cluster = {{1}},
                                 .node = "n",
                                 .segment_bytes = SEGMENT_BYTES};
-    ps_snapshot_dir_t snapshots = {ps_disk_real(), dir, {{1}}};
+    ps_snapshot_dir_t snapshots = {
+        .disk = ps_disk_real(), .dir = dir, .cluster = {{1}}};
     ps_shard_log_found_t found = {0};
 
     *self = (store_t){.dir = dir};

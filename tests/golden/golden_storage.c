@@ -140,7 +140,8 @@ Test(golden_storage, log)
 Test(golden_storage, snapshot)
 {
     sim_disk_t *sim = sim_disk_new(1);
-    ps_snapshot_dir_t dir = {sim_disk_face(sim), "snapshots", CLUSTER};
+    ps_snapshot_dir_t dir = {
+        .disk = sim_disk_face(sim), .dir = "snapshots", .cluster = CLUSTER};
     ps_snapshot_writer_t *writer = NULL;
 
     cr_assert_eq(ps_snapshot_begin(&dir, &SNAPSHOT, 0, &writer, NULL), PSD_OK);

@@ -57,7 +57,7 @@ sim_open(ps_disk_t *disk,
         return psd_error_set(err, PSD_IO,
                              "cannot open %s: No such file or directory", path);
     }
-    if (mode == PS_DISK_NEW || node == NULL) {
+    if (mode == PS_DISK_NEW || mode == PS_DISK_STREAM || node == NULL) {
         if (next_fault(self, false) != SIM_DISK_SOUND) {
             return planned(self, "open", err);
         }

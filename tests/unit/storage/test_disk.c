@@ -261,6 +261,87 @@ Test(disk, a_large_write_is_whole)
     end(&fixture);
 }
 
+/* A stream's file is what was written, wherever its buffer ends, and whether or
+ * not it is ever full. */
+Test(disk, a_stream_is_whole)
+{
+    static const size_t sizes[] = {0, 5, 4096, 8 << 20, 20000003};
+    fixture_t fixture;
+    uint8_t *bytes = malloc(sizes[4]);
+    uint8_t *got = malloc(sizes[4]);
+
+    cr_assert(bytes != NULL && got != NULL);
+    for (size_t i = 0; i < sizes[4]; i++) {
+        bytes[i] = (uint8_t)(i * 31 + i / 4099);
+    }
+    begin(&fixture, false);
+    for (size_t k = 0; k < 5; k++) {
+        ps_disk_file_t *file = open_file(&fixture, "f", PS_DISK_STREAM);
+        uint64_t in_file = 1;
+        size_t size = 0;
+        size_t n = 0;
+
+        for (size_t at = 0; at < sizes[k]; at += n) {
+            ps_bytes_t spans[] = {{bytes + at, 1}, {bytes + at + 1, 0}};
+
+            n = sizes[k] - at < 700001 ? sizes[k] - at : 700001;
+            spans[1].size = n - 1;
+            cr_assert_eq(fixture.disk->write(fixture.disk, file, at, spans, 2,
+                                             fixture.err),
+                         PSD_OK);
+        }
+        cr_assert_eq(fixture.disk->flush(fixture.disk, file, fixture.err),
+                     PSD_OK);
+        cr_assert_eq(
+            fixture.disk->size(fixture.disk, file, &in_file, fixture.err),
+            PSD_OK);
+        cr_assert_eq(in_file, sizes[k]);
+        fixture.disk->close(fixture.disk, &file);
+        file = open_file(&fixture, "f", PS_DISK_READ);
+        cr_assert_eq(fixture.disk->read(fixture.disk, file, 0, got, sizes[4],
+                                        &size, fixture.err),
+                     PSD_OK);
+        cr_assert_eq(size, sizes[k]);
+        cr_assert_eq(memcmp(got, bytes, size), 0);
+        fixture.disk->close(fixture.disk, &file);
+    }
+    free(bytes);
+    free(got);
+    end(&fixture);
+}
+
+/* No room for a buffer, or for what is left in it: by the call that wrote. */
+Test(disk, a_stream_tells_of_no_room)
+{
+    struct rlimit limit = {(size_t)9 << 20, (size_t)9 << 20};
+    uint8_t *bytes = calloc(1, (size_t)17 << 20);
+    fixture_t fixture;
+    ps_disk_file_t *file = NULL;
+    ps_bytes_t span = {bytes, (size_t)17 << 20};
+
+    cr_assert_not_null(bytes);
+    begin(&fixture, false);
+    (void)signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    file = open_file(&fixture, "f", PS_DISK_STREAM);
+    cr_assert_eq(
+        fixture.disk->write(fixture.disk, file, 0, &span, 1, fixture.err),
+        PSD_LIMIT);
+    cr_assert_not_null(
+        strstr(psd_error_text(fixture.err), "f: File too large"));
+    fixture.disk->close(fixture.disk, &file);
+    file = open_file(&fixture, "f", PS_DISK_STREAM);
+    span.size = (size_t)15 << 20;
+    cr_assert_eq(
+        fixture.disk->write(fixture.disk, file, 0, &span, 1, fixture.err),
+        PSD_OK);
+    cr_assert_eq(fixture.disk->flush(fixture.disk, file, fixture.err),
+                 PSD_LIMIT);
+    fixture.disk->close(fixture.disk, &file);
+    free(bytes);
+    end(&fixture);
+}
+
 /* The limit of a file's size stands for a full disk. */
 Test(disk, no_room_is_told_from_other_failures)
 {

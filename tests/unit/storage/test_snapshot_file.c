@@ -541,6 +541,8 @@ Test(snapshot_file, works_on_the_systems_disk)
     begin(&fixture, 1);
     fixture.dir.disk = ps_disk_real();
     fixture.dir.dir = temp.path;
+    cr_assert_eq(write_one(&fixture, 2, 1), PSD_OK);
+    fixture.dir.streams = true;
     cr_assert_eq(write_one(&fixture, kind, 1), PSD_OK);
     cr_assert_eq(ps_snapshot_list(&fixture.dir, count_whole, &fixture, err),
                  PSD_OK);

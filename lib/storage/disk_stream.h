@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_disk_stream - a long file's bytes on their way to the disk
+ *
+ * What     Bytes are gathered in a buffer, and written from there past the
+ *          system's own memory (O_DIRECT) where the file allows that: copying
+ *          them into that memory would take a processor for as long as all else
+ *          that is done with them, and would drive out what others need. A file
+ *          that fits into the buffer goes through the system's memory.
+ * Errors   errno's numbers.
+ * Owner    The caller; the file is borrowed until ps_disk_stream_close, and
+ *          nobody else writes it.
+ * Threads  Confined to one.
+ */
+#ifndef PS_STORAGE_DISK_STREAM_H
+#define PS_STORAGE_DISK_STREAM_H
+
+#include "base/bytes.h"
+
+typedef struct ps_disk_stream ps_disk_stream_t;
+
+/* Of an empty file. NULL: no memory. */
+ps_disk_stream_t *ps_disk_stream_open(int fd);
+/* Appends. 0, or why not; then close is all that is left. */
+PSD_MUST_CHECK int ps_disk_stream_add(ps_disk_stream_t *self, ps_bytes_t bytes);
+/* What is in the buffer is written; nothing is flushed, and no more may be
+ * added. 0, or why not. */
+PSD_MUST_CHECK int ps_disk_stream_finish(ps_disk_stream_t *self);
+/* Takes NULL. What was not finished may be missing. */
+void ps_disk_stream_close(ps_disk_stream_t **self_p);
+#endif
