@@ -23,6 +23,7 @@ typedef struct ps_image {
     uint64_t next;      /* place of the walk, begins a unit */
     uint64_t unit;      /* places */
     uint8_t *early;     /* owned; a bit per unit: it was handed out early */
+    ps_buffer_t walked; /* rows of the walk that fill no piece yet */
     ps_buffer_t open;   /* early rows that fill no piece yet */
     ps_buffer_t *ready; /* owned, each too: early rows, oldest first */
     size_t n_ready;

@@ -26,6 +26,7 @@ ps_store_image_end(ps_store_t *self)
         ps_buffer_done(&image->ready[i]);
     }
     ps_free(image->ready);
+    ps_buffer_done(&image->walked);
     ps_buffer_done(&image->open);
     ps_free(image->early);
     ps_free(image);
@@ -70,6 +71,17 @@ ps_store_image_begin(ps_store_t *self,
 
 /* ---- early rows ---- */
 
+/* Room for a piece at once, as one that grows is copied now and then. false: no
+ * memory. */
+static bool
+has_room(const ps_store_t *self, size_t max_bytes, ps_buffer_t *piece)
+{
+    bool is_short = self->image->n <= max_bytes / ps_image_row_bytes(self);
+
+    return piece->capacity > 0 || is_short ||
+           ps_buffer_reserve(piece, max_bytes + max_bytes / 4);
+}
+
 static bool
 is_early(const ps_image_t *self, uint64_t place)
 {
@@ -103,7 +115,8 @@ save(ps_store_t *self, uint64_t place)
         is_early(image, place)) {
         return;
     }
-    if (!ps_image_add_rows(self, unit * image->unit,
+    if (!has_room(self, PIECE_BYTES, &image->open) ||
+        !ps_image_add_rows(self, unit * image->unit,
                            end < image->n ? end : image->n, &image->open)) {
         image->status = PSD_NOMEM;
         return;
@@ -181,21 +194,26 @@ run_end(const ps_store_t *self, size_t max_bytes)
     return end < image->n ? end : image->n;
 }
 
-/* Fills a piece. false: no memory. */
+/* Goes on with a piece. false: no memory. */
 static bool
 walk(ps_store_t *self, size_t max_bytes, ps_buffer_t *piece)
 {
     ps_image_t *image = self->image;
+    size_t step = image->args.step_bytes;
+    size_t most = step > 0 && step < max_bytes ? step : max_bytes;
     size_t cost = 0;
 
-    while (image->next < image->n && cost < max_bytes) {
+    if (!has_room(self, max_bytes, piece)) {
+        return false;
+    }
+    while (image->next < image->n && cost < most && piece->size < max_bytes) {
         size_t before = piece->size;
         uint64_t end = image->next + image->unit;
 
         if (is_early(image, image->next)) {
             cost++;
         } else {
-            end = run_end(self, max_bytes - cost);
+            end = run_end(self, most - cost);
             if (!ps_image_add_rows(self, image->next, end, piece)) {
                 return false;
             }
@@ -251,6 +269,21 @@ failure(const ps_image_t *self, psd_error_t *err)
                : psd_error_set(err, PSD_NOMEM, "no memory for an image");
 }
 
+/* What was walked is a piece: it is full, or there is no more. */
+static bool
+take_walked(ps_image_t *self, size_t max_bytes, ps_buffer_t *ret_piece)
+{
+    bool is_full = self->walked.size >= max_bytes ||
+                   self->args.step_bytes == 0 || self->next == self->n;
+
+    if (!is_full || self->walked.size == 0) {
+        return false;
+    }
+    *ret_piece = self->walked;
+    self->walked = (ps_buffer_t){0};
+    return true;
+}
+
 psd_status_t
 ps_store_image_next(ps_store_t *self,
                     size_t max_bytes,
@@ -262,9 +295,12 @@ ps_store_image_next(ps_store_t *self,
     ps_image_t *image = self->image;
     ps_payload_t *payload = NULL;
 
-    if (image->status == PSD_OK && !take_early(image, &piece) &&
-        !walk(self, max_bytes, &piece)) {
-        image->status = PSD_NOMEM;
+    if (image->status == PSD_OK && !take_early(image, &piece)) {
+        if (walk(self, max_bytes, &image->walked)) {
+            (void)take_walked(image, max_bytes, &piece);
+        } else {
+            image->status = PSD_NOMEM;
+        }
     }
     if (image->status == PSD_OK && piece.size > 0) {
         payload = payload_of(&piece);
@@ -274,7 +310,7 @@ ps_store_image_next(ps_store_t *self,
         return failure(image, err);
     }
     *ret_piece = payload;
-    *ret_done =
-        image->next == image->n && image->n_ready == 0 && image->open.size == 0;
+    *ret_done = image->next == image->n && image->walked.size == 0 &&
+                image->n_ready == 0 && image->open.size == 0;
     return PSD_OK;
 }

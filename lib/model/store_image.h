@@ -30,6 +30,7 @@ typedef struct ps_image_args {
     uint64_t since;       /* only rows whose version is greater; 0: all */
     uint64_t early_bytes; /* most that early rows may take; above it the image
                              fails and pushes go on */
+    size_t step_bytes;    /* about as many are read in one call; 0: a piece */
 } ps_image_args_t;
 
 /* Begins an image of a whole store; ends the one that there was. Errors:
@@ -40,7 +41,7 @@ PSD_MUST_CHECK psd_status_t ps_store_image_begin(ps_store_t *self,
 bool ps_store_has_image(const ps_store_t *self);
 /*
  * The next piece, which the caller frees: of about max_bytes, and one row at
- * least. NULL: these rows had nothing to hand out.
+ * least. NULL: these rows had nothing to hand out, or fill no piece yet.
  *
  * ret_done  out  that was all
  *

@@ -9,6 +9,7 @@
 #include "protocol/replicas.h"
 
 #define EFFECTS_PER_RESTORE 4
+#define STEP_BYTES ((size_t)64 << 10) /* of an image; requests wait so long */
 
 static ps_partition_t *
 find(const ps_shard_t *self, uint32_t table, uint32_t i)
@@ -69,7 +70,8 @@ ps_partition_image_try(ps_partition_t *self)
 {
     ps_partition_image_t *image = &self->image;
     const ps_image_args_t args = {.since = since_here(self),
-                                  .early_bytes = image->early_bytes};
+                                  .early_bytes = image->early_bytes,
+                                  .step_bytes = STEP_BYTES};
 
     if (image->view.state != PS_IMAGE_PENDING ||
         (image->job != 0 && closed_here(self, image->job) < image->clock)) {

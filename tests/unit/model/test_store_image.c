@@ -182,7 +182,9 @@ copy_image(ps_store_t *from,
            const table_t *to,
            ps_rng_t *rng)
 {
-    ps_image_args_t args = {.since = since, .early_bytes = EARLY_BYTES};
+    ps_image_args_t args = {.since = since,
+                            .early_bytes = EARLY_BYTES,
+                            .step_bytes = ps_rng_below(rng, 200)};
     uint64_t version = 1000;
     uint64_t n_rows = 0;
     bool is_done = false;
@@ -366,6 +368,46 @@ Test(store_image, base_and_what_changed_since_give_the_rows)
                      n_all);
         expect_equal(same.stores[0], to.stores[0], &SHAPES[i]);
     }
+}
+
+/* Who serves requests between two calls is not kept for longer than a step. */
+Test(store_image, a_step_reads_little_and_pieces_are_full)
+{
+    enum {
+        ROWS = 4000,
+        PIECE = 16384,
+        STEP = 4096,
+        ROW_BYTES = 8 + 4 * N_COLS
+    };
+    static double values[ROWS * N_COLS];
+    static uint64_t rows[ROWS];
+    ps_table_spec_t spec = spec_of(&SHAPES[0], 1, 1);
+    ps_image_args_t args = {.early_bytes = EARLY_BYTES, .step_bytes = STEP};
+    uint64_t n_rows = 0;
+    bool is_done = false;
+
+    spec.n_rows = ROWS;
+    for (size_t i = 0; i < ROWS; i++) {
+        rows[i] = i;
+        values[i * N_COLS] = 1;
+    }
+    PSD_AUTO(table_done) table_t from = new_table(&spec);
+    kit_apply(from.stores[0],
+              kit_dense(PS_TYPE_F32, ROWS, rows, N_COLS, values));
+    cr_assert_eq(ps_store_image_begin(from.stores[0], &args, NULL), PSD_OK);
+    while (!is_done) {
+        PSD_AUTO(ps_payload_destroy) ps_payload_t *piece = NULL;
+
+        cr_assert_eq(
+            ps_store_image_next(from.stores[0], PIECE, &piece, &is_done, NULL),
+            PSD_OK);
+        cr_expect_leq((ps_store_image_rows(from.stores[0]) - n_rows) *
+                          ROW_BYTES,
+                      2 * STEP);
+        n_rows = ps_store_image_rows(from.stores[0]);
+        cr_expect(piece == NULL || is_done || piece->span.size >= PIECE);
+    }
+    cr_expect_eq(n_rows, ROWS);
 }
 
 Test(store_image, too_many_early_rows_end_the_image_and_not_the_push)
