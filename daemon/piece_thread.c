@@ -10,8 +10,12 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "daemon/pace.h"
 
 #define WAITING_BYTES ((size_t)8 << 20) /* of pieces, in each of the lists */
+/* Of pieces the thread is woken for so many at once: each time it takes a
+ * processor from somebody. */
+#define WAKE_BYTES ((size_t)4 << 20)
 #define ZSTD_LEVEL 1
 
 typedef enum order_kind {
@@ -210,13 +214,17 @@ run(void *arg)
     ps_piece_thread_t *self = arg;
     order_t order;
     psd_status_t rc = PSD_OK;
+    ps_pace_t pace;
 
+    ps_pace_init(&pace);
     while (next_order(self, &order)) {
         if (rc == PSD_OK) {
             rc = obey(self, &order);
         }
         finish(self, &order, rc);
+        ps_pace_rest(&pace);
     }
+    ps_pace_done(&pace);
     ps_snapshot_abort(&self->writer);
     return NULL;
 }
@@ -329,7 +337,9 @@ give(ps_piece_thread_t *self, const order_t *order)
     if (fits) {
         self->orders[self->n_orders++] = *order;
         self->order_bytes += order->piece == NULL ? 0 : order->piece->span.size;
-        (void)pthread_cond_signal(&self->wake);
+        if (order->kind != ORDER_ADD || self->order_bytes >= WAKE_BYTES) {
+            (void)pthread_cond_signal(&self->wake);
+        }
     }
     (void)pthread_mutex_unlock(&self->mutex);
     return fits;

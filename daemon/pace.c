@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much a thread works, and who else wants to. */
+#include "daemon/pace.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NS_OF_MS UINT64_C(1000000)
+#define NS_OF_S UINT64_C(1000000000)
+/* Between two rests: few and long are met by fewer requests than many short. */
+#define BURST_NS (3 * NS_OF_MS)
+#define SHARE 2 /* half of its time is work */
+#define REST_MAX_NS (50 * NS_OF_MS)
+
+static uint64_t
+clock_ns(clockid_t clock)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(clock, &now);
+    return (uint64_t)now.tv_sec * NS_OF_S + (uint64_t)now.tv_nsec;
+}
+
+static void
+begin(ps_pace_t *self)
+{
+    self->worked_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    self->rested_ns = clock_ns(CLOCK_MONOTONIC);
+}
+
+void
+ps_pace_init(ps_pace_t *self)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    *self = (ps_pace_t){
+        .load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
+        .n_cpus = sched_getaffinity(0, sizeof set, &set) == 0
+                      ? (unsigned)CPU_COUNT(&set)
+                      : 1,
+    };
+    begin(self);
+}
+
+void
+ps_pace_done(ps_pace_t *self)
+{
+    if (self->load_fd >= 0) {
+        (void)close(self->load_fd);
+        self->load_fd = -1;
+    }
+}
+
+/* Others that run or could: "0.20 0.18 0.12 RUNNING/ALL LAST". Who cannot be
+ * counted may be many. */
+static unsigned
+n_others(const ps_pace_t *self)
+{
+    char text[128];
+    unsigned running = 0;
+    ssize_t n =
+        self->load_fd < 0 ? -1 : pread(self->load_fd, text, sizeof text - 1, 0);
+
+    if (n <= 0) {
+        return UINT32_MAX;
+    }
+    text[n] = '\0';
+    if (sscanf(text, "%*s %*s %*s %u/", &running) != 1) {
+        return UINT32_MAX;
+    }
+    return running > 0 ? running - 1 : 0;
+}
+
+void
+ps_pace_rest(ps_pace_t *self)
+{
+    uint64_t work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - self->worked_ns;
+    uint64_t spent_ns = 0;
+    uint64_t due_ns = work_ns * SHARE;
+
+    if (work_ns < BURST_NS) {
+        (void)sched_yield();
+        return;
+    }
+    spent_ns = clock_ns(CLOCK_MONOTONIC) - self->rested_ns;
+    if (due_ns > spent_ns && n_others(self) >= self->n_cpus - 1) {
+        uint64_t rest_ns = due_ns - spent_ns;
+        struct timespec rest = {0};
+
+        rest_ns = rest_ns < REST_MAX_NS ? rest_ns : REST_MAX_NS;
+        rest.tv_nsec = (long)rest_ns;
+        (void)nanosleep(&rest, NULL);
+    }
+    begin(self);
+}

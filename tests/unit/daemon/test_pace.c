@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* daemon/pace.h: where processors are wanted, most of a thread's time is rest.
+ */
+#include "daemon/pace.h"
+
+#include <criterion/criterion.h>
+#include <time.h>
+
+#define NS_OF_MS UINT64_C(1000000)
+
+static uint64_t
+clock_ns(clockid_t clock)
+{
+    struct timespec now = {0};
+
+    cr_assert_eq(clock_gettime(clock, &now), 0);
+    return (uint64_t)now.tv_sec * 1000 * NS_OF_MS + (uint64_t)now.tv_nsec;
+}
+
+/* A rest is never shorter than it is to be. */
+Test(pace, rests_for_longer_than_it_works)
+{
+    uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
+    uint64_t worked_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    uint64_t work_ns = 0;
+    ps_pace_t pace;
+
+    ps_pace_init(&pace);
+    cr_expect_geq(pace.n_cpus, 1);
+    pace.n_cpus = 1; /* that is wanted by whoever else there is */
+    while (work_ns < 40 * NS_OF_MS) {
+        ps_pace_rest(&pace);
+        work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - worked_ns;
+    }
+    /* the last burst has had no rest yet */
+    cr_expect_gt(clock_ns(CLOCK_MONOTONIC) - begun_ns,
+                 2 * (work_ns - 10 * NS_OF_MS));
+    ps_pace_done(&pace);
+    cr_expect_eq(pace.load_fd, -1);
+}
