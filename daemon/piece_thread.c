@@ -10,7 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
-#include "daemon/pace.h"
+#include "daemon/rest.h"
 
 #define WAITING_BYTES ((size_t)8 << 20) /* of pieces, in each of the lists */
 /* Of pieces the thread is woken for so many at once: each time it takes a
@@ -214,17 +214,17 @@ run(void *arg)
     ps_piece_thread_t *self = arg;
     order_t order;
     psd_status_t rc = PSD_OK;
-    ps_pace_t pace;
+    ps_rest_t rest;
 
-    ps_pace_init(&pace);
+    ps_rest_init(&rest);
     while (next_order(self, &order)) {
         if (rc == PSD_OK) {
             rc = obey(self, &order);
         }
         finish(self, &order, rc);
-        ps_pace_rest(&pace);
+        ps_rest_if_due(&rest);
     }
-    ps_pace_done(&pace);
+    ps_rest_done(&rest);
     ps_snapshot_abort(&self->writer);
     return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* daemon/pace.h: where processors are wanted, most of a thread's time is rest.
+/* daemon/rest.h: where processors are wanted, most of a thread's time is rest.
  */
-#include "daemon/pace.h"
+#include "daemon/rest.h"
 
 #include <criterion/criterion.h>
 #include <time.h>
@@ -18,23 +18,23 @@ clock_ns(clockid_t clock)
 }
 
 /* A rest is never shorter than it is to be. */
-Test(pace, rests_for_longer_than_it_works)
+Test(rest, rests_for_longer_than_it_works)
 {
     uint64_t begun_ns = clock_ns(CLOCK_MONOTONIC);
     uint64_t worked_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     uint64_t work_ns = 0;
-    ps_pace_t pace;
+    ps_rest_t rest;
 
-    ps_pace_init(&pace);
-    cr_expect_geq(pace.n_cpus, 1);
-    pace.n_cpus = 1; /* that is wanted by whoever else there is */
+    ps_rest_init(&rest);
+    cr_expect_geq(rest.n_cpus, 1);
+    rest.n_cpus = 1; /* that is wanted by whoever else there is */
     while (work_ns < 40 * NS_OF_MS) {
-        ps_pace_rest(&pace);
+        ps_rest_if_due(&rest);
         work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - worked_ns;
     }
     /* the last burst has had no rest yet */
     cr_expect_gt(clock_ns(CLOCK_MONOTONIC) - begun_ns,
                  2 * (work_ns - 10 * NS_OF_MS));
-    ps_pace_done(&pace);
-    cr_expect_eq(pace.load_fd, -1);
+    ps_rest_done(&rest);
+    cr_expect_eq(rest.load_fd, -1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_pace - a thread that leaves processors to those who serve
+ * ps_rest - a thread that leaves processors to those who serve
  *
  * What     Work that nobody waits for takes a processor from a shard or its
  *          client where there are no more than these need, and a request then
@@ -10,23 +10,23 @@
  * Owner    The caller; embedded.
  * Threads  Confined to the one that rests.
  */
-#ifndef PS_DAEMON_PACE_H
-#define PS_DAEMON_PACE_H
+#ifndef PS_DAEMON_REST_H
+#define PS_DAEMON_REST_H
 
 #include <stdint.h>
 
-typedef struct ps_pace {
+typedef struct ps_rest {
     int load_fd;        /* of the system's numbers; -1: there are none */
     unsigned n_cpus;    /* that the thread may run on */
     uint64_t worked_ns; /* of processor time, at the last rest … */
     uint64_t rested_ns; /* … and when that ended */
-} ps_pace_t;
+} ps_rest_t;
 
 /* By the thread itself. */
-void ps_pace_init(ps_pace_t *self);
-void ps_pace_done(ps_pace_t *self);
+void ps_rest_init(ps_rest_t *self);
+void ps_rest_done(ps_rest_t *self);
 /* A little was done: lets those go first who wait for this processor, and rests
  * if that is due, for a few milliseconds. Whatever else the thread waited for
  * since the last time counts as rest. */
-void ps_pace_rest(ps_pace_t *self);
+void ps_rest_if_due(ps_rest_t *self);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How much a thread works, and who else wants to. */
-#include "daemon/pace.h"
+#include "daemon/rest.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -25,19 +25,19 @@ clock_ns(clockid_t clock)
 }
 
 static void
-begin(ps_pace_t *self)
+begin(ps_rest_t *self)
 {
     self->worked_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     self->rested_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
 void
-ps_pace_init(ps_pace_t *self)
+ps_rest_init(ps_rest_t *self)
 {
     cpu_set_t set;
 
     CPU_ZERO(&set);
-    *self = (ps_pace_t){
+    *self = (ps_rest_t){
         .load_fd = open("/proc/loadavg", O_RDONLY | O_CLOEXEC),
         .n_cpus = sched_getaffinity(0, sizeof set, &set) == 0
                       ? (unsigned)CPU_COUNT(&set)
@@ -47,7 +47,7 @@ ps_pace_init(ps_pace_t *self)
 }
 
 void
-ps_pace_done(ps_pace_t *self)
+ps_rest_done(ps_rest_t *self)
 {
     if (self->load_fd >= 0) {
         (void)close(self->load_fd);
@@ -58,7 +58,7 @@ ps_pace_done(ps_pace_t *self)
 /* Others that run or could: "0.20 0.18 0.12 RUNNING/ALL LAST". Who cannot be
  * counted may be many. */
 static unsigned
-n_others(const ps_pace_t *self)
+n_others(const ps_rest_t *self)
 {
     char text[128];
     unsigned running = 0;
@@ -76,7 +76,7 @@ n_others(const ps_pace_t *self)
 }
 
 void
-ps_pace_rest(ps_pace_t *self)
+ps_rest_if_due(ps_rest_t *self)
 {
     uint64_t work_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - self->worked_ns;
     uint64_t spent_ns = 0;
