@@ -6,7 +6,7 @@
  *          client where there are no more than these need, and a request then
  *          waits for as long as that work keeps it. So, unless a processor is
  *          left over, the thread rests behind every few milliseconds of its
- *          work: it then meets less than one request of a hundred.
+ *          work, for as long as that took.
  * Owner    The caller; embedded.
  * Threads  Confined to the one that rests.
  */
