@@ -80,6 +80,7 @@ extern const ps_cmd_t ps_cmds_cluster[];
 extern const ps_cmd_t ps_cmds_table[];
 extern const ps_cmd_t ps_cmds_checkpoint[];
 extern const ps_cmd_t ps_cmds_plan[];
+extern const ps_cmd_t ps_cmds_data[];
 extern const ps_cmd_t ps_cmds_tool[];
 extern const ps_cmd_t ps_cmds_bench[];
 

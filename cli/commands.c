@@ -59,6 +59,7 @@ static const ps_noun_t NOUNS[] = {
     {"push", "send deltas to rows"},
     {"pull", "fetch values of rows"},
     {"plan", "how much memory a table will need"},
+    {"data", "files of samples"},
     {"job", "training runs"},
     {"worker", "the members of a job"},
     {"clock", "how far each worker is, and who waits for whom"},
@@ -70,9 +71,9 @@ static const ps_noun_t NOUNS[] = {
     {"help", "help for a command"},
 };
 
-static const ps_cmd_t *const LISTS[] = {ps_cmds_cluster,    ps_cmds_table,
-                                        ps_cmds_checkpoint, ps_cmds_plan,
-                                        ps_cmds_tool,       ps_cmds_bench};
+static const ps_cmd_t *const LISTS[] = {
+    ps_cmds_cluster, ps_cmds_table, ps_cmds_checkpoint, ps_cmds_plan,
+    ps_cmds_data,    ps_cmds_tool,  ps_cmds_bench};
 
 const ps_cmd_t *
 ps_cmd_at(size_t i)

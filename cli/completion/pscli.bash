@@ -19,7 +19,7 @@ _pscli() {
         esac
     done
     case $noun in
-    "") words=" cluster node table checkpoint push pull plan job worker clock why run bench explain completion help" ;;
+    "") words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop export import" ;;
@@ -27,6 +27,7 @@ _pscli() {
     push) rest=$verb; verb="" ;;
     pull) rest=$verb; verb="" ;;
     plan) rest=$verb; verb="" ;;
+    data) [ -z "$verb" ] && words=" convert show detect" ;;
     job) [ -z "$verb" ] && words=" list inspect stop" ;;
     worker) [ -z "$verb" ] && words=" list" ;;
     clock) [ -z "$verb" ] && words=" list inspect" ;;
@@ -182,6 +183,23 @@ _pscli() {
     --partition-by) words="range hash"; value=1 ;;
         esac
         ;;
+    "data convert")
+        flags+=" --from --to --strict --entries --merge --bits --no-constant --hash-all --part --parts"
+        case $previous in
+    --from|-f) words="auto libsvm ps vw adfea terafea criteo csv"; value=1 ;;
+    --to|-t) words="libsvm ps csv"; value=1 ;;
+    --entries) words="auto sparse binary dense"; value=1 ;;
+        esac
+        ;;
+    "data show")
+        flags+=" --number --from --strict --entries --merge --bits --no-constant --hash-all --part --parts"
+        case $previous in
+    --from|-f) words="auto libsvm ps vw adfea terafea criteo csv"; value=1 ;;
+    --entries) words="auto sparse binary dense"; value=1 ;;
+        esac
+        ;;
+    "data detect")
+        ;;
     "run")
         flags+=" --workers --servers --launcher --job --max-delay --psd"
         case $previous in
@@ -200,7 +218,7 @@ _pscli() {
         flags+=" --man"
         case $previous in
         esac
-        words=" cluster node table checkpoint push pull plan job worker clock why run bench explain completion help"
+        words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help"
         ;;
     "bench push")
         flags+=" --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration --in-place"

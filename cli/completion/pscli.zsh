@@ -11,7 +11,7 @@ _pscli() {
     done
     flags=( --endpoint --context --output --timeout --watch --yes --dry-run --quiet --no-color --help --version)
     case $noun in
-    '') words_=( cluster node table checkpoint push pull plan job worker clock why run bench explain completion help) ;;
+    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop export import) ;;
@@ -19,6 +19,7 @@ _pscli() {
     push) verb="" ;;
     pull) verb="" ;;
     plan) verb="" ;;
+    data) [[ -z $verb ]] && words_=( convert show detect) ;;
     job) [[ -z $verb ]] && words_=( list inspect stop) ;;
     worker) [[ -z $verb ]] && words_=( list) ;;
     clock) [[ -z $verb ]] && words_=( list inspect) ;;
@@ -62,6 +63,9 @@ _pscli() {
     'checkpoint restore') flags+=( --table --as --partitions --replicas --ack) ;;
     'checkpoint drop') flags+=() ;;
     'plan') flags+=( --rows --cols --type --row-format --keys --updater --fill --partitions --partition-by --replicas --nodes --shards) ;;
+    'data convert') flags+=( --from --to --strict --entries --merge --bits --no-constant --hash-all --part --parts) ;;
+    'data show') flags+=( --number --from --strict --entries --merge --bits --no-constant --hash-all --part --parts) ;;
+    'data detect') flags+=() ;;
     'run') flags+=( --workers --servers --launcher --job --max-delay --psd) ;;
     'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;
     'completion') flags+=(); ask='printf "%s\n" bash zsh fish' ;;

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands for files of samples. */
+#include "cli/command.h"
+
+#include "cli/cli.h"
+
+#define MANY ((size_t)-1)
+
+static const char *const READ[] = {"auto",    "libsvm", "ps",  "vw", "adfea",
+                                   "terafea", "criteo", "csv", NULL};
+static const char *const WRITTEN[] = {"libsvm", "ps", "csv", NULL};
+static const char *const ENTRIES[] = {"auto", "sparse", "binary", "dense",
+                                      NULL};
+
+/* How samples are read: the same for every command here. */
+#define FROM                                                              \
+    {                                                                     \
+        .name = "from", .letter = 'f', .kind = PS_OPT_CHOICE,             \
+        .value = "FORMAT", .words = READ, .fallback = "auto",             \
+        .help = "format of the files; auto looks at the first 1000 lines" \
+    }
+#define READING                                                            \
+    {.name = "strict", .help = "end at the first bad line"},               \
+        {.name = "entries",                                                \
+         .kind = PS_OPT_CHOICE,                                            \
+         .value = "KIND",                                                  \
+         .words = ENTRIES,                                                 \
+         .fallback = "auto",                                               \
+         .help = "what entries without \":\" are in ps files: keys "       \
+                 "(binary) or values (dense)"},                            \
+        {.name = "merge", .help = "one group of all groups of a sample"},  \
+        {.name = "bits",                                                   \
+         .letter = 'b',                                                    \
+         .kind = PS_OPT_U64,                                               \
+         .value = "B",                                                     \
+         .min = 1,                                                         \
+         .max = 61,                                                        \
+         .fallback = "18",                                                 \
+         .help = "bits of the index of a vw feature"},                     \
+        {.name = "no-constant",                                            \
+         .help = "vw samples without the constant entry"},                 \
+        {.name = "hash-all",                                               \
+         .help = "hash names of vw features also where they are numbers"}, \
+        {.name = "part",                                                   \
+         .kind = PS_OPT_U64,                                               \
+         .value = "I",                                                     \
+         .min = 0,                                                         \
+         .max = UINT32_MAX,                                                \
+         .fallback = "0",                                                  \
+         .help = "read the share of worker I, from 0, of --parts"},        \
+    {                                                                      \
+        .name = "parts", .kind = PS_OPT_U64, .value = "N", .min = 1,       \
+        .max = UINT32_MAX, .fallback = "1",                                \
+        .help = "into how many shares every file is cut, at ends of lines" \
+    }
+
+static const ps_example_t CONVERT_EXAMPLES[] = {
+    {"pscli data convert --to ps train.libsvm.gz train.ps.zst",
+     "packed in, packed out"},
+    {"pscli data convert --from vw -b 24 --to libsvm --merge 'day-*.vw' out",
+     "several files into one"},
+    {"pscli data convert --from csv --to libsvm - -",
+     "from standard input to standard output"},
+    {NULL, NULL}};
+static const ps_opt_t CONVERT_OPTIONS[] = {
+    FROM,
+    {.name = "to",
+     .letter = 't',
+     .kind = PS_OPT_CHOICE,
+     .value = "FORMAT",
+     .words = WRITTEN,
+     .help = "format to write. Required"},
+    READING,
+    {.name = NULL}};
+
+static const ps_example_t SHOW_EXAMPLES[] = {
+    {"pscli data show train.libsvm", "the first three samples"},
+    {"pscli data show -n 1 -o json train.vw", "one, with all its entries"},
+    {NULL, NULL}};
+static const ps_opt_t SHOW_OPTIONS[] = {{.name = "number",
+                                         .letter = 'n',
+                                         .kind = PS_OPT_U64,
+                                         .value = "N",
+                                         .min = 1,
+                                         .max = 100000,
+                                         .fallback = "3",
+                                         .help = "how many samples"},
+                                        FROM,
+                                        READING,
+                                        {.name = NULL}};
+
+static const ps_example_t DETECT_EXAMPLES[] = {
+    {"pscli data detect train/*", "what each of these files is"}, {NULL, NULL}};
+
+const ps_cmd_t ps_cmds_data[] = {
+    {.noun = "data",
+     .verb = "convert",
+     .arguments = "IN… OUT",
+     .min_args = 2,
+     .max_args = MANY,
+     .summary = "samples of one format into another",
+     .details =
+         "Each IN is a file, plain or packed (gzip, zstd), a directory whose "
+         "files are read, a pattern, or - for standard input. OUT is there "
+         "when it is whole, packed when its name ends with .gz or .zst; - is "
+         "standard output. Bad lines are left out, counted, and the first ten "
+         "of them named; the exit code is 8 then. Needs no psd.",
+     .examples = CONVERT_EXAMPLES,
+     .options = CONVERT_OPTIONS,
+     .flags = 0,
+     .run = ps_cmd_data_convert},
+    {.noun = "data",
+     .verb = "show",
+     .arguments = "FILE…",
+     .min_args = 1,
+     .max_args = MANY,
+     .summary = "the first samples of files",
+     .details = "Tables show the first entries of a sample, json all of them. "
+                "Needs no psd.",
+     .examples = SHOW_EXAMPLES,
+     .options = SHOW_OPTIONS,
+     .run = ps_cmd_data_show},
+    {.noun = "data",
+     .verb = "detect",
+     .arguments = "FILE…",
+     .min_args = 1,
+     .max_args = MANY,
+     .summary = "formats of files",
+     .details = "By their first 1000 lines: format, kind of labels and of "
+                "entries, and how many of those lines are bad. Needs no psd.",
+     .examples = DETECT_EXAMPLES,
+     .run = ps_cmd_data_detect},
+    {.noun = NULL}};

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Bytes that become a file: packed, written beside, flushed, renamed. */
+#include "data/file_out.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/alloc.h"
+
+#define PACKED_SIZE ((size_t)256 << 10)
+#define GZIP_BITS (15 + 16) /* the greatest window, with gzip's head */
+#define ENDING ".XXXXXX"    /* mkostemp's */
+#define GZIP_MEMORY 8       /* zlib's default */
+
+struct ps_file_out {
+    char path[PATH_MAX];
+    char beside[PATH_MAX]; /* "": there is nothing to take away */
+    int fd;
+    uint8_t *packed; /* PACKED_SIZE; NULL: plain */
+    z_stream gzip;
+    bool has_gzip;
+    ZSTD_CStream *zstd;
+};
+
+static psd_status_t
+set_errno(const ps_file_out_t *self, psd_error_t *err)
+{
+    char reason[128];
+
+    return psd_error_set(err, PSD_IO, "cannot write %s: %s", self->path,
+                         strerror_r(errno, reason, sizeof reason));
+}
+
+static bool
+ends_with(const char *path, const char *ending)
+{
+    size_t size = strlen(path);
+    size_t n = strlen(ending);
+
+    return size > n && strcmp(path + size - n, ending) == 0;
+}
+
+static psd_status_t
+open_packing(ps_file_out_t *self, psd_error_t *err)
+{
+    if (ends_with(self->path, ".gz")) {
+        self->has_gzip =
+            deflateInit2(&self->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED,
+                         GZIP_BITS, GZIP_MEMORY, Z_DEFAULT_STRATEGY) == Z_OK;
+    } else if (ends_with(self->path, ".zst")) {
+        self->zstd = ZSTD_createCStream();
+    } else {
+        return PSD_OK;
+    }
+    self->packed = ps_alloc_raw(PACKED_SIZE, 1);
+    return self->packed != NULL && (self->has_gzip || self->zstd != NULL)
+               ? PSD_OK
+               : psd_error_set(err, PSD_NOMEM, "no memory to pack %s",
+                               self->path);
+}
+
+static psd_status_t
+open_fd(ps_file_out_t *self, psd_error_t *err)
+{
+    mode_t mask = umask(0);
+    size_t size = strlen(self->path);
+
+    (void)umask(mask);
+    if (strcmp(self->path, "-") == 0) {
+        self->fd = dup(STDOUT_FILENO);
+        return self->fd >= 0 ? PSD_OK : set_errno(self, err);
+    }
+    memcpy(self->beside, self->path, size);
+    memcpy(self->beside + size, ENDING, sizeof ENDING);
+    self->fd = mkostemp(self->beside, O_CLOEXEC);
+    if (self->fd < 0) {
+        self->beside[0] = '\0';
+        return set_errno(self, err);
+    }
+    (void)fchmod(self->fd, 0666 & ~mask); /* mkostemp makes it 0600 */
+    return PSD_OK;
+}
+
+psd_status_t
+ps_file_out_open(const char *path, ps_file_out_t **ret_file, psd_error_t *err)
+{
+    PSD_AUTO(ps_file_out_close) ps_file_out_t *self = NULL;
+    size_t size = strlen(path);
+    psd_status_t rc = PSD_OK;
+
+    if (size + sizeof ENDING > PATH_MAX) {
+        return psd_error_set(err, PSD_INVALID,
+                             "a path of %zu bytes; the system takes %d", size,
+                             PATH_MAX - (int)sizeof ENDING);
+    }
+    self = ps_alloc(1, sizeof *self);
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to write %s", path);
+    }
+    self->fd = -1;
+    memcpy(self->path, path, size + 1);
+    rc = open_fd(self, err);
+    if (rc == PSD_OK) {
+        rc = open_packing(self, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    *ret_file = self;
+    self = NULL;
+    return PSD_OK;
+}
+
+void
+ps_file_out_close(ps_file_out_t **self_p)
+{
+    ps_file_out_t *self = *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    if (self->has_gzip) {
+        (void)deflateEnd(&self->gzip);
+    }
+    (void)ZSTD_freeCStream(self->zstd); /* takes NULL */
+    if (self->fd >= 0) {
+        (void)close(self->fd); /* committed, or not wanted */
+    }
+    if (self->beside[0] != '\0') {
+        (void)unlink(self->beside);
+    }
+    ps_free(self->packed);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+static psd_status_t
+write_fd(ps_file_out_t *self,
+         const uint8_t *bytes,
+         size_t size,
+         psd_error_t *err)
+{
+    while (size > 0) {
+        ssize_t n = write(self->fd, bytes, size);
+
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n < 0) {
+            return set_errno(self, err);
+        }
+        bytes += n;
+        size -= (size_t)n;
+    }
+    return PSD_OK;
+}
+
+static psd_status_t
+pack_gzip(ps_file_out_t *self,
+          const uint8_t *bytes,
+          size_t size,
+          bool last,
+          psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    do {
+        uInt piece = size > UINT32_MAX ? UINT32_MAX : (uInt)size;
+
+        self->gzip.next_in = (z_const Bytef *)(uintptr_t)bytes;
+        self->gzip.avail_in = piece;
+        bytes += piece;
+        size -= piece;
+        do {
+            self->gzip.next_out = self->packed;
+            self->gzip.avail_out = PACKED_SIZE;
+            (void)deflate(&self->gzip,
+                          last && size == 0 ? Z_FINISH : Z_NO_FLUSH);
+            rc = write_fd(self, self->packed,
+                          PACKED_SIZE - self->gzip.avail_out, err);
+        } while (rc == PSD_OK && self->gzip.avail_out == 0);
+    } while (rc == PSD_OK && size > 0);
+    return rc;
+}
+
+static psd_status_t
+pack_zstd(ps_file_out_t *self,
+          const uint8_t *bytes,
+          size_t size,
+          bool last,
+          psd_error_t *err)
+{
+    ZSTD_inBuffer in = {bytes, size, 0};
+    size_t left = 0; /* not 0: there is more to write */
+    psd_status_t rc = PSD_OK;
+
+    do {
+        ZSTD_outBuffer out = {self->packed, PACKED_SIZE, 0};
+
+        left = ZSTD_compressStream2(self->zstd, &out, &in,
+                                    last ? ZSTD_e_end : ZSTD_e_continue);
+        if (ZSTD_isError(left)) {
+            return psd_error_set(err, PSD_NOMEM, "cannot pack %s: %s",
+                                 self->path, ZSTD_getErrorName(left));
+        }
+        rc = write_fd(self, self->packed, out.pos, err);
+    } while (rc == PSD_OK && (last ? left > 0 : in.pos < in.size));
+    return rc;
+}
+
+static psd_status_t
+put(ps_file_out_t *self,
+    const uint8_t *bytes,
+    size_t size,
+    bool last,
+    psd_error_t *err)
+{
+    if (self->has_gzip) {
+        return pack_gzip(self, bytes, size, last, err);
+    }
+    return self->zstd != NULL ? pack_zstd(self, bytes, size, last, err)
+                              : write_fd(self, bytes, size, err);
+}
+
+psd_status_t
+ps_file_out_write(ps_file_out_t *self,
+                  const void *bytes,
+                  size_t size,
+                  psd_error_t *err)
+{
+    return put(self, bytes, size, false, err);
+}
+
+/* So that the name survives a loss of power; a system that cannot do that for
+ * a directory has still renamed the file. */
+static void
+flush_directory(const char *path)
+{
+    char directory[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    int fd = -1;
+
+    memcpy(directory, path, n);
+    memcpy(directory + n, ".", sizeof ".");
+    fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        (void)close(fd);
+    }
+}
+
+psd_status_t
+ps_file_out_commit(ps_file_out_t *self, psd_error_t *err)
+{
+    static const uint8_t nothing[1] = {0};
+    psd_status_t rc = put(self, nothing, 0, true, err);
+
+    if (rc != PSD_OK || self->beside[0] == '\0') {
+        return rc;
+    }
+    if (fsync(self->fd) != 0 || rename(self->beside, self->path) != 0) {
+        return set_errno(self, err);
+    }
+    self->beside[0] = '\0';
+    flush_directory(self->path);
+    return PSD_OK;
+}
+
+const char *
+ps_file_out_path(const ps_file_out_t *self)
+{
+    return self->path;
+}

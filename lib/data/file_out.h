@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_file_out - bytes that become a file when all of them are there
+ *
+ * What     Written beside its place, packed when its name ends with .gz or
+ *          .zst, flushed, renamed; what is not committed is taken away. "-" is
+ *          standard output, plain, as it comes.
+ * Owner    the caller closes it
+ * Threads  confined to one thread
+ * Errors   PSD_IO naming file and reason; PSD_NOMEM
+ */
+#ifndef PS_DATA_FILE_OUT_H
+#define PS_DATA_FILE_OUT_H
+
+#include <stddef.h>
+
+#include "psd/status.h"
+
+typedef struct ps_file_out ps_file_out_t;
+
+/* PSD_INVALID: the path is too long. */
+PSD_MUST_CHECK psd_status_t ps_file_out_open(const char *path,
+                                             ps_file_out_t **ret_file,
+                                             psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_file_out_write(ps_file_out_t *self,
+                                              const void *bytes,
+                                              size_t size,
+                                              psd_error_t *err);
+/* Nothing is written behind it. */
+PSD_MUST_CHECK psd_status_t ps_file_out_commit(ps_file_out_t *self,
+                                               psd_error_t *err);
+void ps_file_out_close(ps_file_out_t **self_p);
+/* As it was opened; borrowed. */
+const char *ps_file_out_path(const ps_file_out_t *self);
+#endif

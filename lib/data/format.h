@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_sample_format - one text format: how a line becomes a sample, and back
+ *
+ * What     A row of functions for each format, found by its name. A parser is
+ *          a format with the settings that its lines are read by.
+ * Owner    formats are static; the caller owns parsers
+ * Threads  any; a parser changes only when it is set up
+ */
+#ifndef PS_DATA_FORMAT_H
+#define PS_DATA_FORMAT_H
+
+#include "data/lines.h"
+#include "data/samples.h"
+
+typedef struct ps_sample_format ps_sample_format_t;
+
+typedef struct ps_parser {
+    const ps_sample_format_t *format;
+    psd_entries_t entries; /* what entries are; where that is open, as look
+                              finds them, unless entries_set */
+    bool entries_set;
+    psd_labels_t labels; /* what labels may be, where look decides */
+    uint64_t columns;    /* of each line, where look counts them; 0: any */
+    uint32_t bits;       /* of an index, where names are hashed */
+    bool constant;       /* samples get the constant entry */
+    bool hash_all;       /* names that are numbers are hashed, too */
+} ps_parser_t;
+
+struct ps_sample_format {
+    const char *name;
+    const char *about; /* a line for people */
+    psd_entries_t entries;
+    /* Does a line, not empty and no comment, look like one of this format? */
+    bool (*fits)(ps_line_t line);
+    int sureness; /* of two formats that fit as well, the greater is taken */
+    /* Sets the parser up by the beginning of the data; NULL: nothing to do. */
+    void (*look)(ps_parser_t *parser, ps_line_t text);
+    /*
+     * Adds the line's sample, or none for a line that holds none (empty, a
+     * comment). After an error what was added of it is taken back by the
+     * caller.
+     *
+     * Errors: PSD_INVALID the line is bad; err says why, without its place;
+     * PSD_NOMEM.
+     */
+    psd_status_t (*parse)(const ps_parser_t *parser,
+                          ps_line_t line,
+                          psd_samples_t *samples,
+                          psd_error_t *err);
+    /* Appends sample i as a line; NULL: this format is not written. Errors:
+     * PSD_INVALID the format cannot hold it; PSD_NOMEM. */
+    psd_status_t (*print)(const psd_samples_t *samples,
+                          size_t i,
+                          ps_buffer_t *out,
+                          psd_error_t *err);
+};
+
+extern const ps_sample_format_t ps_sample_format_libsvm;
+extern const ps_sample_format_t ps_sample_format_ps;
+extern const ps_sample_format_t ps_sample_format_vw;
+extern const ps_sample_format_t ps_sample_format_adfea;
+extern const ps_sample_format_t ps_sample_format_terafea;
+extern const ps_sample_format_t ps_sample_format_criteo;
+extern const ps_sample_format_t ps_sample_format_csv;
+
+/* PSD_INVALID: there is none of that name; err names those that there are. */
+PSD_MUST_CHECK psd_status_t ps_sample_format_find(
+    const char *name, const ps_sample_format_t **ret_format, psd_error_t *err);
+/* The i-th of all; NULL behind the last. */
+const ps_sample_format_t *ps_sample_format_at(size_t i);
+/* The one that nine of ten of the text's lines fit; NULL: there is none. */
+const ps_sample_format_t *ps_sample_format_guess(ps_line_t text);
+
+/* The next line of a text of whole lines; moves *at_p behind it. text NULL at
+ * the end. */
+ps_line_t ps_text_line(ps_line_t text, size_t *at_p);
+/* "no memory for a sample of N bytes". */
+psd_status_t ps_sample_no_memory(size_t size, psd_error_t *err);
+/* Appends a float with as many digits as bring it back. false: no memory. */
+PSD_MUST_CHECK bool ps_sample_print_f32(ps_buffer_t *out, float value);
+/* PSD_INVALID: `"WORD" is not WHAT`, with the word at that place. */
+psd_status_t
+ps_sample_refuse(const char *at, const char *what, psd_error_t *err);
+/* For an error: what stands there up to a blank, ';' or ',', cut short. Static
+ * within the thread. */
+const char *ps_sample_word(const char *at);
+#endif

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A batch of samples: arrays that grow together. */
+#include "data/samples.h"
+
+#include "base/alloc.h"
+
+#define FEWEST_SAMPLES 64
+#define FEWEST_ENTRIES 1024
+
+static size_t
+grown(size_t capacity, size_t need, size_t fewest)
+{
+    size_t more = capacity < fewest ? fewest : capacity + capacity / 2;
+
+    return more < need ? need : more;
+}
+
+/* Gives the array room for `count` items. */
+static bool
+resize(void *items_p, size_t count, size_t size)
+{
+    void **at = items_p;
+    void *items = ps_alloc_resize(*at, count, size);
+
+    if (items == NULL) {
+        return false;
+    }
+    *at = items;
+    return true;
+}
+
+static bool
+grow_samples(psd_samples_t *self, size_t need)
+{
+    size_t count = grown(self->n_capacity, need, FEWEST_SAMPLES);
+
+    if (need <= self->n_capacity) {
+        return true;
+    }
+    if (!resize(&self->labels, count, sizeof *self->labels) ||
+        !resize(&self->weights, count, sizeof *self->weights) ||
+        !resize(&self->initials, count, sizeof *self->initials) ||
+        !resize(&self->queries, count, sizeof *self->queries) ||
+        !resize(&self->tag_ends, count, sizeof *self->tag_ends) ||
+        !resize(&self->groups, count + 1, sizeof *self->groups)) {
+        return false;
+    }
+    self->n_capacity = count;
+    return true;
+}
+
+static bool
+grow_groups(psd_samples_t *self, size_t need)
+{
+    size_t count = grown(self->groups_capacity, need, FEWEST_SAMPLES);
+
+    if (need <= self->groups_capacity) {
+        return true;
+    }
+    if (!resize(&self->group_ids, count, sizeof *self->group_ids) ||
+        !resize(&self->starts, count + 1, sizeof *self->starts)) {
+        return false;
+    }
+    self->groups_capacity = count;
+    return true;
+}
+
+static bool
+grow_entries(psd_samples_t *self, size_t need)
+{
+    size_t count = grown(self->entries_capacity, need, FEWEST_ENTRIES);
+
+    if (need <= self->entries_capacity) {
+        return true;
+    }
+    if (!resize(&self->keys, count, sizeof *self->keys) ||
+        !resize(&self->values, count, sizeof *self->values)) {
+        return false;
+    }
+    self->entries_capacity = count;
+    return true;
+}
+
+psd_samples_t *
+psd_samples_new(void)
+{
+    psd_samples_t *self = ps_alloc(1, sizeof *self);
+
+    if (self == NULL || !grow_samples(self, 1) || !grow_groups(self, 1) ||
+        !grow_entries(self, 1)) {
+        psd_samples_destroy(&self);
+        return NULL;
+    }
+    ps_samples_clear(self);
+    return self;
+}
+
+void
+psd_samples_destroy(psd_samples_t **self_p)
+{
+    psd_samples_t *self = *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    ps_free(self->labels);
+    ps_free(self->weights);
+    ps_free(self->initials);
+    ps_free(self->queries);
+    ps_free(self->tag_ends);
+    ps_free(self->groups);
+    ps_free(self->group_ids);
+    ps_free(self->starts);
+    ps_free(self->keys);
+    ps_free(self->values);
+    ps_buffer_done(&self->tags);
+    ps_free(self);
+    *self_p = NULL;
+}
+
+void
+ps_samples_clear(psd_samples_t *self)
+{
+    ps_samples_go_back(self, (ps_samples_mark_t){0});
+}
+
+ps_samples_mark_t
+ps_samples_mark(const psd_samples_t *self)
+{
+    return (ps_samples_mark_t){
+        .n = self->n,
+        .n_groups = self->n_groups,
+        .n_entries = self->n_entries,
+        .tags_size = self->tags.size,
+    };
+}
+
+void
+ps_samples_go_back(psd_samples_t *self, ps_samples_mark_t mark)
+{
+    self->n = mark.n;
+    self->n_groups = mark.n_groups;
+    self->n_entries = mark.n_entries;
+    self->tags.size = mark.tags_size;
+    self->groups[self->n] = self->n_groups;
+    self->starts[self->n_groups] = self->n_entries;
+}
+
+bool
+ps_samples_reserve(psd_samples_t *self, size_t n_groups, size_t n_entries)
+{
+    return grow_samples(self, self->n + 1) &&
+           grow_groups(self, self->n_groups + n_groups) &&
+           grow_entries(self, self->n_entries + n_entries);
+}
+
+bool
+ps_samples_tag(psd_samples_t *self, const char *text, size_t size)
+{
+    return size == 0 || ps_buffer_append(&self->tags, text, size);
+}
+
+void
+ps_samples_merge(psd_samples_t *self)
+{
+    size_t first = self->groups[self->n - 1];
+
+    self->n_groups = first + 1;
+    self->group_ids[first] = 0;
+    self->starts[self->n_groups] = self->n_entries;
+    self->groups[self->n] = self->n_groups;
+}
+
+size_t
+psd_samples_count(const psd_samples_t *self)
+{
+    return self->n;
+}
+
+size_t
+psd_samples_group_count(const psd_samples_t *self)
+{
+    return self->n_groups;
+}
+
+size_t
+psd_samples_entry_count(const psd_samples_t *self)
+{
+    return self->n_entries;
+}
+
+const float *
+psd_samples_labels(const psd_samples_t *self)
+{
+    return self->labels;
+}
+
+const float *
+psd_samples_weights(const psd_samples_t *self)
+{
+    return self->weights;
+}
+
+const float *
+psd_samples_initials(const psd_samples_t *self)
+{
+    return self->initials;
+}
+
+const uint64_t *
+psd_samples_queries(const psd_samples_t *self)
+{
+    return self->queries;
+}
+
+const size_t *
+psd_samples_groups(const psd_samples_t *self)
+{
+    return self->groups;
+}
+
+const int64_t *
+psd_samples_group_ids(const psd_samples_t *self)
+{
+    return self->group_ids;
+}
+
+const size_t *
+psd_samples_starts(const psd_samples_t *self)
+{
+    return self->starts;
+}
+
+const uint64_t *
+psd_samples_keys(const psd_samples_t *self)
+{
+    return self->keys;
+}
+
+const float *
+psd_samples_values(const psd_samples_t *self)
+{
+    return self->values;
+}
+
+const char *
+psd_samples_tag(const psd_samples_t *self, size_t i, size_t *ret_size)
+{
+    size_t start = i == 0 ? 0 : self->tag_ends[i - 1];
+
+    *ret_size = self->tag_ends[i] - start;
+    return *ret_size == 0 ? "" : (const char *)self->tags.data + start;
+}
+
+psd_entries_t
+psd_samples_entries(const psd_samples_t *self)
+{
+    return self->entries;
+}

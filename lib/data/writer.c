@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* psd_writer - samples, printed line by line into a file that is there when it
+ * is whole. */
+#include "psd_data.h"
+
+#include <inttypes.h>
+#include <locale.h>
+
+#include "base/alloc.h"
+#include "data/format.h"
+#include "data/file_out.h"
+
+#define FLUSH_BYTES ((size_t)1 << 20)
+
+struct psd_writer {
+    const ps_sample_format_t *format;
+    ps_file_out_t *file; /* owned */
+    ps_buffer_t text;
+    uint64_t n_samples;
+    locale_t plain; /* numbers are printed by it */
+};
+
+psd_status_t
+psd_writer_open(const char *path,
+                const char *format,
+                psd_writer_t **ret_writer,
+                psd_error_t *err)
+{
+    PSD_AUTO(psd_writer_close) psd_writer_t *self = NULL;
+    const ps_sample_format_t *found = NULL;
+    psd_status_t rc = ps_sample_format_find(format, &found, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (found->print == NULL) {
+        return psd_error_set(err, PSD_INVALID, "format %s is only read",
+                             found->name);
+    }
+    self = ps_alloc(1, sizeof *self);
+    if (self == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a writer");
+    }
+    self->format = found;
+    self->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    if (self->plain == (locale_t)0) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a locale");
+    }
+    rc = ps_file_out_open(path, &self->file, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    *ret_writer = self;
+    self = NULL;
+    return PSD_OK;
+}
+
+void
+psd_writer_close(psd_writer_t **self_p)
+{
+    psd_writer_t *self = *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    ps_file_out_close(&self->file);
+    ps_buffer_done(&self->text);
+    if (self->plain != (locale_t)0) {
+        freelocale(self->plain);
+    }
+    ps_free(self);
+    *self_p = NULL;
+}
+
+static psd_status_t
+flush(psd_writer_t *self, psd_error_t *err)
+{
+    psd_status_t rc =
+        ps_file_out_write(self->file, self->text.data, self->text.size, err);
+
+    self->text.size = 0;
+    return rc;
+}
+
+static psd_status_t
+print_all(psd_writer_t *self, const psd_samples_t *samples, psd_error_t *err)
+{
+    for (size_t i = 0; i < samples->n; i++) {
+        psd_status_t rc = self->format->print(samples, i, &self->text, err);
+
+        if (rc != PSD_OK) {
+            return psd_error_wrap(err, rc, "%s: sample %" PRIu64,
+                                  ps_file_out_path(self->file),
+                                  self->n_samples + 1);
+        }
+        self->n_samples++;
+        if (self->text.size >= FLUSH_BYTES) {
+            rc = flush(self, err);
+        }
+        if (rc != PSD_OK) {
+            return rc;
+        }
+    }
+    return PSD_OK;
+}
+
+psd_status_t
+psd_writer_write(psd_writer_t *self,
+                 const psd_samples_t *samples,
+                 psd_error_t *err)
+{
+    locale_t before = uselocale(self->plain);
+    psd_status_t rc = print_all(self, samples, err);
+
+    (void)uselocale(before);
+    return rc;
+}
+
+psd_status_t
+psd_writer_commit(psd_writer_t *self, psd_error_t *err)
+{
+    psd_status_t rc = flush(self, err);
+
+    return rc == PSD_OK ? ps_file_out_commit(self->file, err) : rc;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * psd_data - samples: read from files of the usual formats, and written
+ *
+ *     const char *paths[] = {"train/"};
+ *     psd_samples_t *batch = psd_samples_new();
+ *     psd_reader_t *reader = NULL;
+ *     psd_reader_open(paths, 1, NULL, &reader, err);
+ *     while (psd_reader_next(reader, 1000, batch, err) == PSD_OK &&
+ *            psd_samples_count(batch) > 0) { … }
+ *
+ * What     One type for the samples of every format: a label, a weight, and
+ *          entries (key and value) in one or more groups. Readers take one
+ *          batch after another in constant memory, from files, directories
+ *          and patterns, plain or compressed (gzip, zstd), whole or the share
+ *          of one worker.
+ * Owner    What a call gives through `ret_x` belongs to the caller; a
+ *          destructor takes the pointer's address, takes NULL, nulls it.
+ * Threads  A reader, a writer and a batch belong to one thread at a time;
+ *          several of them may be used at the same time.
+ * Errors   Every call that can fail returns a psd_status_t and, when err is
+ *          not NULL, one line of text that names file, line and reason.
+ */
+#ifndef PSD_DATA_H
+#define PSD_DATA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "psd/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- a batch of samples ---- */
+
+/*
+ * Shape    sample i has the groups  groups[i] .. groups[i + 1] - 1;
+ *          group g  has the entries starts[g] .. starts[g + 1] - 1.
+ *          Formats without groups have one, of id 0, for each sample.
+ *          A dense group's keys are 0, 1, 2, …
+ */
+typedef struct psd_samples psd_samples_t;
+
+/* What the labels of a data set are. */
+typedef enum psd_labels {
+    PSD_LABELS_NONE = 0,   /* there are none */
+    PSD_LABELS_BINARY = 1, /* each +1 or -1 */
+    PSD_LABELS_CLASS = 2,  /* whole numbers */
+    PSD_LABELS_REAL = 3
+} psd_labels_t;
+
+/* What the entries of a data set are. */
+typedef enum psd_entries {
+    PSD_ENTRIES_SPARSE = 0, /* keys and values */
+    PSD_ENTRIES_BINARY = 1, /* keys; every value is 1 */
+    PSD_ENTRIES_DENSE = 2   /* values; keys count from 0 */
+} psd_entries_t;
+
+/* An empty batch; NULL when there is no memory. */
+PSD_EXPORT psd_samples_t *psd_samples_new(void);
+PSD_EXPORT void psd_samples_destroy(psd_samples_t **self_p);
+
+/* How many samples, groups and entries it has. */
+PSD_EXPORT size_t psd_samples_count(const psd_samples_t *self);
+PSD_EXPORT size_t psd_samples_group_count(const psd_samples_t *self);
+PSD_EXPORT size_t psd_samples_entry_count(const psd_samples_t *self);
+
+/* Arrays of the batch, borrowed until it is filled anew or destroyed. */
+
+/* One for each sample; NaN where it has none. */
+PSD_EXPORT const float *psd_samples_labels(const psd_samples_t *self);
+/* Importance of each sample; 1 where nothing is said of it. */
+PSD_EXPORT const float *psd_samples_weights(const psd_samples_t *self);
+/* Prediction that each sample begins with; 0 where nothing is said of it. */
+PSD_EXPORT const float *psd_samples_initials(const psd_samples_t *self);
+/* Query that each sample belongs to (libsvm's qid); 0 where it has none. */
+PSD_EXPORT const uint64_t *psd_samples_queries(const psd_samples_t *self);
+/* One more than there are samples; see Shape. */
+PSD_EXPORT const size_t *psd_samples_groups(const psd_samples_t *self);
+/* Id of each group. */
+PSD_EXPORT const int64_t *psd_samples_group_ids(const psd_samples_t *self);
+/* One more than there are groups; see Shape. */
+PSD_EXPORT const size_t *psd_samples_starts(const psd_samples_t *self);
+/* Key and value of each entry. */
+PSD_EXPORT const uint64_t *psd_samples_keys(const psd_samples_t *self);
+PSD_EXPORT const float *psd_samples_values(const psd_samples_t *self);
+/* What sample i < count is called, of ret_size bytes (no '\0' behind them);
+ * "" for most. */
+PSD_EXPORT const char *
+psd_samples_tag(const psd_samples_t *self, size_t i, size_t *ret_size);
+/* What the entries of the whole batch are. */
+PSD_EXPORT psd_entries_t psd_samples_entries(const psd_samples_t *self);
+
+/* ---- readers ---- */
+
+typedef struct psd_reader psd_reader_t;
+typedef struct psd_reader_options psd_reader_options_t;
+
+/* How to read; NULL anywhere means the defaults. NULL: no memory. */
+PSD_EXPORT psd_reader_options_t *psd_reader_options_new(void);
+PSD_EXPORT void psd_reader_options_destroy(psd_reader_options_t **self_p);
+/* "libsvm", "ps", "vw", "adfea", "terafea", "criteo", "csv", "text"; "auto",
+ * the default, looks at the first 1000 lines. PSD_INVALID: no such format. */
+PSD_EXPORT psd_status_t psd_reader_options_set_format(
+    psd_reader_options_t *self, const char *format, psd_error_t *err);
+/* Reads share `part` of n_parts: every file is cut into n_parts shares of about
+ * the same bytes (plain files) or blocks (compressed ones), at ends of lines;
+ * each line belongs to one share. Default 0 of 1. PSD_INVALID: n_parts is 0, or
+ * part is not below it. */
+PSD_EXPORT psd_status_t psd_reader_options_set_share(psd_reader_options_t *self,
+                                                     uint32_t part,
+                                                     uint32_t n_parts,
+                                                     psd_error_t *err);
+/* true: the first bad line ends the reading with its error. false, the
+ * default: it is left out and counted. */
+PSD_EXPORT void psd_reader_options_set_strict(psd_reader_options_t *self,
+                                              bool strict);
+/* What entries without ':' are, in "ps" files: of dense or of binary groups.
+ * Not set: as the first 1000 lines have it. */
+PSD_EXPORT void psd_reader_options_set_entries(psd_reader_options_t *self,
+                                               psd_entries_t entries);
+/* true: the entries of all groups of a sample come in one group of id 0. */
+PSD_EXPORT void psd_reader_options_set_merge(psd_reader_options_t *self,
+                                             bool merge);
+/* Bits of a "vw" index, 1 .. 61; default 18. PSD_INVALID. */
+PSD_EXPORT psd_status_t psd_reader_options_set_bits(psd_reader_options_t *self,
+                                                    uint32_t bits,
+                                                    psd_error_t *err);
+/* true, the default: "vw" samples get the constant entry. */
+PSD_EXPORT void psd_reader_options_set_constant(psd_reader_options_t *self,
+                                                bool constant);
+/* true: names of "vw" features are hashed also where they are numbers. */
+PSD_EXPORT void psd_reader_options_set_hash_all(psd_reader_options_t *self,
+                                                bool hash_all);
+
+/*
+ * Opens the inputs and looks what they are; nothing else is read yet.
+ *
+ * paths    in  n_paths >= 1 of: a file; a directory, whose files (but hidden
+ *              ones) are read in the order of their names; a pattern of
+ * glob(7);
+ *              "-", standard input. All of one format.
+ * options  in  copied; NULL: the defaults
+ *
+ * Errors: PSD_INVALID a path or pattern that matches nothing, a format that is
+ * not recognised; PSD_IO; PSD_DAMAGED compressed data that is broken;
+ * PSD_NOMEM.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t
+psd_reader_open(const char *const *paths,
+                size_t n_paths,
+                const psd_reader_options_t *options,
+                psd_reader_t **ret_reader,
+                psd_error_t *err);
+PSD_EXPORT void psd_reader_close(psd_reader_t **self_p);
+/*
+ * Empties the batch and reads up to max_samples (>= 1) into it; none is the
+ * end. What it has read before an error is in the batch.
+ *
+ * Errors: PSD_INVALID a bad line, when strict, or one longer than 64 MiB;
+ * PSD_IO; PSD_DAMAGED; PSD_NOMEM. After an error the reader only closes.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_reader_next(psd_reader_t *self,
+                                                       size_t max_samples,
+                                                       psd_samples_t *samples,
+                                                       psd_error_t *err);
+/* The format's name, static. */
+PSD_EXPORT const char *psd_reader_format(const psd_reader_t *self);
+/* What the labels read so far are. */
+PSD_EXPORT psd_labels_t psd_reader_labels(const psd_reader_t *self);
+/* How far it is: bytes read of the inputs as they lie there, and of how many;
+ * 0 of unknown (standard input). */
+PSD_EXPORT uint64_t psd_reader_bytes(const psd_reader_t *self,
+                                     uint64_t *ret_total);
+/* Samples read, and bad lines left out, so far. */
+PSD_EXPORT uint64_t psd_reader_sample_count(const psd_reader_t *self);
+PSD_EXPORT uint64_t psd_reader_bad_count(const psd_reader_t *self);
+/* What was wrong with the first ones ("FILE:LINE: …"), i < 10; NULL: there is
+ * none. Borrowed until the reader is closed. */
+PSD_EXPORT const char *psd_reader_bad(const psd_reader_t *self, size_t i);
+
+/* ---- writers ---- */
+
+typedef struct psd_writer psd_writer_t;
+
+/*
+ * Writes samples to a file that is there when psd_writer_commit has put it in
+ * its place.
+ *
+ * path    in  "-": standard output; ending .gz or .zst: compressed
+ * format  in  "libsvm", "ps", "csv"
+ *
+ * Errors: PSD_INVALID no such format, or none that can be written; PSD_IO;
+ * PSD_NOMEM.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t
+psd_writer_open(const char *path,
+                const char *format,
+                psd_writer_t **ret_writer,
+                psd_error_t *err);
+/* Errors: PSD_INVALID a sample that the format cannot hold, naming it; PSD_IO;
+ * PSD_NOMEM. */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_writer_write(
+    psd_writer_t *self, const psd_samples_t *samples, psd_error_t *err);
+/* Flushes it and puts it in place. Errors: PSD_IO. */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_writer_commit(psd_writer_t *self,
+                                                         psd_error_t *err);
+/* What was not committed is taken away. */
+PSD_EXPORT void psd_writer_close(psd_writer_t **self_p);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# pscli data: files recognised, shown, and made others, packed, shared out, by
+# standard input and output; bad lines and files say what is wrong. No psd runs.
+# shellcheck source-path=SCRIPTDIR source=cli_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
+cd "$work" || exit 1
+
+for i in $(seq 1 500); do
+    echo "$((i % 2)) $i:0.5 $((i + 7)):$i"
+done >a.libsvm
+
+# Around through packed files of another format, and back.
+expect 0 data convert --to ps a.libsvm a.ps.gz
+expect 0 data convert --to ps a.ps.gz a.ps.zst
+expect 0 data convert --to libsvm a.ps.zst b.libsvm
+cmp -s a.libsvm b.libsvm || fail "around through ps.gz and ps.zst"
+[ "$(head -c 2 a.ps.gz | od -An -tx1 | tr -d ' ')" = 1f8b ] || fail "a.ps.gz is not gzip"
+expect 0 data convert --to libsvm a.ps.gz b.libsvm -o json
+grep -q '"samples":500,"entries":1000,"bad_lines":0' out || fail "counts: $(cat out)"
+
+# The shares of workers are the file.
+for part in 0 1 2; do
+    expect 0 data convert --part $part --parts 3 --to libsvm a.libsvm share.$part
+done
+cat share.0 share.1 share.2 | cmp -s - a.libsvm || fail "three shares are not the file"
+expect 2 data convert --part 3 --parts 3 --to libsvm a.libsvm x
+err_has 'share 3 of 3; shares count from 0'
+
+# A directory, a pattern, standard input and output.
+mkdir dir
+split -l 100 a.libsvm dir/
+expect 0 data convert --to libsvm dir b.libsvm
+cmp -s a.libsvm b.libsvm || fail "a directory's files are not the file"
+expect 0 data convert --to libsvm 'dir/a[a-e]' b.libsvm
+cmp -s a.libsvm b.libsvm || fail "a pattern's files are not the file"
+"$PSCLI_PROGRAM" data convert --to ps - - <a.libsvm |
+    "$PSCLI_PROGRAM" data convert --to libsvm - - | cmp -s - a.libsvm ||
+    fail "through standard input and output"
+
+# What it is, and what is in it.
+expect 0 data detect a.libsvm a.ps.gz -o csv
+out_is 'file,format,labels,entries,samples,bad_lines
+a.libsvm,libsvm,class,sparse,500,0
+a.ps.gz,ps,class,sparse,500,0'
+echo "0 | price:.23 sqft:.25 age:.05 2006" >a.vw
+expect 0 data show a.vw -o json
+grep -q '"keys":\[229902,162853,165201,2006\]' out || fail "keys: $(cat out)"
+expect 0 data show -n 1 --no-constant -b 4 a.vw
+grep -q '14:0.23 5:0.25 1:0.05 6:1$' out || fail "4 bits: $(cat out)"
+
+# Bad lines: left out, counted, named; or the end.
+printf '1 1:1\n1 x\n1 2:1 1:1\n1 1:1\n' >bad.libsvm
+expect 8 data convert --from libsvm --to ps bad.libsvm good.ps
+err_has 'bad.libsvm:2: "x" is not KEY:VALUE'
+err_has 'bad.libsvm:3: key 1 stands behind 2'
+err_has 'E5004 2 bad lines were left out'
+[ "$(wc -l <good.ps)" = 2 ] || fail "two samples are good"
+expect 2 data convert --strict --from libsvm --to ps bad.libsvm none.ps
+err_has 'bad.libsvm:2: "x" is not KEY:VALUE'
+[ ! -e none.ps ] || fail "none.ps is there, though it is not whole"
+[ -z "$(find . -name 'none.ps.*')" ] || fail "what was begun of none.ps is there"
+
+# Files that are nothing, broken, or not to be had.
+expect 1 data detect bad.txt
+echo "To be, or not to be" >words
+expect 2 data detect words
+err_has 'words: its first lines are of no format that is known'
+head -c 100 a.ps.gz >cut.gz
+expect 9 data detect cut.gz
+err_has 'E2008 cut.gz: its gzip data ends early'
+expect 2 data convert --to vw a.libsvm x
+expect 2 data convert a.libsvm x
+err_has '--to is missing'
+expect 1 data convert --to libsvm a.libsvm nowhere/x
+err_has 'cannot write nowhere/x'
+expect 2 data convert --to csv a.libsvm x
+err_has 'csv has a column for each key'
+cli_finish

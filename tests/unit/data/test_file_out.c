@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data/file_out.h: there when it is whole, and not before. */
+#include "data/file_out.h"
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "base/alloc.h"
+#include "sample_file.h"
+
+static temp_dir_t dir;
+
+static void
+make_dir(void)
+{
+    cr_assert(temp_dir_make(&dir));
+}
+
+static void
+drop_dir(void)
+{
+    temp_dir_drop(&dir);
+}
+
+TestSuite(file_out, .init = make_dir, .fini = drop_dir);
+
+static size_t
+count_files(void)
+{
+    DIR *open = opendir(dir.path);
+    size_t n = 0;
+
+    cr_assert_not_null(open);
+    while (readdir(open) != NULL) {
+        n++;
+    }
+    (void)closedir(open);
+    return n - 2; /* . and .. */
+}
+
+Test(file_out, what_is_not_committed_is_taken_away)
+{
+    char path[SAMPLE_PATH];
+    char text[8] = "";
+    ps_file_out_t *file = NULL;
+
+    sample_file_write(&dir, "a", "old", 3, path);
+    cr_assert_eq(ps_file_out_open(path, &file, NULL), PSD_OK);
+    cr_assert_eq(ps_file_out_write(file, "new", 3, NULL), PSD_OK);
+    cr_expect_eq(count_files(), 2);
+    ps_file_out_close(&file);
+    cr_expect_null(file);
+    cr_expect_eq(count_files(), 1);
+    cr_expect_eq(sample_file_get(path, text, sizeof text), 3);
+    cr_expect_eq(memcmp(text, "old", 3), 0);
+}
+
+Test(file_out, a_committed_one_is_in_its_place)
+{
+    char path[SAMPLE_PATH];
+    char text[8] = "";
+    struct stat about;
+    mode_t mask = umask(0027);
+
+    sample_file_write(&dir, "a", "old", 3, path);
+    sample_file_write(&dir, "a", "newer", 5, path);
+    (void)umask(mask);
+    cr_expect_eq(count_files(), 1);
+    cr_expect_eq(sample_file_get(path, text, sizeof text), 5);
+    cr_expect_eq(memcmp(text, "newer", 5), 0);
+    cr_assert_eq(stat(path, &about), 0);
+    cr_expect_eq(about.st_mode & 0777, 0640, "as the umask has it");
+}
+
+Test(file_out, a_directory_that_is_not_there_is_said)
+{
+    psd_error_t *err = psd_error_new();
+    ps_file_out_t *file = NULL;
+
+    cr_expect_eq(ps_file_out_open("/nowhere/x.gz", &file, err), PSD_IO);
+    cr_expect_str_eq(psd_error_text(err),
+                     "cannot write /nowhere/x.gz: No such file or directory");
+    cr_expect_null(file);
+    psd_error_destroy(&err);
+}
+
+Test(file_out, a_full_device_is_said)
+{
+    static char zeros[1 << 16];
+    char path[SAMPLE_PATH];
+    psd_error_t *err = psd_error_new();
+    ps_file_out_t *file = NULL;
+
+    (void)snprintf(path, sizeof path, "%s/full", dir.path);
+    cr_assert_eq(ps_file_out_open(path, &file, NULL), PSD_OK);
+    {
+        /* A limit of the file's size is what a full disk is. */
+        cr_assert_eq(signal(SIGXFSZ, SIG_IGN) == SIG_ERR, 0);
+        struct rlimit limit = {4096, 4096};
+
+        cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    }
+    cr_expect_eq(ps_file_out_write(file, zeros, sizeof zeros, err), PSD_IO);
+    cr_expect_not_null(strstr(psd_error_text(err), path));
+    ps_file_out_close(&file);
+    cr_expect_eq(count_files(), 0);
+    psd_error_destroy(&err);
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* psd_data.h, writers: every pair of formats keeps what both can hold. */
+#include <criterion/criterion.h>
+#include <inttypes.h>
+#include <locale.h>
+
+#include "psd_data.h"
+
+#include "base/alloc.h"
+#include "sample_case.h"
+#include "sample_file.h"
+
+static temp_dir_t dir;
+
+static void
+make_dir(void)
+{
+    cr_assert(temp_dir_make(&dir));
+}
+
+static void
+drop_dir(void)
+{
+    temp_dir_drop(&dir);
+}
+
+TestSuite(writer, .init = make_dir, .fini = drop_dir);
+
+/* Parses text as `from`, writes it as `to` and gives the file's bytes. */
+static psd_status_t
+convert(const char *text,
+        const char *from,
+        const char *to,
+        char *ret_text,
+        size_t size,
+        psd_error_t *err)
+{
+    PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
+    PSD_AUTO(psd_writer_close) psd_writer_t *writer = NULL;
+    ps_parser_t parser = sample_text_parser(from);
+    char path[SAMPLE_PATH];
+    psd_status_t rc = PSD_OK;
+
+    cr_assert_eq(sample_text_parse(&parser, text, strlen(text), samples, NULL),
+                 0);
+    (void)snprintf(path, sizeof path, "%s/out", dir.path);
+    rc = psd_writer_open(path, to, &writer, err);
+    if (rc == PSD_OK) {
+        rc = psd_writer_write(writer, samples, err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_writer_commit(writer, err);
+    }
+    if (rc == PSD_OK) {
+        ret_text[sample_file_get(path, ret_text, size - 1)] = '\0';
+    }
+    return rc;
+}
+
+Test(writer, formats_become_each_other)
+{
+    static const struct {
+        const char *from, *text, *to, *expected;
+    } cases[] = {{"libsvm", "1 qid:4 1:2 5:0.1\n-0.5\n", "libsvm",
+                  "1 qid:4 1:2 5:0.1\n-0.5\n"},
+                 {"libsvm", "1 1:2 5:0.1\n", "ps", "1; 0 1:2 5:0.1;\n"},
+                 {"csv", "1,2,3\n,4,5\n", "csv", "1,2,3\n,4,5\n"},
+                 {"csv", "1,2,.5\n", "libsvm", "1 0:2 1:0.5\n"},
+                 {"csv", "1,2,.5\n", "ps", "1; 0 2 0.5;\n"},
+                 {"ps", "1; 3 7 9; -2 1;\n", "ps", "1; 3 7 9; -2 1;\n"},
+                 {"ps", "; 3 7:1.5;\n", "ps", "; 3 7:1.5;\n"},
+                 {"ps", "2; 3 7:1.5;\n", "libsvm", "2 7:1.5\n"},
+                 {"adfea", "1 1 1 5:1 6:2\n", "ps", "1; 1 5; 2 6;\n"},
+                 {"vw", "1 | 7:2\n", "ps", "1; 0 7:2; 11650396 116060:1;\n"}};
+    char text[256];
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        psd_error_t *err = psd_error_new();
+
+        cr_expect_eq(convert(cases[i].text, cases[i].from, cases[i].to, text,
+                             sizeof text, err),
+                     PSD_OK, "%s", psd_error_text(err));
+        cr_expect_str_eq(text, cases[i].expected, "%s", text);
+        psd_error_destroy(&err);
+    }
+}
+
+Test(writer, what_a_format_cannot_hold_is_said)
+{
+    static const struct {
+        const char *from, *text, *to, *why;
+    } cases[] = {
+        {"ps", "1; 1 2:3; 2 3:4;\n", "libsvm",
+         "sample 1: a sample of 2 groups; libsvm has no groups (they can be "
+         "merged)"},
+        {"ps", "; 1 2:3;\n", "libsvm",
+         "sample 1: a sample without a label; libsvm lines begin with one"},
+        {"ps", "1; 1 3:3 2:1;\n", "libsvm",
+         "sample 1: key 2 behind 3; keys of libsvm lines ascend"},
+        {"libsvm", "1 0:1\n1 2:3\n", "csv",
+         "sample 2: key 2 of a sample that is not dense; csv has a column for "
+         "each key from 0"},
+        {"libsvm", "1 0:1\n", "vw", "format vw is only read"},
+        {"libsvm", "1 0:1\n", "x",
+         "format \"x\" is none of auto libsvm ps vw adfea terafea criteo csv"}};
+    char text[256];
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        psd_error_t *err = psd_error_new();
+
+        cr_expect_eq(convert(cases[i].text, cases[i].from, cases[i].to, text,
+                             sizeof text, err),
+                     PSD_INVALID);
+        cr_expect_not_null(strstr(psd_error_text(err), cases[i].why), "%s",
+                           psd_error_text(err));
+        psd_error_destroy(&err);
+    }
+}
+
+Test(writer, floats_come_back_whatever_they_are)
+{
+    static const char line[] =
+        "0.1 1:1.17549435e-38 2:3.40282347e+38 3:0.333333343 4:16777217 "
+        "5:1e-45 6:123456.789\n";
+    char once[256];
+    char twice[256];
+
+    cr_assert_eq(convert(line, "libsvm", "libsvm", once, sizeof once, NULL),
+                 PSD_OK);
+    cr_assert_eq(convert(once, "libsvm", "libsvm", twice, sizeof twice, NULL),
+                 PSD_OK);
+    cr_expect_str_eq(once, twice);
+    cr_expect_str_eq(once,
+                     "0.1 1:1.1754944e-38 2:3.4028235e+38 3:0.33333334 "
+                     "4:16777216 5:1.4013e-45 6:123456.79\n",
+                     "%s", once);
+}
