@@ -79,14 +79,16 @@ typedef struct ps_loops {
     ps_guarded_loop_t *guarded[PS_LOOP_KINDS][PS_LOOP_TYPES];
     bool (*finite_f32)(const uint8_t *values, size_t n);
     bool (*finite_f64)(const uint8_t *values, size_t n);
-    /* Copies n rows of `size` bytes (a multiple of 64), which lie apart, one
-     * behind the other to `to` (aligned to 64), past the caches where there are
-     * such stores. A row that is NULL is passed over. */
+    /* Copies `size` bytes (a multiple of 64) to `to` (aligned to 64), past the
+     * caches where there are such stores. */
+    void (*stream)(uint8_t *to, const uint8_t *from, size_t size);
+    /* The same for n rows of `size` bytes each, which lie apart, one behind the
+     * other. A row that is NULL is passed over. */
     void (*stream_rows)(uint8_t *to,
                         uint8_t *const *rows,
                         size_t n,
                         size_t size);
-    /* Rows that were streamed are seen before what is written next. */
+    /* What was streamed is seen before what is written next. */
     void (*stream_end)(void);
 } ps_loops_t;
 

@@ -135,6 +135,8 @@ assign_8(const void *numbers,
     memcpy(values, deltas, n * 8);
 }
 
+#define LINE 64 /* bytes that are streamed at once */
+
 /* The widest store past the caches. */
 #if defined __AVX512F__
 #define STREAM_UNIT __m512i
@@ -150,18 +152,26 @@ assign_8(const void *numbers,
 #define STREAM(to, unit) (*(to) = (unit))
 #endif
 
+/* A line is a fixed number of stores, so that the inner loop is none. */
+static void
+stream(uint8_t *to, const uint8_t *from, size_t size)
+{
+    for (size_t at = 0; at < size; at += LINE) {
+        for (size_t k = 0; k < LINE; k += sizeof(STREAM_UNIT)) {
+            STREAM_UNIT unit;
+
+            memcpy(&unit, from + at + k, sizeof unit);
+            STREAM((STREAM_UNIT *)(void *)(to + at + k), unit);
+        }
+    }
+}
+
 static void
 stream_rows(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
 {
     for (size_t i = 0; i < n; i++) {
-        STREAM_UNIT *at = (void *)(to + i * size);
-        const uint8_t *from = rows[i];
-
-        for (size_t k = 0; from != NULL && k < size / sizeof *at; k++) {
-            STREAM_UNIT unit;
-
-            memcpy(&unit, from + k * sizeof unit, sizeof unit);
-            STREAM(at + k, unit);
+        if (rows[i] != NULL) {
+            stream(to + i * size, rows[i], size);
         }
     }
 }
@@ -214,6 +224,7 @@ const ps_loops_t PS_LOOPS_SET = {
         },
     .finite_f32 = finite_f32,
     .finite_f64 = finite_f64,
+    .stream = stream,
     .stream_rows = stream_rows,
     .stream_end = stream_end,
 };

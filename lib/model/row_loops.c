@@ -9,8 +9,6 @@
 #include "base/cursor.h"
 #include "model/loops.h"
 
-#define STREAM_FROM ((size_t)1 << 20) /* bytes that would fill a cache */
-
 /* One loop for each type: a single value a row, or more of them. */
 #define ROWS_ADD(name, number_t, LOAD)                                   \
     static void add_##name(uint8_t *const *rows, size_t n, size_t width, \
@@ -82,7 +80,7 @@ ps_rows_copy(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
 bool
 ps_rows_may_stream(const uint8_t *to, size_t n_bytes, size_t size)
 {
-    return n_bytes >= STREAM_FROM && size > 0 && size % PS_LINE == 0 &&
+    return n_bytes >= PS_STREAM_FROM && size > 0 && size % PS_LINE == 0 &&
            (uintptr_t)to % PS_LINE == 0;
 }
 
@@ -90,6 +88,19 @@ void
 ps_rows_stream(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
 {
     ps_loops_best()->stream_rows(to, rows, n, size);
+}
+
+void
+ps_stream_copy(uint8_t *to, const uint8_t *from, size_t size)
+{
+    size_t head = -(uintptr_t)to % PS_LINE; /* before the first whole line */
+    size_t lines = 0;
+
+    head = head < size ? head : size;
+    lines = (size - head) / PS_LINE * PS_LINE;
+    memcpy(to, from, head);
+    ps_loops_best()->stream(to + head, from + head, lines);
+    memcpy(to + head + lines, from + head + lines, size - head - lines);
 }
 
 void

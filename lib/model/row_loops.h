@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ps_rows_add - sums of narrow rows that lie apart, a group at a time */
+/* ps_rows_add - sums and copies of rows, a group or many lines at a time */
 #ifndef PS_MODEL_ROW_LOOPS_H
 #define PS_MODEL_ROW_LOOPS_H
 
@@ -7,6 +7,7 @@
 
 #define PS_LINE 64           /* bytes of a cache line */
 #define PS_ROW_LINES_AHEAD 4 /* of a row; the processor goes on by itself */
+#define PS_STREAM_FROM ((size_t)1 << 20) /* bytes that would fill a cache */
 
 /* Asks the processor for the beginning of a row of `size` bytes, which will be
  * written or copied. */
@@ -46,6 +47,9 @@ void ps_rows_copy(uint8_t *to, uint8_t *const *rows, size_t n, size_t size);
 bool ps_rows_may_stream(const uint8_t *to, size_t n_bytes, size_t size);
 /* As ps_rows_copy, past the caches, where ps_rows_may_stream. */
 void ps_rows_stream(uint8_t *to, uint8_t *const *rows, size_t n, size_t size);
+/* As memcpy, past the caches: worth it for parts of what is PS_STREAM_FROM
+ * bytes and more. */
+void ps_stream_copy(uint8_t *to, const uint8_t *from, size_t size);
 /* What was streamed is seen by others before what is written after this. */
 void ps_rows_stream_end(void);
 #endif

@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "client/cut.h"
 #include "model/partition.h"
+#include "model/row_loops.h"
 #include "wire/message.h"
 
 #define MODEL_MAX 4096 /* (row, column) pairs pushed in one test */
@@ -470,6 +471,34 @@ Test(cut, sorted_keys_over_ranges_are_pointed_at)
     cr_assert_neq((const void *)cuts.items[0].payload->keys.data, rows);
     cr_assert_not(cuts.items[0].borrows);
     ps_cuts_done(&cuts);
+}
+
+#define LARGE ((size_t)3 * PS_STREAM_FROM / 2) /* bytes of an answer */
+
+/* Its place may begin anywhere, its pieces end anywhere. */
+Test(cut, a_large_answer_is_put_into_place)
+{
+    const ps_places_t places = {.first = 1, .row_width = 3};
+    const size_t ends[] = {0, PS_STREAM_FROM - 1, PS_STREAM_FROM + 6, LARGE};
+    uint8_t *from = malloc(LARGE);
+    uint8_t *to = malloc(LARGE + 24);
+    ps_bytes_t spans[3];
+    const ps_payload_t payload = {.spans = spans, .n_spans = 3};
+
+    cr_assert(from != NULL && to != NULL);
+    for (size_t i = 0; i < 3; i++) {
+        spans[i] = (ps_bytes_t){from + ends[i], ends[i + 1] - ends[i]};
+    }
+    for (size_t i = 0; i < LARGE; i++) {
+        from[i] = (uint8_t)(i * 7 + i / 256);
+    }
+    memset(to, 0xee, LARGE + 24);
+    ps_places_scatter(&places, &payload, LARGE / 12, 3, 4, to);
+    cr_assert_eq(memcmp(to + 12, from, LARGE), 0);
+    cr_assert_eq(to[11], 0xee);
+    cr_assert_eq(to[12 + LARGE], 0xee);
+    free(from);
+    free(to);
 }
 
 Test(cut, no_rows_make_no_slice)

@@ -9,6 +9,7 @@
 
 #include "base/cursor.h"
 #include "base/rng.h"
+#include "model/row_loops.h"
 #include "model/updater_rule.h"
 
 #define N_RAGGED 77 /* neither a multiple nor less than any vector */
@@ -279,6 +280,36 @@ Test(loops, every_instruction_set_streams_the_same_rows)
             for (size_t shift = 0; shift < 64; shift++) {
                 stream_some(ps_loops_at(i), shift, size);
             }
+        }
+    }
+}
+
+/* What lies around the place stays as it is. */
+static void
+stream_copy(size_t to_shift, size_t from_shift, size_t size)
+{
+    _Alignas(64) uint8_t to[4 * 64];
+    uint8_t expected[sizeof to];
+    uint8_t from[sizeof to];
+
+    for (size_t i = 0; i < sizeof from; i++) {
+        from[i] = (uint8_t)(i * 7 + size);
+    }
+    memset(to, 0xee, sizeof to);
+    memset(expected, 0xee, sizeof expected);
+    memcpy(expected + to_shift, from + from_shift, size);
+    ps_stream_copy(to + to_shift, from + from_shift, size);
+    ps_rows_stream_end();
+    cr_assert_arr_eq(to, expected, sizeof to, "%zu bytes from %zu to %zu", size,
+                     from_shift, to_shift);
+}
+
+Test(loops, streams_from_and_to_any_place)
+{
+    for (size_t shift = 0; shift < 64; shift++) {
+        for (size_t size = 0; size <= 3 * 64; size++) {
+            stream_copy(shift, 63 - shift, size);
+            stream_copy(shift, 0, size);
         }
     }
 }
