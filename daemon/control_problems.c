@@ -319,6 +319,69 @@ ps_control_add_silent(const ps_control_t *self,
     return done;
 }
 
+/* ---- copies that are not heard ---- */
+
+#define STILL_MS 1000 /* a copy that a primary hears says something sooner */
+
+/* Whether the shard that answers has the primary, and has not heard for so long
+ * that the copy, which is whole, has all that there was. */
+static bool
+is_still(const ps_table_t *table,
+         const ps_shard_call_t *call,
+         const ps_lag_info_t *lag,
+         uint64_t now_ms)
+{
+    const ps_copies_t *copies = NULL;
+    const ps_copy_t *copy = NULL;
+
+    if (lag->table != table->id || lag->partition >= table->spec.n_partitions) {
+        return false;
+    }
+    copies = &table->copies[lag->partition];
+    copy = ps_copies_on(copies, lag->incarnation);
+    return !copies->fenced && copy != NULL && ps_copy_is_whole(copy) &&
+           copies->at[0].incarnation == call->incarnation &&
+           copies->at[0].shard == call->shard &&
+           now_ms >= lag->level_ms + STILL_MS;
+}
+
+/* 'table "w": at 2 partitions the copy on node "n1" is not known …' */
+static bool
+add_still(const ps_table_t *table,
+          const ps_node_t *node,
+          const ps_answers_t *answers,
+          ps_doc_t *array)
+{
+    uint64_t now_ms = ps_now_ms();
+    uint64_t longest_ms = 0;
+    uint32_t n = 0;
+    char text[TEXT_SIZE];
+
+    for (uint32_t i = 0; i < answers->n_calls; i++) {
+        const ps_shard_call_t *call = answers->calls[i];
+
+        for (size_t k = 0; k < call->n_lags; k++) {
+            const ps_lag_info_t *lag = &call->lags[k];
+
+            if (lag->incarnation == node->incarnation &&
+                is_still(table, call, lag, now_ms)) {
+                uint64_t still_ms = now_ms - lag->level_ms;
+
+                n++;
+                longest_ms = still_ms > longest_ms ? still_ms : longest_ms;
+            }
+        }
+    }
+    (void)snprintf(
+        text, sizeof text,
+        "table \"%s\": at %" PRIu32
+        " partitions the copy on node \"%s\" is not known to have all "
+        "for %.1f s; who waits for it goes on when it "
+        "has, or when it is no longer in sync",
+        table->spec.name, n, node->name, (double)longest_ms / 1000.0);
+    return n == 0 || ps_doc_append_text(array, text);
+}
+
 /* ---- disks and drains ---- */
 
 /* 'node "n1": the disk of shard 0 takes nothing: …' */
@@ -403,8 +466,13 @@ ps_control_add_problems(const ps_control_t *self,
         }
     }
     for (size_t i = 0; done && i < ps_registry_n_tables(registry); i++) {
-        done = ps_control_add_table_problems(
-            self, ps_registry_table_at(registry, i), array);
+        const ps_table_t *table = ps_registry_table_at(registry, i);
+
+        done = ps_control_add_table_problems(self, table, array);
+        for (size_t k = 0; done && k < ps_registry_n_nodes(registry); k++) {
+            done = add_still(table, ps_registry_node_at(registry, k), answers,
+                             array);
+        }
     }
     *ret_any = done && ps_doc_count(array) > 0;
     /* Nothing that the cluster has is worse for it. */

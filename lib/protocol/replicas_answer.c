@@ -285,6 +285,39 @@ ps_replicas_withhold(ps_shard_t *shard,
     ps_pending_add(&self->pending, level, &answer);
 }
 
+/* The copy that answers of a level wait for: the one that has least of it; this
+ * one, where its own disk has. */
+static void
+say_who_lacks(const ps_shard_t *shard,
+              const ps_partition_t *partition,
+              ps_ack_t level,
+              char *ret_text,
+              size_t size)
+{
+    const ps_replicas_t *self = partition->replicas;
+    bool disk = level == PS_ACK_DISK;
+    uint64_t least = disk ? self->flushed_lsn : partition->lsn;
+    const ps_follower_t *last = NULL;
+
+    for (uint32_t i = 0; i < self->n_followers; i++) {
+        const ps_follower_t *follower = &self->followers[i];
+        uint64_t lsn = disk ? follower->flushed_lsn : follower->acked_lsn;
+
+        if (ps_follower_counts(follower) && lsn < least) {
+            least = lsn;
+            last = follower;
+        }
+    }
+    if (last != NULL || least < partition->lsn) {
+        (void)snprintf(
+            ret_text, size,
+            "; the copy on node %" PRIu64 " shard %" PRIu32 " lacks %" PRIu64,
+            last == NULL ? shard->args.incarnation : last->incarnation,
+            last == NULL ? shard->args.shard : last->shard,
+            partition->lsn - least);
+    }
+}
+
 void
 ps_replicas_answer_reason(const ps_shard_t *shard,
                           const ps_partition_t *partition,
@@ -293,16 +326,18 @@ ps_replicas_answer_reason(const ps_shard_t *shard,
                           size_t size)
 {
     const ps_replicas_t *self = partition->replicas;
+    char lacks[96] = "";
 
     ps_replicas_reason(shard, partition, ret_text, size);
     if (ret_text[0] != '\0') {
         return;
     }
+    say_who_lacks(shard, partition, level, lacks, sizeof lacks);
     if (level == PS_ACK_DISK) {
         (void)snprintf(ret_text, size,
                        "ack level disk: %" PRIu64 " of %" PRIu64
-                       " records are on the disk of every copy in sync%s%s",
-                       reached_lsn(partition, level), partition->lsn,
+                       " records are on the disk of every copy in sync%s%s%s",
+                       reached_lsn(partition, level), partition->lsn, lacks,
                        shard->disk_trouble[0] == '\0' ? "" : "; ",
                        shard->disk_trouble);
         return;
@@ -313,10 +348,11 @@ ps_replicas_answer_reason(const ps_shard_t *shard,
                        ps_ack_name(level));
         return;
     }
-    (void)snprintf(
-        ret_text, size,
-        "ack level %s: copies in sync have %" PRIu64 " of %" PRIu64 " records",
-        ps_ack_name(level), ps_replicas_in_sync_lsn(partition), partition->lsn);
+    (void)snprintf(ret_text, size,
+                   "ack level %s: copies in sync have %" PRIu64 " of %" PRIu64
+                   " records%s",
+                   ps_ack_name(level), ps_replicas_in_sync_lsn(partition),
+                   partition->lsn, lacks);
 }
 
 /* Another answer may wait here until it can be given. */

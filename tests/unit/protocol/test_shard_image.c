@@ -94,8 +94,9 @@ Test(shard_image, restored_rows_are_safe_when_every_copy_in_sync_has_them)
     cr_expect_eq(restored(&reached), PSD_BUSY);
     cr_expect_eq(reached, 0);
     cr_expect_not_null(
-        strstr(psd_error_text(err), "copies in sync have 0 of 2 records"), "%s",
-        psd_error_text(err));
+        strstr(psd_error_text(err),
+               "copies in sync have 0 of 2 records; the copy on node "),
+        "%s", psd_error_text(err));
     kit_answer(&kit, 2, 5, PS_APPENDED_OK, 1);
     cr_expect_eq(restored(&reached), PSD_BUSY);
     cr_expect_eq(reached, 1, "it gets on");
