@@ -13,6 +13,7 @@
 #include "adders.h"
 #include "base/rng.h"
 #include "support/check.h"
+#include "waits.h"
 
 #define PUSHES 4 /* under way at once */
 #define ROWS 6   /* of a push */
@@ -35,6 +36,7 @@ typedef struct worker {
     uint32_t rank;
     int reports;
     int stop;
+    waits_t *waits; /* what this one waits for */
     psd_client_t *client;
     psd_table_t *table;
     psd_call_t *call; /* how pushes and pulls are done */
@@ -183,10 +185,24 @@ start(worker_t *self, push_t *push)
     return rc;
 }
 
+/* Something is asked for; until its end is known that is one wait. */
+static void
+begin_wait(const worker_t *self)
+{
+    waits_begin(self->waits, self->rank, now_ms());
+}
+
+static void
+end_wait(const worker_t *self)
+{
+    waits_end(self->waits, self->rank);
+}
+
 /* A deadline passed. Who waits for long says for whom. */
 static bool
 report_deadline(worker_t *self, uint64_t seq, const char *what)
 {
+    waits_tell(self->waits, self->rank, now_ms(), psd_error_text(self->err));
     if (++self->n_deadlines % TOLD_EVERY == 0) {
         (void)fprintf(
             stderr,
@@ -222,6 +238,7 @@ push_some(worker_t *self)
     bool is_known = true;
     psd_status_t rc = PSD_OK;
 
+    begin_wait(self);
     for (int i = 0; i < PUSHES && rc == PSD_OK; i++) {
         rc = fill(self, &self->pushes[i]) ? start(self, &self->pushes[i])
                                           : PSD_IO;
@@ -231,6 +248,10 @@ push_some(worker_t *self)
         rc = end_call(self, psd_wait(self->client, self->pushes[i].ticket,
                                      WAIT_MS, self->err));
         is_known = is_known && rc == PSD_OK;
+        if (rc == PSD_DEADLINE) {
+            waits_tell(self->waits, self->rank, now_ms(),
+                       psd_error_text(self->err));
+        }
         if (rc == PSD_OK || rc == PSD_DEADLINE) {
             rc = report(self, rc == PSD_OK ? LEDGER_ACKED : LEDGER_UNKNOWN,
                         self->pushes[i].seq, 0, 0)
@@ -238,7 +259,9 @@ push_some(worker_t *self)
                      : PSD_IO;
         }
     }
-    return rc != PSD_OK || is_known ? rc : settle(self);
+    rc = rc != PSD_OK || is_known ? rc : settle(self);
+    end_wait(self);
+    return rc;
 }
 
 static psd_status_t
@@ -265,12 +288,14 @@ pull_some(worker_t *self)
 {
     psd_status_t rc = PSD_DEADLINE;
 
+    begin_wait(self);
     while (rc == PSD_DEADLINE) {
         rc = pull_once(self);
         if (rc == PSD_DEADLINE && !report_deadline(self, self->seq, "pull")) {
             return PSD_IO;
         }
     }
+    end_wait(self);
     return rc;
 }
 
@@ -350,6 +375,11 @@ adder_main(int argc, char **argv, int *ret_exit_code)
     self.rank = (uint32_t)strtoul(argv[11], NULL, 10);
     self.reports = 3;
     self.stop = 4;
+    self.waits = waits_open(5);
+    if (self.waits == NULL) {
+        *ret_exit_code = ADDER_FAILED;
+        return true;
+    }
     self.rng = (ps_rng_t){self.args.seed * 1000 + self.rank + 1};
     self.err = psd_error_new();
     self.call = psd_call_new();
@@ -359,5 +389,6 @@ adder_main(int argc, char **argv, int *ret_exit_code)
     psd_close(&self.client);
     psd_call_destroy(&self.call);
     psd_error_destroy(&self.err);
+    waits_destroy(&self.waits);
     return true;
 }

@@ -33,7 +33,7 @@ now_ms(void)
 
 /* In the child: this program again, as a worker. */
 static void
-become(const adders_t *self, unsigned rank, int reports, int stop)
+become(const adders_t *self, unsigned rank, int reports, int stop, int waits)
 {
     const adders_args_t *args = &self->args;
     char numbers[8][NUMBER_SIZE];
@@ -48,11 +48,13 @@ become(const adders_t *self, unsigned rank, int reports, int stop)
         argv[4 + i] = numbers[i];
     }
     argv[12] = "";
-    /* Above both, so that neither overwrites the other. */
+    /* Above all, so that none overwrites another. */
     reports = fcntl(reports, F_DUPFD_CLOEXEC, 10);
     stop = fcntl(stop, F_DUPFD_CLOEXEC, 10);
+    waits = fcntl(waits, F_DUPFD_CLOEXEC, 10);
     (void)dup2(reports, 3);
     (void)dup2(stop, 4);
+    (void)dup2(waits, 5);
     (void)execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
     _exit(127);
 }
@@ -211,10 +213,13 @@ adders_start(adders_t *self, const adders_args_t *args)
 {
     int reports[2] = {-1, -1};
     int stop[2] = {-1, -1};
+    int waits = -1;
 
     *self = (adders_t){.args = *args, .reports = -1, .stop = -1};
     self->ledger = ledger_new(args->n_rows);
-    CHECK(args->n_workers <= ADDERS_MAX && self->ledger != NULL);
+    self->waits = waits_new(&waits);
+    CHECK(args->n_workers <= ADDERS_MAX && self->ledger != NULL &&
+          self->waits != NULL);
     CHECK(pipe2(reports, O_CLOEXEC) == 0 && pipe2(stop, O_CLOEXEC) == 0);
     self->reports = reports[0];
     self->stop = stop[1];
@@ -222,12 +227,13 @@ adders_start(adders_t *self, const adders_args_t *args)
     for (unsigned i = 0; i < args->n_workers; i++) {
         self->each[i].pid = fork();
         if (self->each[i].pid == 0) {
-            become(self, i, reports[1], stop[0]);
+            become(self, i, reports[1], stop[0], waits);
         }
         CHECK(self->each[i].pid > 0);
     }
     (void)close(reports[1]);
     (void)close(stop[0]);
+    (void)close(waits);
     return wait_all(self, has_joined, 0, true, "has not joined");
 }
 
@@ -347,5 +353,6 @@ adders_drop(adders_t *self)
     if (self->reports >= 0) {
         (void)close(self->reports);
     }
+    waits_destroy(&self->waits);
     ledger_destroy(&self->ledger);
 }

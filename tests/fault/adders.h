@@ -18,8 +18,9 @@
 #include <sys/types.h>
 
 #include "support/ledger.h"
+#include "waits.h"
 
-#define ADDERS_MAX 16
+#define ADDERS_MAX WAITS_MAX
 #define ADDERS_TEXT 64
 
 typedef struct adders_args {
@@ -58,6 +59,7 @@ typedef struct adders {
     adder_t each[ADDERS_MAX];
     int reports;         /* what they write */
     int stop;            /* they end when this is closed */
+    waits_t *waits;      /* what each waits for now */
     uint64_t longest_ms; /* of all calls, by those that have left */
 } adders_t;
 

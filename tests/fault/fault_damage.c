@@ -3,14 +3,18 @@
  * Files of a node that has ended are damaged while a job of integer adds runs
  *
  * A round: a node is killed, and one of its files, of each kind in turn, gets a
- * flipped bit or is cut at a random place. psd names the file and the byte.
- * With one copy it does not start, unless nothing was lost; then the file is
- * put back. With more it starts, but for what says who it is, and has what it
- * lost from the others again. At the end the ledger: whatever was acknowledged
- * at level disk is there, once.
+ * flipped bit or is cut at a random place; psd names the file and the byte.
+ * With copies it may be gone as a whole: what it had comes from the others,
+ * also where nothing that is left shows that there was a file. With one copy it
+ * does not start, unless nothing was lost; then the file is put back. With more
+ * it starts, but for what says who it is, and has what it lost from the others
+ * again. At the end the ledger: whatever was acknowledged at level disk is
+ * there, once.
  *
  * fault_damage KEY=VALUE…: those of fault_nodes; faults and net count for
- * nothing. 200 places of each kind: rounds=1000 nodes=3 replicas=2.
+ * nothing. With moves=1 the node has often given all its copies away before,
+ * and got others: rows that were sent, not records. 200 places of each kind:
+ * rounds=1000 nodes=3 replicas=2.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -32,6 +36,7 @@
 #define RECOVERED 2 /* pushes of each worker */
 #define FULL 300    /* … until there are snapshots */
 #define ACKS_EVERY 4
+#define MOVES_EVERY 4
 #define TRIES 40 /* to find a file of a kind */
 #define LOG_SIZE (1 << 20)
 
@@ -62,9 +67,14 @@ typedef struct test {
     adders_t adders;
     view_t view;
     ps_rng_t rng;
+    unsigned n_rounds;
     unsigned n_refused[N_KINDS];
     unsigned n_started[N_KINDS];
+    unsigned n_gone;    /* files that were removed, … */
+    unsigned n_unnamed; /* … and not missed: nothing showed what they had */
 } test_t;
+
+typedef enum harm { FLIPPED, CUT, GONE } harm_t;
 
 static void
 data_path(const test_t *test, const char *name, char ret[PATH_MAX])
@@ -131,15 +141,22 @@ write_bytes(const victim_t *victim, size_t size)
     return true;
 }
 
-/* Flips a bit, or cuts. */
+/* Flips a bit, cuts, or removes where there are other copies. */
 static bool
-damage(test_t *test, victim_t *victim, size_t *ret_at)
+damage(test_t *test, victim_t *victim, size_t *ret_at, harm_t *ret_harm)
 {
+    static const harm_t harms[] = {FLIPPED, FLIPPED, FLIPPED, CUT, CUT, GONE};
     uint8_t bit = (uint8_t)(1U << ps_rng_below(&test->rng, 8));
     bool good = false;
 
+    *ret_harm =
+        harms[ps_rng_below(&test->rng, sizeof harms / sizeof *harms -
+                                           (test->plan.replicas < 2 ? 1 : 0))];
     *ret_at = (size_t)ps_rng_below(&test->rng, victim->size);
-    if (ps_rng_below(&test->rng, 3) == 0) {
+    if (*ret_harm == GONE) {
+        return unlink(victim->path) == 0;
+    }
+    if (*ret_harm == CUT) {
         return write_bytes(victim, *ret_at);
     }
     victim->bytes[*ret_at] ^= bit;
@@ -168,12 +185,9 @@ has_line(const char *text, const char *what, const char *name)
     return false;
 }
 
-/* What psd has logged since then names the file and a byte. What was written
- * and not flushed may be torn, and so may be one slot of what was flushed. */
 static bool
-says(const test_t *test, long since, const char *name, bool refused)
+read_log(const test_t *test, long since, char ret_text[LOG_SIZE])
 {
-    static char text[LOG_SIZE];
     char path[PATH_MAX];
     FILE *file = NULL;
     size_t n = 0;
@@ -181,9 +195,20 @@ says(const test_t *test, long since, const char *name, bool refused)
     data_path(test, "log", path);
     file = fopen(path, "re");
     CHECK(file != NULL && fseek(file, since, SEEK_SET) == 0);
-    n = fread(text, 1, sizeof text - 1, file);
-    text[n] = '\0';
+    n = fread(ret_text, 1, LOG_SIZE - 1, file);
+    ret_text[n] = '\0';
     (void)fclose(file);
+    return true;
+}
+
+/* What psd has logged since then names the file and a byte. What was written
+ * and not flushed may be torn, and so may be one slot of what was flushed. */
+static bool
+says(const test_t *test, long since, const char *name, bool refused)
+{
+    static char text[LOG_SIZE];
+
+    CHECK(read_log(test, since, text));
     if (refused ? has_line(text, "psd: E", name)
                 : has_line(text, " damaged ", name) ||
                       strstr(text, "flushed_note_torn") != NULL ||
@@ -192,6 +217,27 @@ says(const test_t *test, long since, const char *name, bool refused)
     }
     (void)fprintf(stderr, "wanted %s and a byte in: %s\n", name, text);
     return false;
+}
+
+/* A file that is gone has no bytes; records that only it had are missed. */
+static bool
+note_gone(test_t *test, long since, bool refused)
+{
+    static char text[LOG_SIZE];
+
+    CHECK(read_log(test, since, text));
+    test->n_gone++;
+    test->n_unnamed +=
+        strstr(text, refused ? "psd: E" : " damaged ") == NULL ? 1 : 0;
+    return true;
+}
+
+static bool
+is_noticed(
+    test_t *test, long since, const victim_t *victim, harm_t harm, bool refused)
+{
+    return harm == GONE ? note_gone(test, since, refused)
+                        : says(test, since, victim->name, refused);
 }
 
 static long
@@ -210,32 +256,50 @@ play(test_t *test, unsigned kind)
     victim_t victim = {.size = 0};
     long since = log_size(test);
     size_t at = 0;
+    harm_t harm = FLIPPED;
     bool good = true;
 
     CHECK(cluster_kill(&test->cluster, NODE, SIGKILL));
     for (int i = 0; i < TRIES && !find_file(test, kinds[kind], &victim); i++) {
     }
     if (victim.path[0] != '\0') {
-        CHECK(read_bytes(&victim) && damage(test, &victim, &at));
+        CHECK(read_bytes(&victim) && damage(test, &victim, &at, &harm));
     }
     if (cluster_restart(&test->cluster, NODE)) {
         test->n_started[kind] += victim.path[0] != '\0' ? 1 : 0;
-        good = victim.path[0] == '\0' || says(test, since, victim.name, false);
+        good = victim.path[0] == '\0' ||
+               is_noticed(test, since, &victim, harm, false);
     } else {
         test->n_refused[kind]++;
         good = (kind == MEMBER || test->plan.replicas < 2) &&
-               says(test, since, victim.name, true) &&
+               is_noticed(test, since, &victim, harm, true) &&
                write_bytes(&victim, victim.size) &&
                cluster_restart(&test->cluster, NODE);
     }
     good = good && (test->plan.replicas < 2 ||
                     view_wait_whole(&test->view, JOB, test->plan.replicas));
     if (!good) {
-        (void)fprintf(stderr, "%s at %zu of %zu\n", victim.path, at,
-                      victim.size);
+        (void)fprintf(stderr, "%s %s at %zu of %zu\n", victim.path,
+                      harm == FLIPPED ? "flipped"
+                      : harm == CUT   ? "cut"
+                                      : "gone",
+                      at, victim.size);
     }
     free(victim.bytes);
     return good;
+}
+
+/* It gives all its copies away, and gets others: of rows that were sent. */
+static bool
+move_away_and_back(test_t *test)
+{
+    const char *node = test->cluster.nodes[NODE].name;
+
+    CHECK(view_drain(&test->view, node, false));
+    CHECK(view_wait_drained(&test->view, node));
+    CHECK(view_drain(&test->view, node, true));
+    return view_wait_copies(&test->view, node) &&
+           view_wait_whole(&test->view, JOB, test->plan.replicas);
 }
 
 static bool
@@ -265,7 +329,10 @@ run(test_t *test)
             adders_mark(&test->adders);
             CHECK(adders_wait_acks(&test->adders, RECOVERED));
         }
+        CHECK(plan->moves == 0 || i % MOVES_EVERY != 0 ||
+              move_away_and_back(test));
         CHECK(play(test, i % N_KINDS));
+        test->n_rounds++;
     }
     CHECK(adders_finish(&test->adders, ADDER_DONE));
     return adders_check(&test->adders, plan->ack);
@@ -296,6 +363,11 @@ main(int argc, char **argv)
         (void)fprintf(stderr, "%s…: refused %u times, started %u times\n",
                       kinds[i], test.n_refused[i], test.n_started[i]);
     }
+    (void)fprintf(stderr,
+                  "%u rounds, %u kills: %u files gone, %u of them not missed: "
+                  "%s\n",
+                  test.n_rounds, test.n_rounds, test.n_gone, test.n_unnamed,
+                  good ? "good" : "FAILED");
     adders_drop(&test.adders);
     view_close(&test.view);
     cluster_drop(&test.cluster, !good);

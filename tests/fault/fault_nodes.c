@@ -15,7 +15,9 @@
  * (kill, freeze, cut, slow, all, full, away; joined by +), net (proxy, netns),
  * rounds, seed, seconds (instead of rounds), logs (1: those of the nodes are
  * printed), apart (1: the registry's node has no copies), moves (1: a node
- * joins, others drain and come back, and faults fall into the middle of that).
+ * joins, others drain and come back, and faults fall into the middle of that),
+ * why (1: of every wait over a second the client, `why` and `cluster status`
+ * are asked, and each must name a cause).
  * all kills every node at once; full takes the room of a node's disk; away is
  * for apart only.
  * 77: this machine does not allow the net, or the disk.
@@ -26,6 +28,7 @@
 #include <time.h>
 
 #include "adders.h"
+#include "asker.h"
 #include "base/rng.h"
 #include "moves.h"
 #include "plan.h"
@@ -61,6 +64,7 @@ typedef struct test {
     adders_t adders;
     view_t view;
     moves_t moves;
+    asker_t asker;
     ps_rng_t rng;
     unsigned n_rounds;
     unsigned n_kills;
@@ -255,6 +259,8 @@ start_job(test_t *test)
     (void)snprintf(test->job, sizeof test->job, "nodes-%u", test->n_rounds);
     job.job = test->job;
     CHECK(adders_start(&test->adders, &job));
+    CHECK(test->plan.why == 0 ||
+          asker_start(&test->asker, &test->cluster, &test->adders));
     return adders_wait_acks(&test->adders, 1);
 }
 
@@ -264,7 +270,6 @@ play_loss(test_t *test, unsigned node)
 {
     bool good = true;
 
-    adders_drop(&test->adders);
     CHECK(start_job(test));
     CHECK(cluster_kill(&test->cluster, node, SIGKILL));
     CHECK(cluster_restart(&test->cluster, node));
@@ -272,6 +277,7 @@ play_loss(test_t *test, unsigned node)
     /* Level disk: nothing that was acknowledged at a lower one must be there,
      * and what is there was pushed, once. */
     good = good && adders_check(&test->adders, LEDGER_DISK);
+    good = asker_stop(&test->asker) && good;
     adders_drop(&test->adders);
     return good;
 }
@@ -338,6 +344,7 @@ run(test_t *test)
                              : test->n_rounds < plan->rounds) {
         CHECK(play(test));
     }
+    CHECK(asker_stop(&test->asker));
     return loses || (adders_finish(&test->adders, ADDER_DONE) &&
                      adders_check(&test->adders, plan->ack));
 }
@@ -372,6 +379,7 @@ main(int argc, char **argv)
     good = run(&test);
     (void)fprintf(stderr, "%u rounds, %u kills: %s\n", test.n_rounds,
                   test.n_kills, good ? "good" : "FAILED");
+    (void)asker_stop(&test.asker); /* of a run that failed */
     adders_drop(&test.adders);
     view_close(&test.view);
     cluster_drop(&test.cluster, !good || test.plan.logs != 0);

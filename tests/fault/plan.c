@@ -79,9 +79,9 @@ read_count(const char *text, uint64_t min, uint64_t max, unsigned *ret)
 bool
 plan_read(plan_t *self, const char *text)
 {
-    static const char *const keys[] = {"nodes", "replicas", "rounds", "logs",
-                                       "seed",  "seconds",  "faults", "ack",
-                                       "net",   "apart",    "moves",  NULL};
+    static const char *const keys[] = {
+        "nodes", "replicas", "rounds", "logs",  "seed", "seconds", "faults",
+        "ack",   "net",      "apart",  "moves", "why",  NULL};
     static const char *const levels[] = {"memory", "replica", "disk", NULL};
     static const char *const nets[] = {"proxy", "netns", NULL};
     size_t size = strcspn(text, "=");
@@ -120,6 +120,8 @@ plan_read(plan_t *self, const char *text)
         return read_count(value, 0, 1, &self->apart);
     case 10:
         return read_count(value, 0, 1, &self->moves);
+    case 11:
+        return read_count(value, 0, 1, &self->why);
     default:
         return false;
     }

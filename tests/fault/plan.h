@@ -37,6 +37,7 @@ typedef struct plan {
     unsigned logs;  /* 1: those of the nodes are printed at the end */
     unsigned apart; /* 1: the registry's node has no copies */
     unsigned moves; /* 1: nodes join, drain and come back in the middle */
+    unsigned why;   /* 1: who waits long must be told a cause */
 } plan_t;
 
 /* Takes one KEY=VALUE. false: not understood. */

@@ -112,22 +112,36 @@ count_copies(view_t *self, const char *node)
     return n;
 }
 
-bool
-view_wait_drained(view_t *self, const char *node)
+/* Waits until it has some, or none. */
+static bool
+wait_copies(view_t *self, const char *node, bool some)
 {
     const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
     uint64_t end_ms = now_ms() + WHOLE_MS;
     json_int_t n = count_copies(self, node);
 
-    while (n != 0 && now_ms() < end_ms) {
+    while ((n < 0 || (n > 0) != some) && now_ms() < end_ms) {
         (void)nanosleep(&step, NULL);
         n = count_copies(self, node);
     }
-    if (n != 0) {
-        (void)fprintf(stderr, "%s drains, and has %d copies: %s\n", node,
-                      (int)n, n < 0 ? psd_error_text(self->err) : "");
+    if (n < 0 || (n > 0) != some) {
+        (void)fprintf(stderr, "%s has %d copies: %s\n", node, (int)n,
+                      n < 0 ? psd_error_text(self->err) : "");
+        return false;
     }
-    return n == 0;
+    return true;
+}
+
+bool
+view_wait_drained(view_t *self, const char *node)
+{
+    return wait_copies(self, node, false);
+}
+
+bool
+view_wait_copies(view_t *self, const char *node)
+{
+    return wait_copies(self, node, true);
 }
 
 static bool
@@ -175,24 +189,18 @@ view_wait_whole(view_t *self, const char *table, unsigned n_copies)
     }
 }
 
-bool
-view_why(view_t *self, const char *job, char *ret_text, size_t size)
+/* The texts of an array, a line each; false: there is no such answer. */
+static bool
+take_lines(json_t *reply, const char *key, char *ret_text, size_t size)
 {
-    uint64_t end_ms = now_ms() + ANSWER_MS;
-    json_t *reply = NULL;
+    const json_t *lines = json_object_get(reply, key);
+    bool good = json_is_array(lines);
     size_t used = 0;
     size_t i = 0;
     const json_t *line = NULL;
 
-    while (reply == NULL && now_ms() < end_ms) {
-        reply = ask(self, "why", "job", job);
-    }
-    if (reply == NULL) {
-        (void)fprintf(stderr, "why %s: %s\n", job, psd_error_text(self->err));
-        return false;
-    }
     ret_text[0] = '\0';
-    json_array_foreach(json_object_get(reply, "text"), i, line)
+    json_array_foreach(lines, i, line)
     {
         if (used < size) {
             used += (size_t)snprintf(ret_text + used, size - used, "%s\n",
@@ -200,5 +208,33 @@ view_why(view_t *self, const char *job, char *ret_text, size_t size)
         }
     }
     json_decref(reply);
+    return good;
+}
+
+bool
+view_try_why(view_t *self, const char *job, char *ret_text, size_t size)
+{
+    return take_lines(ask(self, "why", "job", job), "text", ret_text, size);
+}
+
+bool
+view_try_status(view_t *self, const char *job, char *ret_text, size_t size)
+{
+    return take_lines(ask(self, "cluster_status", "job", job), "problems",
+                      ret_text, size);
+}
+
+bool
+view_why(view_t *self, const char *job, char *ret_text, size_t size)
+{
+    uint64_t end_ms = now_ms() + ANSWER_MS;
+
+    while (!view_try_why(self, job, ret_text, size)) {
+        if (now_ms() >= end_ms) {
+            (void)fprintf(stderr, "why %s: %s\n", job,
+                          psd_error_text(self->err));
+            return false;
+        }
+    }
     return ret_text[0] != '\0';
 }

@@ -29,10 +29,16 @@ void view_close(view_t *self);
 bool view_drain(view_t *self, const char *node, bool stay);
 /* Waits until a node that drains has no copy any more. false: what it has. */
 bool view_wait_drained(view_t *self, const char *node);
+/* Waits until a node has copies. false: it has none. */
+bool view_wait_copies(view_t *self, const char *node);
 /* Waits until every partition of the table has so many copies that are whole,
  * and a primary among them. false: what there is instead is on stderr. */
 bool view_wait_whole(view_t *self, const char *table, unsigned n_copies);
 /* The lines of `why` for a job, each ended by a newline. Waits until there is
  * an answer; false: there is none within a time that people wait. */
 bool view_why(view_t *self, const char *job, char *ret_text, size_t size);
+/* The same once, and the problems of `cluster status`; false: no answer. */
+bool view_try_why(view_t *self, const char *job, char *ret_text, size_t size);
+bool
+view_try_status(view_t *self, const char *job, char *ret_text, size_t size);
 #endif
