@@ -19,6 +19,12 @@ static const ps_column_t WORKED[] = {
 static const ps_column_t READ[] = {{"CHECKPOINT", "name", PS_UNIT_NONE, false},
                                    {"ROWS", "row_bytes", PS_UNIT_BYTES, false},
                                    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t RESUMED[] = {
+    {"JOB", "job", PS_UNIT_NONE, false},
+    {"CLOCK", "clock", PS_UNIT_NONE, false},
+    {"WORKERS", "workers", PS_UNIT_NONE, false},
+    {"QUEUES", "queues", PS_UNIT_NONE, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
 static const ps_column_t LIST[] = {
     {"NAME", "name", PS_UNIT_NONE, false},
     {"STATE", "state", PS_UNIT_NONE, false},
@@ -147,15 +153,24 @@ ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
     PSD_AUTO(ps_json_unref) json_t *request = NULL;
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const char *since = ps_args_text(&cli->args, "since");
+    const char *job = ps_args_text(&cli->args, "job");
     const char *name = NULL;
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
+    if (job != NULL && ps_args_text(&cli->args, "tables") != NULL) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--tables beside --job; allowed: one of them, for "
+                             "--job takes all tables of the job");
+    }
     request = json_pack("{s:s,s:s}", "op", "checkpoint_create", "name", name);
     if (since != NULL) {
         (void)json_object_set_new(request, "since", json_string(since));
+    }
+    if (job != NULL) {
+        (void)json_object_set_new(request, "job", json_string(job));
     }
     rc = add_names(cli, request, err);
     if (rc == PSD_OK) {
@@ -290,18 +305,51 @@ restore_table(ps_cli_t *cli,
                           "table \"%s\"", table);
 }
 
+static psd_status_t
+restore_job(ps_cli_t *cli, const char *name, const char *job, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref)
+    json_t *request = json_pack("{s:s,s:s,s:s}", "op", "checkpoint_restore",
+                                "name", name, "job", job);
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    uint64_t workers = ps_args_u64(&cli->args, "workers");
+    psd_status_t rc = PSD_OK;
+
+    if (workers != 0) {
+        (void)json_object_set_new(request, "workers",
+                                  json_integer((json_int_t)workers));
+    }
+    rc = ps_cli_ask(cli, request, &reply, err);
+    if (rc == PSD_OK) {
+        ps_out_object(&cli->out, reply, RESUMED);
+    }
+    return psd_error_wrap(err, rc,
+                          "job \"%s\" (its tables are there; \"checkpoint "
+                          "restore %s --job %s\" tries again)",
+                          job, name, job);
+}
+
 psd_status_t
 ps_cmd_checkpoint_restore(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *manifest = NULL;
     const char *table = ps_args_text(&cli->args, "table");
+    const char *job = ps_args_text(&cli->args, "job");
     const json_t *tables = NULL;
+    const json_t *jobs = NULL;
     const char *name = NULL;
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
     if (rc == PSD_OK && table == NULL &&
         ps_args_text(&cli->args, "as") != NULL) {
         return psd_error_set(err, PSD_USAGE, "--as needs --table");
+    }
+    if (rc == PSD_OK && table != NULL && job != NULL) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--table beside --job; allowed: one of them");
+    }
+    if (rc == PSD_OK && job != NULL) {
+        return restore_job(cli, name, job, err);
     }
     if (rc == PSD_OK && table != NULL) {
         return restore_table(cli, name, table, err);
@@ -314,6 +362,11 @@ ps_cmd_checkpoint_restore(ps_cli_t *cli, psd_error_t *err)
         rc = restore_table(cli, name,
                            ps_json_text(json_array_get(tables, i), "spec.name"),
                            err);
+    }
+    jobs = rc == PSD_OK ? ps_json_at(manifest, "jobs") : NULL;
+    for (size_t i = 0; rc == PSD_OK && i < json_array_size(jobs); i++) {
+        rc = restore_job(cli, name,
+                         ps_json_text(json_array_get(jobs, i), "job"), err);
     }
     return rc;
 }

@@ -7,10 +7,17 @@
 static const ps_example_t CREATE_EXAMPLES[] = {
     {"pscli checkpoint create monday", "all tables, while jobs go on"},
     {"pscli checkpoint create monday --tables w,b", "tables \"w\" and \"b\""},
+    {"pscli checkpoint create noon --job lr",
+     "job \"lr\" behind one clock: its tables, clock and work queues"},
     {"pscli checkpoint create tuesday --since monday",
      "only rows that have changed since \"monday\" was made"},
     {NULL, NULL}};
 static const ps_opt_t CREATE_OPTIONS[] = {
+    {.name = "job",
+     .kind = PS_OPT_TEXT,
+     .value = "JOB",
+     .help = "all tables of this job, exactly as behind one of its clocks, "
+             "with its work queues"},
     {.name = "since",
      .kind = PS_OPT_TEXT,
      .value = "NAME",
@@ -36,6 +43,16 @@ static const ps_example_t RESTORE_EXAMPLES[] = {
      "table \"w\" under another name, cut otherwise"},
     {NULL, NULL}};
 static const ps_opt_t RESTORE_OPTIONS[] = {
+    {.name = "job",
+     .kind = PS_OPT_TEXT,
+     .value = "JOB",
+     .help = "only the clock and queues of this job, no table"},
+    {.name = "workers",
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 1,
+     .max = 4096,
+     .help = "workers that the job goes on with; else as many as it had"},
     {.name = "table",
      .kind = PS_OPT_TEXT,
      .value = "T",
@@ -76,6 +93,13 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
          "files "
          "lie in checkpoint.dir/NAME, which all nodes must see; without its "
          "manifest, which comes last, there is no checkpoint.\n\n"
+         "--job makes one that the job can go on from: the clock after the one "
+         "that its furthest worker is in is waited for, and what workers push "
+         "behind it, or ask of work queues, waits until all have finished it "
+         "(60 s at most, then the checkpoint fails). The tables have what the "
+         "workers pushed up to that clock, and nothing that they pushed "
+         "later, also under SSP; a slice of a work queue counts as done when "
+         "its worker said so before it finished that clock.\n\n"
          "--since needs tables that keep versions (table create --versions), "
          "and that checkpoint as long as this one is kept. A partition is "
          "written with all rows where it is not sure what has changed: records "
@@ -121,7 +145,11 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
      .details =
          "A table of the name must not be there. Its rows, updater states "
          "and versions are those of the checkpoint, on however many nodes "
-         "and partitions. Clients wait until all rows are there.",
+         "and partitions. Clients wait until all rows are there.\n\n"
+         "A checkpoint that was made with --job brings its job back behind "
+         "the tables: it waits, however long, for its workers, who are started "
+         "as before. They go on behind the checkpoint's clock, and get the "
+         "slices that were not done. A job of that name must have ended.",
      .examples = RESTORE_EXAMPLES,
      .options = RESTORE_OPTIONS,
      .run = ps_cmd_checkpoint_restore},

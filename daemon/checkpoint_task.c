@@ -165,19 +165,23 @@ do_arm(ps_checkpoint_task_t *self,
 {
     const ps_doc_t *tables = NULL;
     uint64_t most = 0;
+    bool exact = false;
     psd_status_t rc = ps_doc_get_array(doc, "tables", TABLES_MAX, &tables, err);
 
     ps_checkpoint_end(self, shard);
+    if (rc == PSD_OK && ps_doc_has(doc, "exact")) {
+        rc = ps_doc_get_bool(doc, "exact", &exact, err);
+    }
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(tables); i++) {
         ps_image_order_t order = {0};
         const ps_doc_t *item = NULL;
-        uint64_t closed = 0;
+        uint64_t clock = 0;
 
+        order.exact = exact;
         rc = read_table(tables, i, &item, &order, err);
         if (rc == PSD_OK && order.job != 0) {
-            closed = ps_shard_image_arm(shard, step, order.table, order.job,
-                                        HOLD_MS);
-            most = closed > most ? closed : most;
+            clock = ps_shard_image_arm(shard, step, &order, HOLD_MS);
+            most = clock > most ? clock : most;
         }
     }
     return rc != PSD_OK || ps_doc_set_u64(answer, "clock", most)
@@ -265,6 +269,7 @@ do_begin(ps_checkpoint_task_t *self,
     const char *dir = NULL;
     uint64_t early_bytes = 0;
     uint64_t number = 0;
+    bool exact = false;
     psd_status_t rc =
         ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &number, err);
 
@@ -281,11 +286,14 @@ do_begin(ps_checkpoint_task_t *self,
         rc = ps_doc_get_u64(doc, "early_bytes", 0, UINT64_MAX, &early_bytes,
                             err);
     }
+    if (rc == PSD_OK && ps_doc_has(doc, "exact")) {
+        rc = ps_doc_get_bool(doc, "exact", &exact, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_doc_get_array(doc, "tables", TABLES_MAX, &tables, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(tables); i++) {
-        ps_image_order_t order = {.early_bytes = early_bytes};
+        ps_image_order_t order = {.early_bytes = early_bytes, .exact = exact};
         const ps_doc_t *item = NULL;
 
         rc = read_table(tables, i, &item, &order, err);
@@ -314,9 +322,30 @@ add_view(const ps_item_t *item, ps_doc_t *array)
            ps_doc_set_u64(doc, "since", item->view.since) &&
            ps_doc_set_u64(doc, "version", item->view.version) &&
            ps_doc_set_u64(doc, "clock", item->view.clock) &&
+           ps_doc_set_u64(doc, "exact", item->view.exact ? 1 : 0) &&
            ps_doc_set_u64(doc, "rows", item->view.rows) &&
            ps_doc_set_u64(doc, "bytes", item->bytes) &&
            ps_doc_set_u64(doc, "sum", item->sum);
+}
+
+/* Images of ours that have begun. */
+static uint64_t
+count_begun(const ps_checkpoint_task_t *self, const ps_shard_t *shard)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; !self->restores && i < self->n_items; i++) {
+        const ps_item_t *item = &self->items[i];
+        ps_image_view_t view = {0};
+
+        n += item->state != PS_ITEM_WAITING ||
+                     (ps_shard_image_look(shard, item->id.table,
+                                          item->id.partition, &view) &&
+                      view.state == PS_IMAGE_BEGUN)
+                 ? 1
+                 : 0;
+    }
+    return n;
 }
 
 static psd_status_t
@@ -360,6 +389,7 @@ do_look(ps_checkpoint_task_t *self,
                self->status == PSD_OK ? "" : psd_error_text(self->err)) &&
            ps_doc_set_u64(answer, "row_bytes", self->bytes) &&
            ps_doc_set_u64(answer, "partitions", self->n_mine) &&
+           ps_doc_set_u64(answer, "begun", count_begun(self, shard)) &&
            ps_doc_set_u64(answer, "done", n_done) &&
            ps_doc_set_u64(answer, "of", self->n_items);
     return fits ? PSD_OK : ps_checkpoint_no_memory(err);

@@ -3,9 +3,9 @@
  * ps_checkpoint_task - a shard's part of a checkpoint, or of a restore
  *
  * What     Told by calls of the registry's control part, whose words are JSON:
- *            {"do":"arm","tables":[{"id":1,"job":2},…]}
+ *            {"do":"arm","exact":true,"tables":[{"id":1,"job":2},…]}
  *               marks wait for a moment; answers {"clock":c}
- *            {"do":"begin","number":7,"dir":"…","early_bytes":…,
+ *            {"do":"begin","number":7,"exact":true,"dir":"…","early_bytes":…,
  *             "tables":[{"id":1,"job":2,"clock":c,"since":[v,lsn,epoch,…]},…]}
  *               images of all primary partitions begin; since: what an earlier
  *               image of each partition had

@@ -60,14 +60,35 @@ only_job(const ps_doc_t *tables)
 }
 
 static bool
-add_table(const ps_control_t *self, const ps_table_t *table, ps_doc_t *tables)
+add_table(const ps_table_t *table, uint32_t job, ps_doc_t *tables)
 {
     ps_doc_t *item = ps_doc_append_object(tables);
     ps_doc_t *spec = item == NULL ? NULL : ps_doc_add_object(item, "spec");
 
     return spec != NULL && ps_doc_set_u64(item, "id", table->id) &&
-           ps_doc_set_u64(item, "job", job_of(self, table->id)) &&
+           ps_doc_set_u64(item, "job", job) &&
            ps_table_spec_to_doc(&table->spec, spec);
+}
+
+/* Those of the job whose clock is the boundary. */
+static psd_status_t
+add_tables_of(const ps_control_t *self,
+              const ps_job_t *job,
+              ps_doc_t *tables,
+              psd_error_t *err)
+{
+    const ps_registry_t *registry = self->is.registry;
+    const uint32_t *ids = NULL;
+    size_t n = ps_registry_job_tables(registry, job->id, &ids);
+
+    for (size_t i = 0; i < n; i++) {
+        const ps_table_t *table = ps_registry_table_by_id(registry, ids[i]);
+
+        if (!add_table(table, job->id, tables)) {
+            return ps_control_no_memory(err);
+        }
+    }
+    return PSD_OK;
 }
 
 /* Those that are named, or all. */
@@ -83,7 +104,9 @@ add_tables(const ps_control_t *self,
 
     if (!ps_doc_has(request, "tables")) {
         for (size_t i = 0; i < ps_registry_n_tables(registry); i++) {
-            if (!add_table(self, ps_registry_table_at(registry, i), tables)) {
+            const ps_table_t *table = ps_registry_table_at(registry, i);
+
+            if (!add_table(table, job_of(self, table->id), tables)) {
                 return ps_control_no_memory(err);
             }
         }
@@ -102,7 +125,8 @@ add_tables(const ps_control_t *self,
                                      "table \"%s\" does not exist", name)
                      : PSD_OK;
         }
-        if (rc == PSD_OK && !add_table(self, table, tables)) {
+        if (rc == PSD_OK &&
+            !add_table(table, job_of(self, table->id), tables)) {
             rc = ps_control_no_memory(err);
         }
     }
@@ -113,6 +137,7 @@ static psd_status_t
 make_manifest(const ps_control_t *self,
               const ps_control_request_t *request,
               const char *name,
+              const ps_job_t *of, /* NULL: no job's */
               ps_doc_t **ret,
               psd_error_t *err)
 {
@@ -131,7 +156,8 @@ make_manifest(const ps_control_t *self,
     }
     tables = ps_doc_add_array(doc, "tables");
     rc = tables == NULL ? ps_control_no_memory(err)
-                        : add_tables(self, request->doc, tables, err);
+         : of == NULL   ? add_tables(self, request->doc, tables, err)
+                        : add_tables_of(self, of, tables, err);
     if (rc == PSD_OK && ps_doc_count(tables) == 0) {
         rc = psd_error_set(err, PSD_NO_TABLE, "there is no table");
     }
@@ -314,14 +340,18 @@ arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
     PSD_AUTO(ps_doc_destroy) ps_doc_t *manifest = NULL;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *words = ps_doc_new();
     const ps_chain_t none = {.n = 0};
+    const ps_job_t *job = NULL;
     const char *name = NULL;
     psd_status_t rc = ps_control_checkpoint_name(request, &name, err);
 
     if (rc == PSD_OK) {
         rc = ps_control_checkpoint_is_free(self, err);
     }
+    if (rc == PSD_OK && ps_doc_has(request->doc, "job")) {
+        rc = ps_control_checkpoint_find_job(self, request, &job, err);
+    }
     if (rc == PSD_OK) {
-        rc = make_manifest(self, request, name, &manifest, err);
+        rc = make_manifest(self, request, name, job, &manifest, err);
     }
     if (rc == PSD_OK) {
         rc = ps_control_checkpoint_dir(self, &dir, err);
@@ -337,7 +367,10 @@ arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
         return rc;
     }
     ps_control_checkpoint_start(self, PS_CHECKPOINT_CREATE, name, &manifest);
-    rc = words == NULL || !ps_doc_set_text(words, "do", "arm")
+    self->checkpoint.job = job == NULL ? 0 : job->id;
+    self->checkpoint.holds_work = job != NULL;
+    rc = words == NULL || !ps_doc_set_text(words, "do", "arm") ||
+                 !ps_doc_set_bool(words, "exact", job != NULL)
              ? ps_control_no_memory(err)
              : add_orders(self, 0, &none, words, err);
     return rc == PSD_OK ? ps_control_ask_words(request, words, err) : rc;
@@ -376,6 +409,9 @@ begin(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
     uint64_t clock = 0;
     psd_status_t rc = furthest(self, request, &clock, err);
 
+    if (rc == PSD_OK && work->job != 0) {
+        rc = ps_control_checkpoint_next_clock(self, clock, &clock, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_control_checkpoint_dir(self, &dir, err);
     }
@@ -385,6 +421,7 @@ begin(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
     if (rc == PSD_OK &&
         (words == NULL || !ps_doc_set_text(words, "do", "begin") ||
          !ps_doc_set_u64(words, "number", work->number) ||
+         !ps_doc_set_bool(words, "exact", work->job != 0) ||
          !ps_doc_set_text(words, "dir", (const char *)path.data) ||
          !ps_doc_set_u64(words, "early_bytes",
                          self->is.config->checkpoint.early_bytes) ||

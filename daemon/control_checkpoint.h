@@ -57,6 +57,35 @@ ps_control_checkpoint_fail(ps_control_t *self,
                            ps_control_request_t *request,
                            psd_status_t rc,
                            psd_error_t *err);
+/* control_checkpoint_job.c: the job that "job" of the request names, with its
+ * tables as those of the manifest; its questions about slices wait from here
+ * on. Errors: PSD_NO_JOB, PSD_INVALID, PSD_PROTO. */
+PSD_MUST_CHECK psd_status_t
+ps_control_checkpoint_find_job(const ps_control_t *self,
+                               const ps_control_request_t *request,
+                               const ps_job_t **ret_job,
+                               psd_error_t *err);
+/* The clock that nobody has finished yet: behind `most`, which shards have
+ * seen, and behind what its workers have told here. Errors: PSD_BUSY one of
+ * them was not heard yet. */
+PSD_MUST_CHECK psd_status_t ps_control_checkpoint_next_clock(ps_control_t *self,
+                                                             uint64_t most,
+                                                             uint64_t *ret,
+                                                             psd_error_t *err);
+/* All partitions are behind the boundary: so are the queues, which go into the
+ * manifest; who waited goes on. Errors: PSD_NO_JOB, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_control_checkpoint_take_job(ps_control_t *self,
+                                                           psd_error_t *err);
+/* Who waited goes on. */
+void ps_control_checkpoint_let_go(ps_control_t *self);
+/* "job" of a restore: it waits for its workers, at the clock and with the
+ * queues of the checkpoint. Errors: PSD_NO_JOB the checkpoint has none of that
+ * name; as ps_registry_plan_resume. */
+PSD_MUST_CHECK psd_status_t
+ps_control_checkpoint_resume(ps_control_t *self,
+                             ps_control_request_t *request,
+                             const ps_doc_t *manifest,
+                             psd_error_t *err);
 /* All files are there: not all partitions that follow a job's clocks are at the
  * clock of the manifest, for MARKs were held back too short a while, so it says
  * no more than "partition". false: no memory. */

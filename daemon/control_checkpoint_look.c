@@ -83,6 +83,8 @@ typedef struct progress {
     uint64_t n_files;
     uint64_t n_whole;    /* of them: with all rows */
     uint64_t n_restored; /* partitions that are being restored */
+    uint64_t n_begun;    /* of those that are written */
+    uint64_t n_inexact;  /* files */
     const char *node;    /* whose answer it is, borrowed */
     ps_doc_t *files;     /* NULL: they are not wanted */
 } progress_t;
@@ -91,8 +93,8 @@ static psd_status_t
 take_file(progress_t *self, const ps_doc_t *from, psd_error_t *err)
 {
     static const char *const KEYS[] = {
-        "table", "partition", "lsn",  "lsn_epoch", "epoch", "version",
-        "since", "clock",     "rows", "bytes",     "sum"};
+        "table", "partition", "lsn",   "lsn_epoch", "epoch", "version",
+        "since", "clock",     "exact", "rows",      "bytes", "sum"};
     ps_doc_t *item = ps_doc_append_object(self->files);
     psd_status_t rc = item == NULL || !ps_doc_set_text(item, "node", self->node)
                           ? ps_control_no_memory(err)
@@ -108,6 +110,9 @@ take_file(progress_t *self, const ps_doc_t *from, psd_error_t *err)
         if (strcmp(KEYS[i], "bytes") == 0) {
             self->file_bytes += value;
         }
+        if (strcmp(KEYS[i], "exact") == 0) {
+            self->n_inexact += value == 0 ? 1 : 0;
+        }
         if (strcmp(KEYS[i], "since") == 0) {
             self->n_whole += value == 0 ? 1 : 0;
         }
@@ -121,7 +126,7 @@ take_answer(progress_t *self, const ps_doc_t *answer, psd_error_t *err)
 {
     const ps_doc_t *items = NULL;
     bool is_done = false;
-    uint64_t numbers[4] = {0};
+    uint64_t numbers[5] = {0};
     psd_status_t rc = ps_doc_get_bool(answer, "is_done", &is_done, err);
 
     if (rc == PSD_OK) {
@@ -139,6 +144,9 @@ take_answer(progress_t *self, const ps_doc_t *answer, psd_error_t *err)
                             err);
     }
     if (rc == PSD_OK) {
+        rc = ps_doc_get_u64(answer, "begun", 0, UINT64_MAX, &numbers[4], err);
+    }
+    if (rc == PSD_OK) {
         rc = ps_doc_get_array(answer, "items", FILES_MAX, &items, err);
     }
     self->is_done = self->is_done && is_done;
@@ -146,6 +154,7 @@ take_answer(progress_t *self, const ps_doc_t *answer, psd_error_t *err)
     self->done += numbers[1];
     self->of += numbers[2];
     self->n_restored += numbers[3];
+    self->n_begun += numbers[4];
     for (size_t i = 0;
          rc == PSD_OK && self->files != NULL && i < ps_doc_count(items); i++) {
         const ps_doc_t *item = NULL;
@@ -268,6 +277,15 @@ finish_create(ps_control_t *self, const progress_t *progress, psd_error_t *err)
                            "them, or have moved",
                            progress->n_files, wanted);
     }
+    if (rc == PSD_OK && work->job != 0 && progress->n_inexact > 0) {
+        rc =
+            psd_error_set(err, PSD_BUSY,
+                          "%" PRIu64 " of %" PRIu64 " partitions are not right "
+                          "behind clock %" PRIu64 ": the job has ended, or "
+                          "marks could not be held back long enough; try "
+                          "again",
+                          progress->n_inexact, progress->n_files, work->clock);
+    }
     if (rc == PSD_OK) {
         rc = check_files((const char *)path.data, work->manifest, err);
     }
@@ -365,6 +383,9 @@ take_look(ps_control_t *self,
     rc = sum_up(self, request, progress, err);
     if (rc == PSD_OK && work->kind == PS_CHECKPOINT_RESTORE) {
         rc = check_restored(self, progress, err);
+    }
+    if (rc == PSD_OK && work->holds_work && progress->n_begun == progress->of) {
+        rc = ps_control_checkpoint_take_job(self, err);
     }
     if (rc != PSD_OK || !progress->is_done) {
         return rc;

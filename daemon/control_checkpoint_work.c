@@ -142,6 +142,7 @@ ps_control_checkpoint_give_up(ps_control_t *self)
     if (self->checkpoint.kind == PS_CHECKPOINT_RESTORE) {
         ps_control_take_table_back(self, self->checkpoint.table);
     }
+    ps_control_checkpoint_let_go(self);
     self->checkpoint.number = 0;
 }
 
@@ -155,6 +156,7 @@ ps_control_checkpoint_fail(ps_control_t *self,
     PSD_AUTO(ps_buffer_done) ps_buffer_t dir = {0};
     ps_checkpoint_work_t *work = &self->checkpoint;
 
+    ps_control_checkpoint_let_go(self);
     if (work->status == PSD_OK) {
         work->status = rc;
         (void)snprintf(work->text, sizeof work->text, "%s",

@@ -39,6 +39,11 @@ typedef struct ps_checkpoint_work {
     char name[PS_CHECKPOINT_NAME_MAX + 1];
     char table[PS_NAME_MAX + 1]; /* RESTORE: that is made */
     ps_doc_t *manifest; /* owned; CREATE: without its files; else NULL */
+    uint32_t job;       /* CREATE: whose clock is the boundary, exactly; 0: of
+                           none … */
+    uint64_t clock;     /* … which is this; 0: not known yet */
+    bool holds_work; /* its workers behind the clock get no answers about slices
+                        until its queues are in the manifest */
     uint64_t looked_ms;
     psd_status_t status; /* why it failed, if it did … */
     char text[400];      /* … in words */
@@ -167,6 +172,10 @@ ps_control_op_t ps_control_checkpoint_drop;
 ps_control_op_t ps_control_checkpoint_restore;
 ps_control_op_t ps_control_checkpoint_verify;
 ps_control_op_t ps_control_checkpoint_look;
+/* control_checkpoint_job.c: the question waits until a checkpoint has the
+ * queues of its job. */
+bool ps_control_checkpoint_holds(const ps_control_t *self,
+                                 const ps_slice_ask_t *ask);
 /* control_checkpoint_work.c: gives up what nobody asks for any more, and when
  * that may be; UINT64_MAX for never. */
 void ps_control_checkpoint_tick(ps_control_t *self);

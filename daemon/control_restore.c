@@ -206,6 +206,18 @@ go_on_restore(ps_control_t *self,
                : ps_control_no_memory(err);
 }
 
+static psd_status_t
+resume_job(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
+{
+    PSD_AUTO(ps_chain_done) ps_chain_t chain = {.n = 0};
+    const char *name = NULL;
+    psd_status_t rc = read_chain(self, request, &name, &chain, err);
+
+    return rc == PSD_OK ? ps_control_checkpoint_resume(
+                              self, request, ps_chain_manifest(&chain), err)
+                        : rc;
+}
+
 psd_status_t
 ps_control_checkpoint_restore(ps_control_t *self,
                               ps_control_request_t *request,
@@ -213,6 +225,9 @@ ps_control_checkpoint_restore(ps_control_t *self,
 {
     psd_status_t rc = PSD_OK;
 
+    if (ps_doc_has(request->doc, "job")) {
+        return resume_job(self, request, err);
+    }
     if (request->step == 0) {
         return make_table(self, request, err);
     }

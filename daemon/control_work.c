@@ -94,6 +94,10 @@ read_ask(const ps_doc_t *doc, ps_slice_ask_t *ask, psd_error_t *err)
     if (rc == PSD_OK && !ask->done) {
         rc = ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &ask->is.number, err);
     }
+    if (rc == PSD_OK) {
+        rc =
+            ps_doc_get_u64_or(doc, "clock", 0, UINT64_MAX, 0, &ask->clock, err);
+    }
     ask->is.worker = (uint32_t)worker;
     ask->is.joins = (uint32_t)joins;
     ask->is.slice = (uint32_t)slice;
@@ -125,6 +129,7 @@ enter(ps_control_t *self,
                              "%" PRIu32 ", no more are allowed",
                              ASKS_MAX, ask->is.job);
     }
+    watch->clock = ask->clock > watch->clock ? ask->clock : watch->clock;
     ask->reply = request->reply;
     if (!ps_watch_add_ask(watch, ask)) {
         return ps_control_no_memory(err);
@@ -252,8 +257,14 @@ plan_all(ps_control_t *self, ps_watch_t *watch, ps_command_t *command)
 
     while (i < watch->n_asks) {
         ps_slice_ask_t *ask = &watch->asks[i];
-        psd_status_t rc = plan(self, ask, command, &ask->answer, self->err);
+        psd_status_t rc = PSD_OK;
 
+        if (ps_control_checkpoint_holds(self, ask)) {
+            ask->planned = false;
+            i++;
+            continue;
+        }
+        rc = plan(self, ask, command, &ask->answer, self->err);
         ask->planned = rc == PSD_OK && ask->answer.found != PS_WORK_WAIT;
         left = left || rc == PSD_BUSY;
         if (rc != PSD_OK && rc != PSD_BUSY) {
@@ -360,6 +371,12 @@ expire(ps_control_t *self, ps_watch_t *watch, size_t i, uint64_t now_ms)
         job == NULL ? "?" : job->name,
         (double)(now_ms - ask->since_ms) / 1000.0);
 
+    if (done && ps_control_checkpoint_holds(self, ask)) {
+        done = ps_buffer_print(&text,
+                               "checkpoint \"%s\" waits until all workers "
+                               "have finished clock %" PRIu64 ", ",
+                               self->checkpoint.name, self->checkpoint.clock);
+    }
     if (done && job != NULL) {
         print_holders(self, job, ask->queue, &text);
     }

@@ -37,6 +37,7 @@ typedef struct ps_slice_ask {
     ps_doc_t *reply; /* owned; what it is answered with when all goes well */
     char queue[PS_NAME_MAX + 1];
     ps_work_ask_t is; /* queue: NULL here */
+    uint64_t clock;   /* clocks that the client has finished */
     bool done;        /* it says that a slice is done; else it wants one */
     uint64_t since_ms;
     uint64_t deadline_ms;
@@ -61,6 +62,7 @@ typedef struct ps_watch {
     ps_waiter_t *waiters; /* owned; in order of coming */
     size_t n_waiters;
     size_t waiters_capacity;
+    uint64_t clock;       /* greatest of all questions so far */
     ps_slice_ask_t *asks; /* owned; in order of coming */
     size_t n_asks;
     size_t asks_capacity;

@@ -157,7 +157,7 @@ _pscli() {
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
     "checkpoint create")
-        flags+=" --since --tables"
+        flags+=" --job --since --tables"
         case $previous in
         esac
         ;;
@@ -168,7 +168,7 @@ _pscli() {
     "checkpoint verify")
         ;;
     "checkpoint restore")
-        flags+=" --table --as --partitions --replicas --ack"
+        flags+=" --job --workers --table --as --partitions --replicas --ack"
         case $previous in
         esac
         ;;

@@ -56,11 +56,11 @@ _pscli() {
     'table import') flags+=( --from --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'push') flags+=( --from); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'pull') flags+=( --cols); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
-    'checkpoint create') flags+=( --since --tables) ;;
+    'checkpoint create') flags+=( --job --since --tables) ;;
     'checkpoint list') flags+=() ;;
     'checkpoint inspect') flags+=() ;;
     'checkpoint verify') flags+=() ;;
-    'checkpoint restore') flags+=( --table --as --partitions --replicas --ack) ;;
+    'checkpoint restore') flags+=( --job --workers --table --as --partitions --replicas --ack) ;;
     'checkpoint drop') flags+=() ;;
     'plan') flags+=( --rows --cols --type --row-format --keys --updater --fill --partitions --partition-by --replicas --nodes --shards) ;;
     'data convert') flags+=( --from --to --strict --entries --merge --bits --no-constant --hash-all --part --parts) ;;

@@ -151,6 +151,7 @@ new_question(const psd_work_t *self, const char *op)
     if (doc != NULL && ps_membership_name(self->client, doc) &&
         ps_doc_set_text(doc, "queue", self->name) &&
         ps_doc_set_u64(doc, "worker", membership->worker) &&
+        ps_doc_set_u64(doc, "clock", membership->clock) &&
         ps_doc_set_u64(doc, "joins", membership->joins)) {
         question = doc;
         doc = NULL;

@@ -288,6 +288,22 @@ ps_gate_closed(const ps_gate_t *self)
     return self->closed;
 }
 
+uint64_t
+ps_gate_highest(const ps_gate_t *self)
+{
+    uint64_t highest = self->closed;
+
+    for (size_t i = 0; i < self->n_workers; i++) {
+        const gate_worker_t *worker = &self->workers[i];
+
+        for (uint32_t k = 0;
+             ps_worker_is_live(&worker->is) && k < worker->is.n_members; k++) {
+            highest = worker->marks[k] > highest ? worker->marks[k] : highest;
+        }
+    }
+    return highest;
+}
+
 bool
 ps_gate_is_deserted(const ps_gate_t *self)
 {

@@ -57,6 +57,9 @@ ps_gate_mark(ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock);
 /* Clocks that every live worker has finished: they are closed. Never falls.
  * Without live workers: the highest that any has finished. */
 uint64_t ps_gate_closed(const ps_gate_t *self);
+/* The greatest clock that a member of a live worker has marked; what is closed
+ * when there is none. */
+uint64_t ps_gate_highest(const ps_gate_t *self);
 /* No live worker is left. */
 bool ps_gate_is_deserted(const ps_gate_t *self);
 /* Clocks finished by the i-th worker, i < ps_gate_n_workers. One that is

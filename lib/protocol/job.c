@@ -73,6 +73,17 @@ ps_worker_state_name(ps_worker_state_t state)
 }
 
 bool
+ps_job_is_untouched(const ps_job_t *self)
+{
+    for (size_t i = 0; i < self->n_workers; i++) {
+        if (self->workers[i].state != PS_WORKER_EXPECTED) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool
 ps_worker_is_live(const ps_worker_t *self)
 {
     return self->state == PS_WORKER_EXPECTED ||

@@ -71,4 +71,6 @@ ps_worker_t *ps_job_worker(const ps_job_t *self, uint32_t worker);
 const char *ps_worker_state_name(ps_worker_state_t state);
 /* expected, joining and running workers hold clocks. */
 bool ps_worker_is_live(const ps_worker_t *self);
+/* No worker has ever joined. */
+bool ps_job_is_untouched(const ps_job_t *self);
 #endif

@@ -44,6 +44,7 @@ typedef struct ps_partition_image {
     uint64_t hold_ms; /* MARKs wait until then; 0: they do not */
     uint32_t job;     /* PENDING: begins when this job has … */
     uint64_t clock;   /* … closed this clock */
+    bool exact;       /* what the job pushes behind it waits for that */
     ps_image_since_t since;
     uint64_t early_bytes;
 } ps_partition_image_t;
@@ -115,6 +116,10 @@ void
 ps_partition_forget_job(ps_shard_t *shard, ps_partition_t *self, uint32_t job);
 /* Not all rows of a checkpoint are there yet: requests wait. */
 bool ps_partition_is_restoring(const ps_partition_t *self);
+/* An image is about to begin, and this would be behind it. */
+bool ps_partition_image_holds(const ps_shard_t *shard,
+                              const ps_partition_t *self,
+                              const ps_request_t *request);
 /* Takes what the gates now let through, until nothing moves. */
 void ps_partition_advance(ps_shard_t *shard, ps_partition_t *self);
 /* Tells held requests whose time has come. */

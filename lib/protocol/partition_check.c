@@ -133,8 +133,7 @@ ps_partition_is_ready(ps_shard_t *shard,
     ps_partition_t *other = NULL;
 
     if (ps_partition_is_restoring(self) ||
-        (request->kind == PS_KIND_MARK &&
-         self->image.hold_ms > shard->now_ms)) {
+        ps_partition_image_holds(shard, self, request)) {
         return false;
     }
     if (self->replicas != NULL && !copies_allow(shard, self, request)) {

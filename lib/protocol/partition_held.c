@@ -295,6 +295,23 @@ ps_partition_hindrance(const ps_shard_t *shard,
     return ret_text[0] != '\0';
 }
 
+static void
+print_image_reason(const ps_partition_t *self, char *ret_text, size_t size)
+{
+    const ps_partition_image_t *image = &self->image;
+    const ps_gate_t *gate = ps_partition_gate(self, image->job);
+    char why[PS_TEXT_MAX / 2] = "";
+
+    if (image->view.state != PS_IMAGE_PENDING || gate == NULL) {
+        (void)snprintf(ret_text, size, "a checkpoint is about to begin");
+        return;
+    }
+    ps_gate_reason(gate, image->clock, why, sizeof why);
+    (void)snprintf(ret_text, size,
+                   "a checkpoint begins behind clock %" PRIu64 ": %s",
+                   image->clock, why);
+}
+
 void
 ps_partition_reason(const ps_shard_t *shard,
                     const ps_partition_t *self,
@@ -315,9 +332,8 @@ ps_partition_reason(const ps_shard_t *shard,
         (void)snprintf(ret_text, size,
                        "waiting behind push %" PRIu64 " of the same client",
                        next);
-    } else if (request->kind == PS_KIND_MARK &&
-               self->image.hold_ms > shard->now_ms) {
-        (void)snprintf(ret_text, size, "a checkpoint is about to begin");
+    } else if (ps_partition_image_holds(shard, self, request)) {
+        print_image_reason(self, ret_text, size);
     } else if (gate != NULL &&
                ps_gate_expects(gate, request->worker, request->joins)) {
         (void)snprintf(ret_text, size,

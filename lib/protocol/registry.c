@@ -82,6 +82,7 @@ ps_command_done(ps_command_t *self)
     ps_job_done(&self->job);
     ps_free(self->changes);
     ps_free(self->work.holds);
+    ps_work_resumed_free(self->resumed, self->n_resumed);
     *self = (ps_command_t){0};
 }
 

@@ -138,10 +138,12 @@ typedef struct ps_command {
     ps_change_t *changes; /* NODE, COPIES, NODE_STATE; owned; ascending by
                              table and partition */
     size_t n_changes;
-    ps_table_t table;         /* TABLE; owned */
-    ps_job_t job;             /* JOB; owned. JOB_TABLE: id, name, version;
-                                 QUEUE, WORK: id */
-    ps_work_t work;           /* QUEUE, WORK; owned */
+    ps_table_t table;           /* TABLE; owned */
+    ps_job_t job;               /* JOB; owned. JOB_TABLE: id, name, version;
+                                   QUEUE, WORK: id */
+    ps_work_t work;             /* QUEUE, WORK; owned */
+    ps_work_resumed_t *resumed; /* JOB, at its start; owned, each too */
+    size_t n_resumed;
     uint32_t n_expected;      /* JOB: workers counted on at its start */
     uint64_t created_unix_ms; /* JOB */
     bool told; /* JOB_TABLE: all jobs that had the table open when it lost rows
@@ -300,11 +302,28 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_join(const ps_registry_t *self,
                                                   uint64_t unix_ms,
                                                   ps_command_t *ret_command,
                                                   psd_error_t *err);
+/* A job that goes on where a checkpoint left it: its workers are expected, at a
+ * clock that they have finished, for as long as it takes until the first one
+ * joins; then as those of any job. */
+typedef struct ps_resume {
+    const char *job;
+    uint32_t n_workers;
+    int32_t max_delay;
+    uint64_t clock;
+    const ps_work_resumed_t *queues;
+    size_t n_queues; /* up to PS_QUEUES_MAX */
+} ps_resume_t;
+/* Errors: PSD_BUSY a job of that name has not ended; PSD_LIMIT, PSD_INVALID. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_resume(const ps_registry_t *self,
+                                                    const ps_resume_t *resume,
+                                                    uint64_t unix_ms,
+                                                    ps_command_t *ret_command,
+                                                    psd_error_t *err);
 /* The joining worker runs. Its start, from the workers' clocks at their most
  * advanced partitions (clocks[i] belongs to ranks[i]; who is not named is at
- * its own start): 0 for one that was expected, since it held everybody there;
- * else BSP the highest of all, SSP and ASP the slowest other live one's, and 0
- * when there is none. Kind 0 when it runs already. Errors: PSD_NO_JOB,
+ * its own start): for one that was expected where it was, as it held everybody
+ * there; else BSP the highest of all, SSP and ASP the slowest other live one's,
+ * and 0 when there is none. Kind 0 when it runs already. Errors: PSD_NO_JOB,
  * PSD_NO_WORKER, PSD_WORKER_LOST it was lost meanwhile. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_start(const ps_registry_t *self,
                                                    uint32_t job,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Checked commands about jobs: who works, what is open, what is forgotten. */
+#include "protocol/registry_job.h"
 #include "protocol/registry_queue.h"
 
 #include <string.h>
@@ -47,6 +48,9 @@ renew_entry(const ps_job_entry_t *known,
                           entry.job.n_workers, entry.job.name);
         ps_job_entry_done(&entry);
         return rc;
+    }
+    if (known != NULL && ps_job_is_untouched(&known->job)) {
+        known = NULL; /* from now on the others are waited for */
     }
     for (size_t i = 0; i < entry.job.n_workers; i++) {
         entry.seen[i] = seen_of(known, &entry.job.workers[i], now_ms);
@@ -124,6 +128,11 @@ ps_registry_apply_job(ps_registry_t *self,
     known = ps_registry_find_job(self, command->job.id);
     rc = renew_entry(known, command, now_ms, &entry, err);
     if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = ps_registry_make_resumed(command, &entry, err);
+    if (rc != PSD_OK) {
+        ps_job_entry_done(&entry);
         return rc;
     }
     if (known != NULL) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Does a command fit the state? A planned one always does; one that was read
  * from disk may be anything, so nothing is used before it was looked at. */
+#include "protocol/registry_job.h"
 #include "protocol/registry_queue.h"
 
 #include <string.h>
@@ -272,7 +273,7 @@ check_job(const ps_registry_t *self,
     for (size_t i = 0; i < job->n_workers && rc == PSD_OK; i++) {
         rc = check_worker(job, i, err);
     }
-    return rc;
+    return rc == PSD_OK ? ps_registry_check_resumed(self, command, err) : rc;
 }
 
 static psd_status_t

@@ -7,8 +7,8 @@
 #include "base/text.h"
 #include "protocol/registry_job.h"
 
-static psd_status_t
-check_join(const ps_join_t *join, psd_error_t *err)
+psd_status_t
+ps_registry_check_join(const ps_join_t *join, psd_error_t *err)
 {
     if (!ps_text_is_name(join->job)) {
         return psd_error_set(err, PSD_INVALID,
@@ -74,11 +74,11 @@ plan_attach(const ps_registry_t *self,
     return PSD_OK;
 }
 
-static psd_status_t
-plan_new_job(const ps_registry_t *self,
-             const ps_join_t *join,
-             ps_command_t *command,
-             psd_error_t *err)
+psd_status_t
+ps_registry_plan_new_job(const ps_registry_t *self,
+                         const ps_join_t *join,
+                         ps_command_t *command,
+                         psd_error_t *err)
 {
     ps_job_t *job = &command->job;
     size_t n_running = 0;
@@ -179,10 +179,12 @@ let_join(const ps_join_t *join, ps_command_t *command, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
+    if (worker->state != PS_WORKER_EXPECTED) {
+        worker->start = 0;
+    }
     worker->state = PS_WORKER_JOINING;
     worker->n_members = 1;
     worker->joins++;
-    worker->start = 0;
     (void)snprintf(command->text, sizeof command->text,
                    "worker %u joins job %s", join->worker, join->job);
     return PSD_OK;
@@ -197,7 +199,7 @@ ps_registry_plan_join(const ps_registry_t *self,
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
     const ps_job_entry_t *entry = NULL;
-    psd_status_t rc = check_join(join, err);
+    psd_status_t rc = ps_registry_check_join(join, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -206,7 +208,7 @@ ps_registry_plan_join(const ps_registry_t *self,
     if (join->attach) {
         rc = plan_attach(self, entry, join, &command, err);
     } else if (entry == NULL || entry->ended != 0) {
-        rc = plan_new_job(self, join, &command, err);
+        rc = ps_registry_plan_new_job(self, join, &command, err);
         command.created_unix_ms = unix_ms;
     } else {
         rc = check_match(entry, join, err);
@@ -226,7 +228,8 @@ ps_registry_plan_join(const ps_registry_t *self,
     return PSD_OK;
 }
 
-/* True when the others were held at clock 0 for this worker until it came. */
+/* True when the others were held at its start (clock 0, or where the job was
+ * resumed) for this worker until it came. */
 static bool
 was_expected(const ps_job_entry_t *entry, const ps_worker_t *worker)
 {
@@ -262,7 +265,7 @@ start_of(const ps_job_entry_t *entry,
     uint64_t slowest = UINT64_MAX;
 
     if (was_expected(entry, worker)) {
-        return 0;
+        return worker->start;
     }
     for (size_t i = 0; i < entry->job.n_workers; i++) {
         const ps_worker_t *other = &entry->job.workers[i];

@@ -39,7 +39,8 @@ ps_registry_heartbeat(ps_registry_t *self,
     return PSD_OK;
 }
 
-/* When a live worker will have been silent for too long. */
+/* When a live worker will have been silent for too long. A job that was resumed
+ * waits for its first one. */
 static uint64_t
 due_of(const ps_registry_t *self, const ps_job_entry_t *entry, size_t i)
 {
@@ -48,6 +49,9 @@ due_of(const ps_registry_t *self, const ps_job_entry_t *entry, size_t i)
                             : self->args.lost_after_ms;
     uint64_t since = entry->seen[i].since_ms;
 
+    if (ps_job_is_untouched(&entry->job)) {
+        return UINT64_MAX;
+    }
     return since > UINT64_MAX - patience ? UINT64_MAX : since + patience;
 }
 

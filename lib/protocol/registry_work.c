@@ -431,6 +431,19 @@ ps_registry_queue_at(const ps_registry_t *self,
     return true;
 }
 
+bool
+ps_registry_slice_is_done(const ps_registry_t *self,
+                          uint32_t job,
+                          size_t i,
+                          uint32_t slice)
+{
+    const ps_job_entry_t *entry = ps_registry_find_job(self, job);
+
+    return entry != NULL && i < entry->n_queues &&
+           slice < entry->queues[i].n_slices &&
+           entry->queues[i].slices[slice] == PS_SLICE_DONE;
+}
+
 uint32_t
 ps_registry_queue_given(const ps_registry_t *self,
                         uint32_t job,

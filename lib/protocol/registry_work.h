@@ -95,6 +95,11 @@ bool ps_registry_queue_at(const ps_registry_t *self,
                           uint32_t job,
                           size_t i,
                           ps_queue_info_t *ret_info);
+/* Slice `slice` of queue i is done in its epoch. */
+bool ps_registry_slice_is_done(const ps_registry_t *self,
+                               uint32_t job,
+                               size_t i,
+                               uint32_t slice);
 /* How many slices of a job's queue a worker has and has not done; ret_slice is
  * set to one of them when there are any. 0 also when there is no such queue. */
 uint32_t ps_registry_queue_given(const ps_registry_t *self,

@@ -65,6 +65,39 @@ since_here(const ps_partition_t *self)
                : 0;
 }
 
+/* Its clock is closed; or nobody is left to close it. */
+static bool
+may_begin(const ps_partition_t *self)
+{
+    const ps_partition_image_t *image = &self->image;
+    const ps_gate_t *gate = ps_partition_gate(self, image->job);
+
+    return image->job == 0 || closed_here(self, image->job) >= image->clock ||
+           (image->exact && gate != NULL && ps_gate_is_deserted(gate));
+}
+
+bool
+ps_partition_image_holds(const ps_shard_t *shard,
+                         const ps_partition_t *self,
+                         const ps_request_t *request)
+{
+    const ps_partition_image_t *image = &self->image;
+    const ps_gate_t *gate = ps_partition_gate(self, request->job);
+    bool is_mark = request->kind == PS_KIND_MARK;
+
+    if (is_mark && image->hold_ms > shard->now_ms) {
+        return true;
+    }
+    if (!image->exact || image->view.state != PS_IMAGE_PENDING ||
+        request->job != image->job || gate == NULL) {
+        return false;
+    }
+    /* BSP keeps pushes of a clock out of the rows until it closes anyway. */
+    return is_mark ? request->clock > image->clock
+                   : request->kind == PS_KIND_PUSH && !ps_gate_is_bsp(gate) &&
+                         request->clock >= image->clock;
+}
+
 void
 ps_partition_image_try(ps_partition_t *self)
 {
@@ -72,9 +105,9 @@ ps_partition_image_try(ps_partition_t *self)
     const ps_image_args_t args = {.since = since_here(self),
                                   .early_bytes = image->early_bytes,
                                   .step_bytes = STEP_BYTES};
+    uint64_t clock = closed_here(self, image->job);
 
-    if (image->view.state != PS_IMAGE_PENDING ||
-        (image->job != 0 && closed_here(self, image->job) < image->clock)) {
+    if (image->view.state != PS_IMAGE_PENDING || !may_begin(self)) {
         return;
     }
     if (ps_partition_is_restoring(self)) {
@@ -85,35 +118,41 @@ ps_partition_image_try(ps_partition_t *self)
         image->view.state = PS_IMAGE_FAILED;
         return;
     }
-    image->view = (ps_image_view_t){.state = PS_IMAGE_BEGUN,
-                                    .lsn = self->lsn,
-                                    .lsn_epoch = self->lsn_epoch,
-                                    .since = args.since,
-                                    .epoch = self->epoch,
-                                    .version = self->version,
-                                    .clock = closed_here(self, image->job)};
+    image->view =
+        (ps_image_view_t){.state = PS_IMAGE_BEGUN,
+                          .lsn = self->lsn,
+                          .lsn_epoch = self->lsn_epoch,
+                          .since = args.since,
+                          .epoch = self->epoch,
+                          .version = self->version,
+                          .clock = clock,
+                          .exact = image->exact && clock == image->clock};
 }
 
 uint64_t
 ps_shard_image_arm(ps_shard_t *self,
                    const ps_image_step_t *step,
-                   uint32_t table,
-                   uint32_t job,
+                   const ps_image_order_t *order,
                    uint64_t hold_ms)
 {
     uint64_t most = 0;
 
     begin_step(self, step);
-    for (uint32_t i = 0; i < ps_shard_image_partitions(self, table); i++) {
-        ps_partition_t *partition = find(self, table, i);
-        uint64_t closed = 0;
+    for (uint32_t i = 0; i < ps_shard_image_partitions(self, order->table);
+         i++) {
+        ps_partition_t *partition = find(self, order->table, i);
+        const ps_gate_t *gate = NULL;
+        uint64_t clock = 0;
 
         if (partition == NULL) {
             continue;
         }
-        closed = closed_here(partition, job);
-        most = closed > most ? closed : most;
-        if (job != 0) {
+        gate = ps_partition_gate(partition, order->job);
+        clock = order->exact && gate != NULL
+                    ? ps_gate_highest(gate)
+                    : closed_here(partition, order->job);
+        most = clock > most ? clock : most;
+        if (order->job != 0) {
             partition->image.hold_ms = step->now_ms + hold_ms;
             ps_shard_wake(self, partition, partition->image.hold_ms);
         }
@@ -133,14 +172,17 @@ ps_shard_image_begin(ps_shard_t *self,
     for (uint32_t i = 0; i < ps_shard_image_partitions(self, order->table);
          i++) {
         ps_partition_t *partition = find(self, order->table, i);
+        bool is_armed = false; /* no mark has come meanwhile */
 
         if (partition == NULL) {
             continue;
         }
+        is_armed = partition->image.hold_ms > step->now_ms;
         partition->image = (ps_partition_image_t){
             .view = {.state = PS_IMAGE_PENDING},
             .job = order->job,
             .clock = order->clock,
+            .exact = order->exact && is_armed,
             .since = order->since == NULL ? none : order->since[i],
             .early_bytes = order->early_bytes};
         ps_partition_image_try(partition);
@@ -198,6 +240,8 @@ ps_shard_image_end(ps_shard_t *self, uint32_t table, uint32_t i)
         found->partitions[i] != NULL) {
         ps_store_image_end(found->partitions[i]->store);
         found->partitions[i]->image = (ps_partition_image_t){0};
+        ps_shard_wake(self, found->partitions[i], self->now_ms); /* for those
+                                                    that were held back */
     }
 }
 

@@ -10,6 +10,9 @@
  *          of the whole cluster, and a partition begins when it has closed that
  *          one: all workers have finished it, so their marks are on the way.
  *          BSP: exactly what these clocks have made; SSP: at least that.
+ *          An `exact` image is that under SSP too: `arm` says which clock the
+ *          furthest member has marked, the next one is named, and what workers
+ *          push behind it waits until the partition's image has begun.
  *          A partition that is restored takes rows as records of its own, so
  *          that other copies and the log have them too. Requests of clients
  *          wait as long as its table is being restored (PS_EVENT_TABLE).
@@ -35,6 +38,7 @@ typedef struct ps_image_order {
     const ps_image_since_t *since; /* for each partition: only rows that have
                                       changed behind it; NULL: all rows */
     uint64_t early_bytes;          /* as ps_image_args_t */
+    bool exact; /* nothing that the job has pushed behind the clock is in it */
 } ps_image_order_t;
 
 typedef enum ps_image_state {
@@ -57,6 +61,7 @@ typedef struct ps_image_view {
                          records behind that earlier image were lost or are
                          too long ago: versions would not mean the same. */
     uint64_t clock;   /* of the job: closed; 0 without one */
+    bool exact;       /* it was wanted so, and is */
     uint64_t rows;    /* handed out */
 } ps_image_view_t;
 
@@ -67,11 +72,11 @@ typedef struct ps_image_step {
 } ps_image_step_t;
 
 /* Holds back MARKs at the table's primaries for hold_ms or until begin. The
- * greatest clock of the job that one of them has closed; 0: none. */
+ * greatest clock of the job that one of them has closed, or, for an exact
+ * image, has a mark of; 0: none. */
 uint64_t ps_shard_image_arm(ps_shard_t *self,
                             const ps_image_step_t *step,
-                            uint32_t table,
-                            uint32_t job,
+                            const ps_image_order_t *order,
                             uint64_t hold_ms);
 /* Begins, or waits for the clock, and lets MARKs go on. */
 void ps_shard_image_begin(ps_shard_t *self,

@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/table.h"
+
 #define PS_QUEUES_MAX 16           /* of a job */
 #define PS_WORK_SLICES_MAX 1048576 /* of a queue */
 #define PS_WORK_EPOCHS_MAX 1000000000
@@ -40,6 +42,20 @@ typedef struct ps_work_hold {
     uint32_t worker;
     uint32_t joins; /* tells lives of the worker apart */
 } ps_work_hold_t;
+
+/* A queue of a job that goes on where a checkpoint left it. */
+typedef struct ps_work_resumed {
+    char name[PS_NAME_MAX + 1];
+    uint32_t n_slices;
+    uint64_t n_epochs; /* 0: without end */
+    uint64_t epoch;    /* n_epochs + 1: it is over */
+    uint32_t *done;    /* owned; slices that are done in it, ascending; not all
+                          of them */
+    uint32_t n_done;
+} ps_work_resumed_t;
+
+/* Frees an array of them, each too. Takes NULL. */
+void ps_work_resumed_free(ps_work_resumed_t *queues, size_t n);
 
 /* What a command does to a queue. */
 typedef struct ps_work {

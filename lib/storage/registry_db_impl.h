@@ -185,6 +185,8 @@ PSD_MUST_CHECK psd_status_t ps_registry_db_run(ps_registry_db_t *self,
 /* registry_db_work.c: work queues. Errors as there. */
 PSD_MUST_CHECK psd_status_t ps_registry_db_store_queue(
     ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_db_store_resumed(
+    ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_registry_db_store_work(
     ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err);
 

@@ -373,6 +373,9 @@ store_job(ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_registry_db_run(self, STATEMENT_GIVEN_RETURN, &id, 1, err);
     }
+    if (rc == PSD_OK) {
+        rc = ps_registry_db_store_resumed(self, command, err);
+    }
     return rc == PSD_OK
                ? ps_registry_db_run(self, STATEMENT_JOBS_CUT, &kept, 1, err)
                : rc;

@@ -3,21 +3,55 @@
 #include "base/alloc.h"
 #include "storage/registry_db_impl.h"
 
+/* A queue of the job, without what is done. */
+static psd_status_t
+add_queue(ps_registry_db_t *self,
+          uint32_t job,
+          const ps_work_t *work,
+          const char *name,
+          psd_error_t *err)
+{
+    ps_query_t query = ps_registry_db_query(self, STATEMENT_QUEUE_ADD);
+
+    ps_query_put_u64(&query, job);
+    ps_query_put_u64(&query, work->queue);
+    ps_query_put_text(&query, name);
+    ps_query_put_u64(&query, work->n_slices);
+    ps_query_put_u64(&query, work->n_epochs);
+    ps_query_put_u64(&query, work->epoch);
+    return ps_query_run(&query, err);
+}
+
 psd_status_t
 ps_registry_db_store_queue(ps_registry_db_t *self,
                            const ps_command_t *command,
                            psd_error_t *err)
 {
-    const ps_work_t *work = &command->work;
-    ps_query_t query = ps_registry_db_query(self, STATEMENT_QUEUE_ADD);
+    return add_queue(self, command->job.id, &command->work, command->name, err);
+}
 
-    ps_query_put_u64(&query, command->job.id);
-    ps_query_put_u64(&query, work->queue);
-    ps_query_put_text(&query, command->name);
-    ps_query_put_u64(&query, work->n_slices);
-    ps_query_put_u64(&query, work->n_epochs);
-    ps_query_put_u64(&query, work->epoch);
-    return ps_query_run(&query, err);
+psd_status_t
+ps_registry_db_store_resumed(ps_registry_db_t *self,
+                             const ps_command_t *command,
+                             psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; rc == PSD_OK && i < command->n_resumed; i++) {
+        const ps_work_resumed_t *queue = &command->resumed[i];
+        const ps_work_t work = {.queue = (uint32_t)i + 1,
+                                .n_slices = queue->n_slices,
+                                .n_epochs = queue->n_epochs,
+                                .epoch = queue->epoch};
+
+        rc = add_queue(self, command->job.id, &work, queue->name, err);
+        for (uint32_t k = 0; rc == PSD_OK && k < queue->n_done; k++) {
+            uint64_t done[] = {command->job.id, work.queue, queue->done[k]};
+
+            rc = ps_registry_db_run(self, STATEMENT_DONE_ADD, done, 3, err);
+        }
+    }
+    return rc;
 }
 
 static psd_status_t
