@@ -105,8 +105,9 @@ wait_felt(test_t *test, unsigned node)
         adders_mark(&test->adders);
         return adders_wait_acks(&test->adders, RECOVERED) && ask_why(test);
     }
-    /* A node that gives its copies away, or gets some, may have none. */
-    if (test->plan.moves != 0) {
+    /* A node that gives its copies away, or gets some, may have none; so may
+     * one that came back from another fault, where copies move by themselves. */
+    if (test->plan.moves != 0 || test->plan.replicas > 1) {
         return adders_wait_either(&test->adders, RECOVERED);
     }
     return adders_wait_deadlines(&test->adders, 1) &&
