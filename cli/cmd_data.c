@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "psd_data.h"
 
@@ -48,6 +49,7 @@ static const ps_column_t DETECTED[] = {
 
 static psd_status_t
 take_options(const ps_cli_t *cli,
+             uint64_t max_lines,
              psd_reader_options_t *options,
              psd_error_t *err)
 {
@@ -65,12 +67,15 @@ take_options(const ps_cli_t *cli,
         rc = psd_reader_options_set_bits(
             options, (uint32_t)ps_args_u64(args, "bits"), err);
     }
-    if (strcmp(entries, "auto") != 0) {
-        psd_reader_options_set_entries(
-            options, strcmp(entries, "dense") == 0    ? PSD_ENTRIES_DENSE
-                     : strcmp(entries, "binary") == 0 ? PSD_ENTRIES_BINARY
-                                                      : PSD_ENTRIES_SPARSE);
+    if (rc == PSD_OK && strcmp(entries, "auto") != 0) {
+        rc = psd_reader_options_set_entries(
+            options,
+            strcmp(entries, "dense") == 0    ? PSD_ENTRIES_DENSE
+            : strcmp(entries, "binary") == 0 ? PSD_ENTRIES_BINARY
+                                             : PSD_ENTRIES_SPARSE,
+            err);
     }
+    psd_reader_options_set_max_lines(options, max_lines);
     psd_reader_options_set_strict(options, ps_args_on(args, "strict"));
     psd_reader_options_set_merge(options, ps_args_on(args, "merge"));
     psd_reader_options_set_constant(options, !ps_args_on(args, "no-constant"));
@@ -78,10 +83,11 @@ take_options(const ps_cli_t *cli,
     return rc;
 }
 
-/* Opens the first n words behind the command. */
+/* Opens the first n words behind the command; max_lines of each, 0: all. */
 static psd_status_t
 open_reader(const ps_cli_t *cli,
             size_t n,
+            uint64_t max_lines,
             psd_reader_t **ret_reader,
             psd_error_t *err)
 {
@@ -92,7 +98,7 @@ open_reader(const ps_cli_t *cli,
     if (options == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for options");
     }
-    rc = take_options(cli, options, err);
+    rc = take_options(cli, max_lines, options, err);
     return rc == PSD_OK
                ? psd_reader_open(cli->args.words, n, options, ret_reader, err)
                : rc;
@@ -163,9 +169,6 @@ copy_samples(psd_reader_t *reader,
         if (rc != PSD_OK) {
             return rc;
         }
-        if (ps_interrupt_came()) {
-            return psd_error_set(err, PSD_INTERRUPTED, "interrupted");
-        }
         *ret_entries += psd_samples_entry_count(batch);
         ps_progress_add(progress, at - before);
         before = at;
@@ -195,6 +198,22 @@ show_converted(const ps_cli_t *cli,
     return PSD_OK;
 }
 
+/* A pattern of a shell's may have made an input the last word. */
+static psd_status_t
+check_out(const ps_cli_t *cli, const char *path, psd_error_t *err)
+{
+    struct stat about;
+
+    if (!ps_args_on(&cli->args, "yes") && stat(path, &about) == 0 &&
+        S_ISREG(about.st_mode)) {
+        return psd_error_set(err, PSD_USAGE,
+                             "%s, the last word, is OUT, and exists; --yes "
+                             "writes over it",
+                             path);
+    }
+    return PSD_OK;
+}
+
 psd_status_t
 ps_cmd_data_convert(ps_cli_t *cli, psd_error_t *err)
 {
@@ -212,13 +231,19 @@ ps_cmd_data_convert(ps_cli_t *cli, psd_error_t *err)
         return psd_error_set(err, PSD_USAGE,
                              "--to is missing: libsvm, ps or csv");
     }
-    rc = open_reader(cli, n_inputs, &reader, err);
+    rc = check_out(cli, path, err);
     if (rc == PSD_OK) {
-        ps_interrupt_hold();
+        rc = open_reader(cli, n_inputs, 0, &reader, err);
+    }
+    if (rc == PSD_OK) {
         rc = psd_writer_open(path, to, &writer, err);
     }
     if (rc != PSD_OK) {
         return rc;
+    }
+    psd_writer_set_lossy(writer, ps_args_on(&cli->args, "lossy"));
+    if (psd_writer_beside(writer)[0] != '\0') {
+        ps_interrupt_unlink(psd_writer_beside(writer));
     }
     (void)psd_reader_bytes(reader, &total);
     ps_progress_init(&progress, &cli->out, "convert", total);
@@ -227,6 +252,7 @@ ps_cmd_data_convert(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = psd_writer_commit(writer, err);
     }
+    ps_interrupt_unlink(NULL);
     if (rc == PSD_OK && strcmp(path, "-") != 0) {
         rc = show_converted(cli, reader, path, n_entries, err);
     }
@@ -332,7 +358,7 @@ ps_cmd_data_show(ps_cli_t *cli, psd_error_t *err)
     if (batch == NULL || doc == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for samples");
     }
-    rc = open_reader(cli, cli->args.n_words, &reader, err);
+    rc = open_reader(cli, cli->args.n_words, 0, &reader, err);
     if (rc == PSD_OK) {
         rc = psd_reader_next(reader, ps_args_u64(&cli->args, "number"), batch,
                              err);
@@ -351,8 +377,12 @@ ps_cmd_data_show(ps_cli_t *cli, psd_error_t *err)
 
 /* ---- detect ---- */
 
+/* What the first lines are; what is of no known format is that. */
 static psd_status_t
-detect(const char *path, json_t *list, psd_error_t *err)
+detect(const char *path,
+       const psd_reader_options_t *options,
+       json_t *list,
+       psd_error_t *err)
 {
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
@@ -362,19 +392,23 @@ detect(const char *path, json_t *list, psd_error_t *err)
     if (batch == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for samples");
     }
-    rc = psd_reader_open(&path, 1, NULL, &reader, err);
+    rc = psd_reader_open(&path, 1, options, &reader, err);
     if (rc == PSD_OK) {
         rc = psd_reader_next(reader, DETECT_LINES, batch, err);
     }
-    if (rc != PSD_OK) {
+    if (rc == PSD_INVALID) {
+        psd_error_clear(err);
+        item = json_pack("{s:s,s:s}", "file", path, "format", "unknown");
+    } else if (rc != PSD_OK) {
         return rc;
+    } else {
+        item = json_pack("{s:s,s:s,s:s,s:s,s:I,s:I}", "file", path, "format",
+                         psd_reader_format(reader), "labels",
+                         labels_name(psd_reader_labels(reader)), "entries",
+                         entries_name(psd_samples_entries(batch)), "samples",
+                         (json_int_t)psd_samples_count(batch), "bad_lines",
+                         (json_int_t)psd_reader_bad_count(reader));
     }
-    item = json_pack("{s:s,s:s,s:s,s:s,s:I,s:I}", "file", path, "format",
-                     psd_reader_format(reader), "labels",
-                     labels_name(psd_reader_labels(reader)), "entries",
-                     entries_name(psd_samples_entries(batch)), "samples",
-                     (json_int_t)psd_samples_count(batch), "bad_lines",
-                     (json_int_t)psd_reader_bad_count(reader));
     if (item == NULL) {
         return psd_error_set(err, PSD_INVALID,
                              "FILE is \"%s\", which is no UTF-8", path);
@@ -387,15 +421,18 @@ psd_status_t
 ps_cmd_data_detect(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *doc = NULL;
+    PSD_AUTO(psd_reader_options_destroy)
+    psd_reader_options_t *options = psd_reader_options_new();
     json_t *list = json_array();
     psd_status_t rc = PSD_OK;
 
     doc = json_pack("{s:o}", "files", list);
-    if (doc == NULL) {
+    if (doc == NULL || options == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a list");
     }
+    psd_reader_options_set_max_lines(options, DETECT_LINES);
     for (size_t i = 0; rc == PSD_OK && i < cli->args.n_words; i++) {
-        rc = detect(ps_cli_word(cli, i), list, err);
+        rc = detect(ps_cli_word(cli, i), options, list, err);
     }
     if (json_array_size(list) > 0) {
         ps_out_list(&cli->out, doc, "files", DETECTED);

@@ -57,8 +57,8 @@ static const char *const ENTRIES[] = {"auto", "sparse", "binary", "dense",
 static const ps_example_t CONVERT_EXAMPLES[] = {
     {"pscli data convert --to ps train.libsvm.gz train.ps.zst",
      "packed in, packed out"},
-    {"pscli data convert --from vw -b 24 --to libsvm --merge 'day-*.vw' out",
-     "several files into one"},
+    {"pscli data convert --from vw -b 24 --to libsvm --merge 'day-*.vw' all",
+     "several files into one, without namespaces"},
     {"pscli data convert --from csv --to libsvm - -",
      "from standard input to standard output"},
     {NULL, NULL}};
@@ -70,6 +70,9 @@ static const ps_opt_t CONVERT_OPTIONS[] = {
      .value = "FORMAT",
      .words = WRITTEN,
      .help = "format to write. Required"},
+    {.name = "lossy",
+     .help = "leave out what the format has no place for: weights, tags, "
+             "queries, ids of groups"},
     READING,
     {.name = NULL}};
 
@@ -103,7 +106,9 @@ const ps_cmd_t ps_cmds_data[] = {
          "Each IN is a file, plain or packed (gzip, zstd), a directory whose "
          "files are read, a pattern, or - for standard input. OUT is there "
          "when it is whole, packed when its name ends with .gz or .zst; - is "
-         "standard output. Bad lines are left out, counted, and the first ten "
+         "standard output. One that exists is written over with --yes only. A "
+         "sample with more than the format holds is refused unless --lossy. "
+         "Bad lines are left out, counted, and the first ten "
          "of them named; the exit code is 8 then. Needs no psd.",
      .examples = CONVERT_EXAMPLES,
      .options = CONVERT_OPTIONS,
@@ -126,8 +131,10 @@ const ps_cmd_t ps_cmds_data[] = {
      .min_args = 1,
      .max_args = MANY,
      .summary = "formats of files",
-     .details = "By their first 1000 lines: format, kind of labels and of "
-                "entries, and how many of those lines are bad. Needs no psd.",
+     .details = "By their first 1000 lines: format (unknown: none that is "
+                "read), kind of "
+                "labels and of entries, and how many of those lines are bad. "
+                "Needs no psd.",
      .examples = DETECT_EXAMPLES,
      .run = ps_cmd_data_detect},
     {.noun = NULL}};

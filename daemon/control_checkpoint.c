@@ -373,7 +373,17 @@ arm(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
                  !ps_doc_set_bool(words, "exact", job != NULL)
              ? ps_control_no_memory(err)
              : add_orders(self, 0, &none, words, err);
-    return rc == PSD_OK ? ps_control_ask_words(request, words, err) : rc;
+    if (rc == PSD_OK) {
+        rc = ps_control_ask_words(request, words, err);
+    }
+    if (rc != PSD_OK) { /* nobody was asked anything yet */
+        psd_status_t dropped = ps_checkpoint_drop(
+            ps_disk_real(), (const char *)dir.data, name, NULL);
+
+        (void)dropped;
+        ps_control_checkpoint_give_up(self);
+    }
+    return rc;
 }
 
 /* The clock that the furthest partition of the cluster has closed. */

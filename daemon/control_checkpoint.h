@@ -46,6 +46,9 @@ void ps_control_checkpoint_start(ps_control_t *self,
                                  ps_checkpoint_kind_t kind,
                                  const char *name,
                                  ps_doc_t **manifest_p);
+/* The table that the work at hand restores; NULL: it was dropped, or is done.
+ */
+const ps_table_t *ps_control_restored_table(const ps_control_t *self);
 /* Ends the work at hand, which cannot be finished; a table that it has made
  * does not stay. Files of a checkpoint do: shards may still write them. */
 void ps_control_checkpoint_give_up(ps_control_t *self);

@@ -306,9 +306,8 @@ static psd_status_t
 finish_restore(ps_control_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
-    const ps_table_t *table =
-        ps_registry_table(self->is.registry, self->checkpoint.table);
-    uint32_t id = table->id; /* it was checked that it is there */
+    const ps_table_t *table = ps_control_restored_table(self);
+    uint32_t id = table->id; /* check_restored has seen it */
     psd_status_t rc = ps_registry_plan_restored(self->is.registry, id,
                                                 ps_unix_ms(), &command, err);
 
@@ -347,8 +346,7 @@ check_restored(const ps_control_t *self,
                const progress_t *progress,
                psd_error_t *err)
 {
-    const ps_table_t *table =
-        ps_registry_table(self->is.registry, self->checkpoint.table);
+    const ps_table_t *table = ps_control_restored_table(self);
 
     if (table == NULL) {
         return psd_error_set(err, PSD_NO_TABLE,

@@ -135,12 +135,23 @@ ps_control_check_words(const ps_control_t *self,
     return rc;
 }
 
-/* Half a table must not stay. */
+const ps_table_t *
+ps_control_restored_table(const ps_control_t *self)
+{
+    const ps_table_t *table =
+        ps_registry_table_by_id(self->is.registry, self->checkpoint.table);
+
+    return table != NULL && table->restoring ? table : NULL;
+}
+
+/* Half a table must not stay; another one of its name may. */
 void
 ps_control_checkpoint_give_up(ps_control_t *self)
 {
-    if (self->checkpoint.kind == PS_CHECKPOINT_RESTORE) {
-        ps_control_take_table_back(self, self->checkpoint.table);
+    const ps_table_t *table = ps_control_restored_table(self);
+
+    if (self->checkpoint.kind == PS_CHECKPOINT_RESTORE && table != NULL) {
+        ps_control_take_table_back(self, table->spec.name);
     }
     ps_control_checkpoint_let_go(self);
     self->checkpoint.number = 0;

@@ -37,7 +37,7 @@ typedef struct ps_checkpoint_work {
     uint64_t number; /* of this work; 0: none is under way */
     ps_checkpoint_kind_t kind;
     char name[PS_CHECKPOINT_NAME_MAX + 1];
-    char table[PS_NAME_MAX + 1]; /* RESTORE: that is made */
+    uint32_t table;     /* RESTORE: that is made; 0: not yet */
     ps_doc_t *manifest; /* owned; CREATE: without its files; else NULL */
     uint32_t job;       /* CREATE: whose clock is the boundary, exactly; 0: of
                            none … */

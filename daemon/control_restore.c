@@ -174,7 +174,8 @@ make_table(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
         return rc;
     }
     ps_control_checkpoint_start(self, PS_CHECKPOINT_RESTORE, name, NULL);
-    memcpy(self->checkpoint.table, spec.name, sizeof spec.name);
+    self->checkpoint.table =
+        ps_registry_table(self->is.registry, spec.name)->id;
     request->clock = id; /* that the files are of */
     return ps_control_ask(request, PS_CALL_INSPECT, 0);
 }
@@ -184,8 +185,7 @@ go_on_restore(ps_control_t *self,
               ps_control_request_t *request,
               psd_error_t *err)
 {
-    const ps_table_t *table =
-        ps_registry_table(self->is.registry, self->checkpoint.table);
+    const ps_table_t *table = ps_control_restored_table(self);
     psd_status_t rc = table == NULL
                           ? psd_error_set(err, PSD_NO_TABLE,
                                           "the table was dropped meanwhile")

@@ -129,7 +129,6 @@ enter(ps_control_t *self,
                              "%" PRIu32 ", no more are allowed",
                              ASKS_MAX, ask->is.job);
     }
-    watch->clock = ask->clock > watch->clock ? ask->clock : watch->clock;
     ask->reply = request->reply;
     if (!ps_watch_add_ask(watch, ask)) {
         return ps_control_no_memory(err);
@@ -267,6 +266,9 @@ plan_all(ps_control_t *self, ps_watch_t *watch, ps_command_t *command)
         rc = plan(self, ask, command, &ask->answer, self->err);
         ask->planned = rc == PSD_OK && ask->answer.found != PS_WORK_WAIT;
         left = left || rc == PSD_BUSY;
+        if (rc == PSD_OK && ask->clock > watch->clock) {
+            watch->clock = ask->clock; /* who asks is a worker of the job */
+        }
         if (rc != PSD_OK && rc != PSD_BUSY) {
             refuse(self, watch, i, rc, psd_error_text(self->err));
         } else {

@@ -128,11 +128,15 @@ beat(ps_member_t *self)
     PSD_AUTO(ps_doc_destroy)
     ps_doc_t *doc = ps_member_message(
         self, self->is_announced ? "node_beat" : "node_announce");
-
-    if (doc != NULL && ps_doc_set_u64(doc, "epoch", self->max_epoch) &&
+    bool sent =
+        doc != NULL && ps_doc_set_u64(doc, "epoch", self->max_epoch) &&
         (self->is_announced ? ps_sizes_tell(&self->sizes, ps_now_ms(), doc)
                             : fill_announcement(self, doc)) &&
-        ps_member_send(self, doc, NULL) == PSD_OK && !self->is_announced) {
+        ps_member_send(self, doc, NULL) == PSD_OK;
+
+    if (!sent) {
+        ps_sizes_forget(&self->sizes);
+    } else if (!self->is_announced) {
         self->announce_id = self->last_id;
     }
     self->beat_ms =

@@ -184,7 +184,7 @@ _pscli() {
         esac
         ;;
     "data convert")
-        flags+=" --from --to --strict --entries --merge --bits --no-constant --hash-all --part --parts"
+        flags+=" --from --to --lossy --strict --entries --merge --bits --no-constant --hash-all --part --parts"
         case $previous in
     --from|-f) words="auto libsvm ps vw adfea terafea criteo csv"; value=1 ;;
     --to|-t) words="libsvm ps csv"; value=1 ;;

@@ -124,6 +124,7 @@ complete -c pscli -n '__fish_seen_subcommand_from plan' -l shards -r -d 'shards 
 complete -c pscli -f -n '__fish_seen_subcommand_from data; and not __fish_seen_subcommand_from convert show detect' -a convert -d 'samples of one format into another'
 complete -c pscli -n '__fish_seen_subcommand_from data; and __fish_seen_subcommand_from convert' -l from -s f -x -a 'auto libsvm ps vw adfea terafea criteo csv' -d 'format of the files; auto looks at the first 1000 lines'
 complete -c pscli -n '__fish_seen_subcommand_from data; and __fish_seen_subcommand_from convert' -l to -s t -x -a 'libsvm ps csv' -d 'format to write. Required'
+complete -c pscli -n '__fish_seen_subcommand_from data; and __fish_seen_subcommand_from convert' -l lossy -d 'leave out what the format has no place for: weights, tags, queries, ids of groups'
 complete -c pscli -n '__fish_seen_subcommand_from data; and __fish_seen_subcommand_from convert' -l strict -d 'end at the first bad line'
 complete -c pscli -n '__fish_seen_subcommand_from data; and __fish_seen_subcommand_from convert' -l entries -x -a 'auto sparse binary dense' -d 'what entries without ":" are in ps files: keys (binary) or values (dense)'
 complete -c pscli -n '__fish_seen_subcommand_from data; and __fish_seen_subcommand_from convert' -l merge -d 'one group of all groups of a sample'

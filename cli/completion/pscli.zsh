@@ -63,7 +63,7 @@ _pscli() {
     'checkpoint restore') flags+=( --job --workers --table --as --partitions --replicas --ack) ;;
     'checkpoint drop') flags+=() ;;
     'plan') flags+=( --rows --cols --type --row-format --keys --updater --fill --partitions --partition-by --replicas --nodes --shards) ;;
-    'data convert') flags+=( --from --to --strict --entries --merge --bits --no-constant --hash-all --part --parts) ;;
+    'data convert') flags+=( --from --to --lossy --strict --entries --merge --bits --no-constant --hash-all --part --parts) ;;
     'data show') flags+=( --number --from --strict --entries --merge --bits --no-constant --hash-all --part --parts) ;;
     'data detect') flags+=() ;;
     'run') flags+=( --workers --servers --launcher --job --max-delay --psd) ;;

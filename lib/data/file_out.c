@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -19,12 +20,13 @@
 
 #define PACKED_SIZE ((size_t)256 << 10)
 #define GZIP_BITS (15 + 16) /* the greatest window, with gzip's head */
-#define ENDING ".XXXXXX"    /* mkostemp's */
-#define GZIP_MEMORY 8       /* zlib's default */
+#define ENDING_SIZE 10      /* of ".01234567" and its '\0' */
+#define NAME_TRIES 100
+#define GZIP_MEMORY 8 /* zlib's default */
 
 struct ps_file_out {
     char path[PATH_MAX];
-    char beside[PATH_MAX]; /* "": there is nothing to take away */
+    char beside[PATH_MAX + ENDING_SIZE]; /* "": there is nothing to take away */
     int fd;
     uint8_t *packed; /* PACKED_SIZE; NULL: plain */
     z_stream gzip;
@@ -69,26 +71,68 @@ open_packing(ps_file_out_t *self, psd_error_t *err)
                                self->path);
 }
 
+/* Makes a file beside its place, under a name that nobody has. */
+static psd_status_t
+open_beside(ps_file_out_t *self, mode_t mode, psd_error_t *err)
+{
+    for (int i = 0; i < NAME_TRIES; i++) {
+        uint32_t random = 0;
+
+        if (getrandom(&random, sizeof random, 0) != sizeof random) {
+            return set_errno(self, err);
+        }
+        (void)snprintf(self->beside, sizeof self->beside, "%s.%08x", self->path,
+                       (unsigned)random);
+        self->fd =
+            open(self->beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+        if (self->fd >= 0) {
+            return PSD_OK;
+        }
+        if (errno != EEXIST) {
+            break;
+        }
+    }
+    self->beside[0] = '\0';
+    return set_errno(self, err);
+}
+
+/* A file that is there is replaced, where it really lies and with the rights
+ * that it has; what is no file (a pipe, a device) is written to. */
 static psd_status_t
 open_fd(ps_file_out_t *self, psd_error_t *err)
 {
-    mode_t mask = umask(0);
-    size_t size = strlen(self->path);
+    struct stat about;
+    char target[PATH_MAX];
+    psd_status_t rc = PSD_OK;
 
-    (void)umask(mask);
     if (strcmp(self->path, "-") == 0) {
         self->fd = dup(STDOUT_FILENO);
         return self->fd >= 0 ? PSD_OK : set_errno(self, err);
     }
-    memcpy(self->beside, self->path, size);
-    memcpy(self->beside + size, ENDING, sizeof ENDING);
-    self->fd = mkostemp(self->beside, O_CLOEXEC);
-    if (self->fd < 0) {
-        self->beside[0] = '\0';
+    if (stat(self->path, &about) != 0) {
+        return errno == ENOENT ? open_beside(self, 0666, err)
+                               : set_errno(self, err);
+    }
+    if (S_ISDIR(about.st_mode)) {
+        return psd_error_set(err, PSD_INVALID, "%s is a directory", self->path);
+    }
+    if (!S_ISREG(about.st_mode)) {
+        self->fd = open(self->path, O_WRONLY | O_CLOEXEC);
+        return self->fd >= 0 ? PSD_OK : set_errno(self, err);
+    }
+    if (realpath(self->path, target) == NULL) {
         return set_errno(self, err);
     }
-    (void)fchmod(self->fd, 0666 & ~mask); /* mkostemp makes it 0600 */
-    return PSD_OK;
+    if (strlen(target) + ENDING_SIZE > PATH_MAX) {
+        return psd_error_set(err, PSD_INVALID, "%s is a path of %zu bytes",
+                             target, strlen(target));
+    }
+    memcpy(self->path, target, strlen(target) + 1);
+    rc = open_beside(self, 0600, err);
+    if (rc == PSD_OK) {
+        (void)fchmod(self->fd, about.st_mode & 0777);
+    }
+    return rc;
 }
 
 psd_status_t
@@ -98,10 +142,10 @@ ps_file_out_open(const char *path, ps_file_out_t **ret_file, psd_error_t *err)
     size_t size = strlen(path);
     psd_status_t rc = PSD_OK;
 
-    if (size + sizeof ENDING > PATH_MAX) {
+    if (size + ENDING_SIZE > PATH_MAX) {
         return psd_error_set(err, PSD_INVALID,
                              "a path of %zu bytes; the system takes %d", size,
-                             PATH_MAX - (int)sizeof ENDING);
+                             PATH_MAX - ENDING_SIZE);
     }
     self = ps_alloc(1, sizeof *self);
     if (self == NULL) {
@@ -281,4 +325,10 @@ const char *
 ps_file_out_path(const ps_file_out_t *self)
 {
     return self->path;
+}
+
+const char *
+ps_file_out_beside(const ps_file_out_t *self)
+{
+    return self->beside;
 }

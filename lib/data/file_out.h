@@ -3,8 +3,9 @@
  * ps_file_out - bytes that become a file when all of them are there
  *
  * What     Written beside its place, packed when its name ends with .gz or
- *          .zst, flushed, renamed; what is not committed is taken away. "-" is
- *          standard output, plain, as it comes.
+ *          .zst, flushed, renamed; what is not committed is taken away. A file
+ *          that it replaces lends it its rights. "-" is standard output, plain;
+ *          that and what is no file (a pipe, a device) is written as it comes.
  * Owner    the caller closes it
  * Threads  confined to one thread
  * Errors   PSD_IO naming file and reason; PSD_NOMEM
@@ -18,7 +19,7 @@
 
 typedef struct ps_file_out ps_file_out_t;
 
-/* PSD_INVALID: the path is too long. */
+/* PSD_INVALID: the path is too long, or a directory. */
 PSD_MUST_CHECK psd_status_t ps_file_out_open(const char *path,
                                              ps_file_out_t **ret_file,
                                              psd_error_t *err);
@@ -30,6 +31,8 @@ PSD_MUST_CHECK psd_status_t ps_file_out_write(ps_file_out_t *self,
 PSD_MUST_CHECK psd_status_t ps_file_out_commit(ps_file_out_t *self,
                                                psd_error_t *err);
 void ps_file_out_close(ps_file_out_t **self_p);
-/* As it was opened; borrowed. */
+/* Where it is until then, for who may be interrupted; "": nowhere. Borrowed. */
+const char *ps_file_out_beside(const ps_file_out_t *self);
+/* Where it will be; borrowed. */
 const char *ps_file_out_path(const ps_file_out_t *self);
 #endif

@@ -15,6 +15,13 @@
 
 typedef struct ps_sample_format ps_sample_format_t;
 
+/* What all samples of a file have in common; zeroed: there is none yet. */
+typedef struct ps_printed {
+    bool any;
+    bool labelled; /* they have labels */
+    size_t columns;
+} ps_printed_t;
+
 typedef struct ps_parser {
     const ps_sample_format_t *format;
     psd_entries_t entries; /* what entries are; where that is open, as look
@@ -31,6 +38,7 @@ struct ps_sample_format {
     const char *name;
     const char *about; /* a line for people */
     psd_entries_t entries;
+    bool entries_open; /* what they are, the caller or the first lines say */
     /* Does a line, not empty and no comment, look like one of this format? */
     bool (*fits)(ps_line_t line);
     int sureness; /* of two formats that fit as well, the greater is taken */
@@ -48,12 +56,21 @@ struct ps_sample_format {
                           ps_line_t line,
                           psd_samples_t *samples,
                           psd_error_t *err);
-    /* Appends sample i as a line; NULL: this format is not written. Errors:
-     * PSD_INVALID the format cannot hold it; PSD_NOMEM. */
+    /*
+     * Appends sample i as a line; NULL: this format is not written.
+     *
+     * before  in out  what was written to the file so far
+     *
+     * Errors: PSD_INVALID the format cannot hold it, or not beside those
+     * before; PSD_NOMEM.
+     */
     psd_status_t (*print)(const psd_samples_t *samples,
                           size_t i,
+                          ps_printed_t *before,
                           ps_buffer_t *out,
                           psd_error_t *err);
+    bool holds_queries;
+    bool holds_groups;
 };
 
 extern const ps_sample_format_t ps_sample_format_libsvm;

@@ -4,8 +4,9 @@
  *
  * One sample a line, dense: the values of column 1, 2, … have the keys 0, 1, ….
  * An empty label is none, an empty value 0. A file's first line is passed over
- * when none of its cells is a number: those are names. All lines have as many
- * columns as the first one with a sample. Quotes are for texts, and refused.
+ * when it has cells that are not empty, and none is a number: those are names.
+ * All lines have as many columns as the first one with a sample. Quotes are for
+ * texts, and refused.
  */
 #include "data/format.h"
 
@@ -38,21 +39,25 @@ take_cell(const char *at, float empty, float *ret_value)
     return is_end(at) ? at : NULL;
 }
 
-/* No cell of it is a number. */
+/* Some cells of it have something, and none of them a number. */
 static bool
 is_names(const char *at)
 {
+    bool any = false;
     float value = 0;
 
     for (;; at++) {
-        if (take_cell(at, 0, &value) != NULL) {
+        bool empty = is_end(ps_skip_blanks(at));
+
+        if (!empty && take_cell(at, 0, &value) != NULL) {
             return false;
         }
+        any = any || !empty;
         while (!is_end(at)) {
             at++;
         }
         if (*at == '\n') {
-            return true;
+            return any;
         }
     }
 }
@@ -140,6 +145,7 @@ fits(ps_line_t line)
 static psd_status_t
 print(const psd_samples_t *samples,
       size_t i,
+      ps_printed_t *before,
       ps_buffer_t *out,
       psd_error_t *err)
 {
@@ -148,6 +154,14 @@ print(const psd_samples_t *samples,
     bool room = isnan(samples->labels[i]) ||
                 ps_sample_print_f32(out, samples->labels[i]);
 
+    if (before->any && end - first != before->columns) {
+        return psd_error_set(err, PSD_INVALID,
+                             "a sample of %zu values behind some of %zu; csv "
+                             "lines have as many columns each",
+                             end - first, before->columns);
+    }
+    before->any = true;
+    before->columns = end - first;
     for (size_t e = first; room && e < end; e++) {
         if (samples->keys[e] != e - first) {
             return psd_error_set(err, PSD_INVALID,

@@ -138,30 +138,26 @@ fits(ps_line_t line)
 static psd_status_t
 print(const psd_samples_t *samples,
       size_t i,
+      ps_printed_t *before,
       ps_buffer_t *out,
       psd_error_t *err)
 {
     size_t first = samples->groups[i];
-    bool fits = !isnan(samples->labels[i]);
+    bool room = true;
     uint64_t last = 0;
 
-    if (samples->groups[i + 1] - first > 1) {
-        return psd_error_set(err, PSD_INVALID,
-                             "a sample of %zu groups; libsvm has no groups "
-                             "(they can be merged)",
-                             samples->groups[i + 1] - first);
-    }
-    if (!fits) {
+    (void)before;
+    if (isnan(samples->labels[i])) {
         return psd_error_set(err, PSD_INVALID,
                              "a sample without a label; libsvm lines begin "
                              "with one");
     }
-    fits = ps_sample_print_f32(out, samples->labels[i]);
-    if (fits && samples->queries[i] != 0) {
-        fits = ps_buffer_print(out, " qid:%" PRIu64, samples->queries[i]);
+    room = ps_sample_print_f32(out, samples->labels[i]);
+    if (room && samples->queries[i] != 0) {
+        room = ps_buffer_print(out, " qid:%" PRIu64, samples->queries[i]);
     }
     for (size_t e = samples->starts[first];
-         fits && e < samples->starts[samples->groups[i + 1]]; e++) {
+         room && e < samples->starts[samples->groups[i + 1]]; e++) {
         if (samples->keys[e] < last) {
             return psd_error_set(err, PSD_INVALID,
                                  "key %" PRIu64 " behind %" PRIu64
@@ -169,10 +165,10 @@ print(const psd_samples_t *samples,
                                  samples->keys[e], last);
         }
         last = samples->keys[e];
-        fits = ps_buffer_print(out, " %" PRIu64 ":", last) &&
+        room = ps_buffer_print(out, " %" PRIu64 ":", last) &&
                ps_sample_print_f32(out, samples->values[e]);
     }
-    return fits && ps_buffer_append(out, "\n", 1)
+    return room && ps_buffer_append(out, "\n", 1)
                ? PSD_OK
                : ps_sample_no_memory(out->size, err);
 }
@@ -185,4 +181,5 @@ const ps_sample_format_t ps_sample_format_libsvm = {
     .sureness = 2,
     .parse = parse,
     .print = print,
+    .holds_queries = true,
 };

@@ -255,30 +255,79 @@ fits(ps_line_t line)
 
 /* ---- back ---- */
 
+/* A dense value; the first of a group with a point, for whole numbers alone
+ * would be keys. */
 static bool
-print_entry(const psd_samples_t *samples, size_t e, ps_buffer_t *out)
+print_dense(float value, bool first, ps_buffer_t *out)
 {
-    if (samples->entries != PSD_ENTRIES_DENSE &&
-        !ps_buffer_print(out, " %" PRIu64, samples->keys[e])) {
+    size_t size = out->size + 1;
+
+    if (!ps_buffer_append(out, " ", 1) || !ps_sample_print_f32(out, value)) {
         return false;
     }
-    if (samples->entries == PSD_ENTRIES_BINARY) {
-        return true;
+    return !first || memchr(out->data + size, '.', out->size - size) != NULL ||
+           memchr(out->data + size, 'e', out->size - size) != NULL ||
+           ps_buffer_append(out, ".0", 2);
+}
+
+static bool
+print_entry(const psd_samples_t *samples,
+            size_t e,
+            bool first,
+            ps_buffer_t *out)
+{
+    switch (samples->entries) {
+    case PSD_ENTRIES_DENSE:
+        return print_dense(samples->values[e], first, out);
+    case PSD_ENTRIES_BINARY:
+        return ps_buffer_print(out, " %" PRIu64, samples->keys[e]);
+    case PSD_ENTRIES_SPARSE:
+        break;
     }
-    return ps_buffer_append(
-               out, samples->entries == PSD_ENTRIES_DENSE ? " " : ":", 1) &&
+    return ps_buffer_print(out, " %" PRIu64 ":", samples->keys[e]) &&
            ps_sample_print_f32(out, samples->values[e]);
+}
+
+/* Readers want an entry in each sample, and a label in all or none. */
+static psd_status_t
+check_sample(const psd_samples_t *samples,
+             size_t i,
+             ps_printed_t *before,
+             psd_error_t *err)
+{
+    bool labelled = !isnan(samples->labels[i]);
+
+    if (samples->starts[samples->groups[i]] ==
+        samples->starts[samples->groups[i + 1]]) {
+        return psd_error_set(err, PSD_INVALID,
+                             "a sample without entries; ps lines have some");
+    }
+    if (before->any && labelled != before->labelled) {
+        return psd_error_set(err, PSD_INVALID,
+                             "a sample %s a label behind some %s; in ps files "
+                             "all have one or none has",
+                             labelled ? "with" : "without",
+                             labelled ? "without" : "with");
+    }
+    before->any = true;
+    before->labelled = labelled;
+    return PSD_OK;
 }
 
 static psd_status_t
 print(const psd_samples_t *samples,
       size_t i,
+      ps_printed_t *before,
       ps_buffer_t *out,
       psd_error_t *err)
 {
     bool room = isnan(samples->labels[i]) ||
                 ps_sample_print_f32(out, samples->labels[i]);
+    psd_status_t rc = check_sample(samples, i, before, err);
 
+    if (rc != PSD_OK) {
+        return rc;
+    }
     for (size_t g = samples->groups[i]; g < samples->groups[i + 1]; g++) {
         int64_t id = samples->group_ids[g];
 
@@ -293,7 +342,7 @@ print(const psd_samples_t *samples,
         room = room && ps_buffer_print(out, "; %" PRId64, id);
         for (size_t e = samples->starts[g]; room && e < samples->starts[g + 1];
              e++) {
-            room = print_entry(samples, e, out);
+            room = print_entry(samples, e, e == samples->starts[g], out);
         }
     }
     return room && ps_buffer_append(out, ";\n", 2)
@@ -306,9 +355,11 @@ const ps_sample_format_t ps_sample_format_ps = {
     .about =
         "label; group key:value …; group key:value …;   (or key, or value)",
     .entries = PSD_ENTRIES_SPARSE,
+    .entries_open = true,
     .fits = fits,
     .sureness = 2,
     .look = look,
     .parse = parse,
     .print = print,
+    .holds_groups = true,
 };

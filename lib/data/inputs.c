@@ -66,8 +66,8 @@ add_entry(ps_inputs_t *self,
                              "a path in %s is longer than %d bytes", directory,
                              PATH_MAX - 1);
     }
-    if (stat(path, &about) != 0) {
-        return set_errno("look at", path, err);
+    if (stat(path, &about) != 0) { /* a link to nothing is no file */
+        return errno == ENOENT ? PSD_OK : set_errno("look at", path, err);
     }
     return S_ISREG(about.st_mode)
                ? add(self, path, (uint64_t)about.st_size, err)

@@ -23,7 +23,9 @@ typedef struct ps_inputs {
     uint64_t bytes; /* of all files that have a size */
 } ps_inputs_t;
 
-/* Errors: PSD_INVALID nothing is there, or no file in it; PSD_IO; PSD_NOMEM. */
+/* Errors: PSD_INVALID a pattern that matches nothing, a directory without
+ * files; PSD_IO a path that cannot be opened, also as nothing is there;
+ * PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_inputs_find(ps_inputs_t *ret_inputs,
                                            const char *const *paths,
                                            size_t n_paths,

@@ -62,6 +62,27 @@ fill(ps_lines_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
+/* Passes over a byte order mark. */
+static void
+skip_mark(ps_line_t *line)
+{
+    if (line->size >= 3 && memcmp(line->text, "\xef\xbb\xbf", 3) == 0) {
+        line->text += 3;
+        line->size -= 3;
+    }
+}
+
+static psd_status_t
+too_long(const ps_lines_t *self, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_INVALID,
+                         "%s: a line at byte %" PRIu64
+                         " is longer than %zu bytes; this is no text, or of "
+                         "lines that nobody meant",
+                         ps_source_path(self->source), self->offset,
+                         PS_LINE_MAX);
+}
+
 /* The next line, whoever it belongs to. */
 static psd_status_t
 take_line(ps_lines_t *self, ps_line_t *ret_line, psd_error_t *err)
@@ -84,12 +105,7 @@ take_line(ps_lines_t *self, ps_line_t *ret_line, psd_error_t *err)
             return PSD_OK;
         }
         if (left > PS_LINE_MAX) {
-            return psd_error_set(
-                err, PSD_INVALID,
-                "%s: a line at byte %" PRIu64
-                " is longer than %zu bytes; this is no text, or of lines "
-                "that nobody meant",
-                ps_source_path(self->source), self->offset, PS_LINE_MAX);
+            return too_long(self, err);
         }
         seen = left;
         rc = fill(self, err);
@@ -99,10 +115,17 @@ take_line(ps_lines_t *self, ps_line_t *ret_line, psd_error_t *err)
     }
     ret_line->text = self->data + self->at;
     ret_line->size = (size_t)(stop - ret_line->text);
+    if (ret_line->size > PS_LINE_MAX) {
+        return too_long(self, err);
+    }
     ret_line->first = self->offset == 0;
+    self->given = self->offset;
     self->at += ret_line->size + 1;
     self->offset += ret_line->size + 1;
     self->n_lines++;
+    if (ret_line->first) {
+        skip_mark(ret_line);
+    }
     return PSD_OK;
 }
 
@@ -138,9 +161,7 @@ go_to_share(ps_lines_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = take_line(self, &line, err);
     }
-    self->n_lines = 0;
-    self->begin = self->offset;
-    self->before = UINT64_MAX;
+    self->from_middle = true;
     return rc;
 }
 
@@ -232,40 +253,18 @@ ps_lines_peek(ps_lines_t *self,
     ret_text->first = self->offset == 0;
     ret_text->text = size == 0 ? "\n" : self->data + self->at;
     ret_text->size = size;
+    if (ret_text->first) {
+        skip_mark(ret_text);
+    }
     return PSD_OK;
 }
 
-/* Counts the lines in front of `begin`. */
-static psd_status_t
-count_before(const ps_lines_t *self, uint64_t *ret_count, psd_error_t *err)
+bool
+ps_lines_place(const ps_lines_t *self, ps_buffer_t *out)
 {
-    ps_lines_t lines = {0};
-    ps_line_t line = {0};
-    psd_status_t rc = ps_lines_open(&lines, ps_source_path(self->source),
-                                    (ps_share_t){0, 1}, err);
+    const char *path = ps_source_path(self->source);
 
-    while (rc == PSD_OK && lines.offset < self->begin) {
-        rc = take_line(&lines, &line, err);
-        if (line.text == NULL) {
-            break; /* the file became shorter */
-        }
-    }
-    *ret_count = lines.n_lines;
-    ps_lines_done(&lines);
-    return rc;
-}
-
-psd_status_t
-ps_lines_number(ps_lines_t *self, uint64_t *ret_number, psd_error_t *err)
-{
-    if (self->before == UINT64_MAX) {
-        psd_status_t rc = count_before(self, &self->before, err);
-
-        if (rc != PSD_OK) {
-            self->before = UINT64_MAX;
-            return rc;
-        }
-    }
-    *ret_number = self->before + self->n_lines;
-    return PSD_OK;
+    return self->from_middle
+               ? ps_buffer_print(out, "%s: byte %" PRIu64, path, self->given)
+               : ps_buffer_print(out, "%s:%" PRIu64, path, self->n_lines);
 }

@@ -5,6 +5,7 @@
  * What     Each line belongs to the share in which it begins. A file that can
  *          seek is cut into n_parts stretches of bytes; packed data and pipes
  *          into blocks of PS_LINES_BLOCK unpacked bytes, dealt out in turn.
+ *          A byte order mark in front of the first line is passed over.
  * Shape    A line is given without its '\n' (a '\n' stands behind it always, in
  *          memory also behind a last line that has none in the file), with its
  *          '\r' and whatever else it has.
@@ -16,6 +17,7 @@
 #ifndef PS_DATA_LINES_H
 #define PS_DATA_LINES_H
 
+#include "base/bytes.h"
 #include "data/source.h"
 
 #define PS_LINES_BLOCK ((uint64_t)1 << 20)
@@ -42,10 +44,10 @@ typedef struct ps_lines {
     bool ended;        /* the source has no more */
     bool by_bytes;     /* cut into stretches, not dealt out in blocks */
     uint64_t offset;   /* of data[at] in the input */
-    uint64_t begin;    /* where it was begun: the line of `begin` - 1 ends it */
     uint64_t end;      /* by_bytes: lines from here on are the next share's */
-    uint64_t n_lines;  /* passed since `begin` */
-    uint64_t before;   /* lines in front of `begin`, UINT64_MAX: not counted */
+    uint64_t n_lines;  /* passed, where the share begins with the first */
+    uint64_t given;    /* offset of the line that was given last */
+    bool from_middle;  /* the share does not begin with the first line */
 } ps_lines_t;
 
 /* Opens it where the share begins. */
@@ -66,9 +68,7 @@ PSD_MUST_CHECK psd_status_t ps_lines_peek(ps_lines_t *self,
                                           size_t max_bytes,
                                           ps_line_t *ret_text,
                                           psd_error_t *err);
-/* Number of the line that was given last. It may read the file again, up to
- * where this share begins. */
-PSD_MUST_CHECK psd_status_t ps_lines_number(ps_lines_t *self,
-                                            uint64_t *ret_number,
-                                            psd_error_t *err);
+/* Where the line that was given last stands, as errors name it: "FILE:LINE", or
+ * "FILE: byte N" in a share that begins in the middle. false: no memory. */
+PSD_MUST_CHECK bool ps_lines_place(const ps_lines_t *self, ps_buffer_t *out);
 #endif

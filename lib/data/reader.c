@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "data/format.h"
 #include "data/inputs.h"
+#include "data/number.h"
 
 #define LOOK_LINES 1000
 #define LOOK_BYTES ((size_t)4 << 20)
@@ -25,6 +26,7 @@ struct psd_reader_options {
     const ps_sample_format_t *format; /* NULL: auto */
     ps_share_t share;
     ps_parser_t parser;
+    uint64_t max_lines; /* of each input; 0: all */
     bool strict;
     bool merge;
 };
@@ -34,6 +36,7 @@ struct psd_reader {
     size_t next; /* input to open */
     bool is_open;
     ps_lines_t lines; /* of the open one */
+    uint64_t n_lines; /* of it, taken so far */
     psd_reader_options_t options;
     ps_parser_t parser;
     psd_labels_t labels;
@@ -100,12 +103,26 @@ psd_reader_options_set_strict(psd_reader_options_t *self, bool strict)
     self->strict = strict;
 }
 
-void
+psd_status_t
 psd_reader_options_set_entries(psd_reader_options_t *self,
-                               psd_entries_t entries)
+                               psd_entries_t entries,
+                               psd_error_t *err)
 {
+    /* A number of another language may be none of the enumeration's. */
+    if ((unsigned)entries > PSD_ENTRIES_DENSE) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%u is no kind of entries; 0, 1 and 2 are",
+                             (unsigned)entries);
+    }
     self->parser.entries = entries;
     self->parser.entries_set = true;
+    return PSD_OK;
+}
+
+void
+psd_reader_options_set_max_lines(psd_reader_options_t *self, uint64_t max_lines)
+{
+    self->max_lines = max_lines;
 }
 
 void
@@ -151,6 +168,7 @@ open_next(psd_reader_t *self, psd_error_t *err)
 
     if (rc == PSD_OK) {
         self->next++;
+        self->n_lines = 0;
         self->is_open = true;
     }
     return rc;
@@ -167,7 +185,7 @@ close_input(psd_reader_t *self)
 }
 
 static psd_status_t
-look_at(psd_reader_t *self, ps_line_t text, psd_error_t *err)
+look_at(psd_reader_t *self, const char *path, ps_line_t text, psd_error_t *err)
 {
     if (self->parser.format == NULL) {
         self->parser.format = ps_sample_format_guess(text);
@@ -176,8 +194,10 @@ look_at(psd_reader_t *self, ps_line_t text, psd_error_t *err)
         return psd_error_set(err, PSD_INVALID,
                              "%s: its first lines are of no format that is "
                              "known; name the one that it has",
-                             self->inputs.paths[0]);
+                             path);
     }
+    self->parser.entries_set =
+        self->parser.entries_set && self->parser.format->entries_open;
     if (!self->parser.entries_set) {
         self->parser.entries = self->parser.format->entries;
     }
@@ -187,26 +207,63 @@ look_at(psd_reader_t *self, ps_line_t text, psd_error_t *err)
     return PSD_OK;
 }
 
-/* Looks at the first lines: of an input that is read once only on its way,
- * else on a way of their own, from the very beginning. */
+/* The first lines of input i: on its way where it is read once only, and is
+ * open; else on a way of their own, from the very beginning. */
+static psd_status_t
+peek(psd_reader_t *self,
+     size_t i,
+     ps_lines_t *own,
+     ps_line_t *ret_text,
+     psd_error_t *err)
+{
+    ps_lines_t *lines = own;
+    psd_status_t rc = PSD_OK;
+
+    if (i == 0 && ps_source_size(self->lines.source) == 0) {
+        lines = &self->lines;
+    } else {
+        rc = ps_lines_open(own, self->inputs.paths[i], (ps_share_t){0, 1}, err);
+    }
+    return rc == PSD_OK
+               ? ps_lines_peek(lines, LOOK_LINES, LOOK_BYTES, ret_text, err)
+               : rc;
+}
+
+static bool
+is_blank(ps_line_t text)
+{
+    for (size_t i = 0; i < text.size; i++) {
+        if (!ps_is_blank(text.text[i]) && text.text[i] != '\n') {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Looks at the first input in which anything is; at a pipe behind another input
+ * not, for it cannot be read again. */
 static psd_status_t
 look(psd_reader_t *self, psd_error_t *err)
 {
-    PSD_AUTO(ps_lines_done) ps_lines_t own = {0};
-    ps_lines_t *lines = &own;
-    ps_line_t text = {0};
-    psd_status_t rc = PSD_OK;
+    const ps_sample_format_t *format = self->parser.format;
 
-    if (ps_source_size(self->lines.source) == 0) {
-        lines = &self->lines;
-    } else {
-        rc =
-            ps_lines_open(&own, self->inputs.paths[0], (ps_share_t){0, 1}, err);
+    if (format != NULL && format->look == NULL) {
+        return look_at(self, self->inputs.paths[0], (ps_line_t){.text = "\n"},
+                       err);
     }
-    if (rc == PSD_OK) {
-        rc = ps_lines_peek(lines, LOOK_LINES, LOOK_BYTES, &text, err);
+    for (size_t i = 0;; i++) {
+        PSD_AUTO(ps_lines_done) ps_lines_t own = {0};
+        ps_line_t text = {0};
+        psd_status_t rc = peek(self, i, &own, &text, err);
+
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        if (!is_blank(text) || i + 1 == self->inputs.n ||
+            strcmp(self->inputs.paths[i + 1], "-") == 0) {
+            return look_at(self, self->inputs.paths[i], text, err);
+        }
     }
-    return rc == PSD_OK ? look_at(self, text, err) : rc;
 }
 
 psd_status_t
@@ -263,20 +320,18 @@ psd_reader_close(psd_reader_t **self_p)
 
 /* ---- reading ---- */
 
-/* Puts FILE:LINE in front of what is wrong with the line. */
+/* Puts the line's place in front of what is wrong with it. PSD_NOMEM, else
+ * `why`. */
 static psd_status_t
 name_place(psd_reader_t *self, psd_status_t why, psd_error_t *err)
 {
-    uint64_t number = 0;
-    psd_error_t *ignored = NULL;
-    psd_status_t rc = ps_lines_number(&self->lines, &number, ignored);
+    PSD_AUTO(ps_buffer_done) ps_buffer_t place = {0};
 
-    if (rc != PSD_OK) { /* the file is gone: its name is all that is left */
-        return psd_error_wrap(err, why, "%s",
-                              ps_source_path(self->lines.source));
+    if (!ps_lines_place(&self->lines, &place)) {
+        psd_error_clear(err);
+        return psd_error_set(err, PSD_NOMEM, "no memory for what is wrong");
     }
-    return psd_error_wrap(err, why, "%s:%" PRIu64,
-                          ps_source_path(self->lines.source), number);
+    return psd_error_wrap(err, why, "%s", (const char *)place.data);
 }
 
 /* Counts a bad line and keeps what is wrong with the first ones. */
@@ -299,9 +354,12 @@ note_bad(psd_reader_t *self,
         return psd_error_set(err, PSD_NOMEM, "no memory for what is wrong");
     }
     rc = self->parser.format->parse(&self->parser, line, samples, self->bad[i]);
-    (void)name_place(self, rc, self->bad[i]);
+    rc = name_place(self, rc, self->bad[i]);
     ps_samples_go_back(samples, mark);
-    return PSD_OK;
+    return rc == PSD_NOMEM ? psd_error_set(err, rc,
+                                           "no memory for what is "
+                                           "wrong")
+                           : PSD_OK;
 }
 
 static void
@@ -331,13 +389,13 @@ take_line(psd_reader_t *self,
     psd_status_t rc = self->parser.format->parse(
         &self->parser, line, samples, self->options.strict ? err : NULL);
 
-    if (rc == PSD_OK) {
-        if (samples->n > mark.n) {
-            note_label(self, samples->labels[mark.n]);
-            if (self->options.merge) {
-                ps_samples_merge(samples);
-            }
+    if (rc == PSD_OK && samples->n > mark.n) {
+        note_label(self, samples->labels[mark.n]);
+        if (self->options.merge && !ps_samples_merge(samples)) {
+            rc = PSD_NOMEM;
         }
+    }
+    if (rc == PSD_OK) {
         return PSD_OK;
     }
     ps_samples_go_back(samples, mark);
@@ -368,7 +426,11 @@ psd_reader_next(psd_reader_t *self,
             rc = open_next(self, err);
             continue;
         }
-        rc = ps_lines_next(&self->lines, &line, err);
+        if (self->options.max_lines == 0 ||
+            self->n_lines < self->options.max_lines) {
+            rc = ps_lines_next(&self->lines, &line, err);
+            self->n_lines++;
+        }
         if (rc == PSD_OK && line.text == NULL) {
             close_input(self);
         } else if (rc == PSD_OK) {

@@ -2,6 +2,8 @@
 /* A batch of samples: arrays that grow together. */
 #include "data/samples.h"
 
+#include <stdlib.h>
+
 #include "base/alloc.h"
 
 #define FEWEST_SAMPLES 64
@@ -160,15 +162,79 @@ ps_samples_tag(psd_samples_t *self, const char *text, size_t size)
     return size == 0 || ps_buffer_append(&self->tags, text, size);
 }
 
-void
+/* An entry on its way to its place. */
+typedef struct entry {
+    uint64_t key;
+    size_t place; /* where it was; equal keys keep their order */
+    float value;
+} entry_t;
+
+static int
+by_key(const void *a, const void *b)
+{
+    const entry_t *left = a;
+    const entry_t *right = b;
+
+    if (left->key != right->key) {
+        return left->key < right->key ? -1 : 1;
+    }
+    return left->place < right->place ? -1 : 1;
+}
+
+static bool
+is_sorted(const uint64_t *keys, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        if (keys[i] < keys[i - 1]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool
+sort_entries(uint64_t *keys, float *values, size_t n)
+{
+    entry_t *entries = NULL;
+
+    if (is_sorted(keys, n)) {
+        return true;
+    }
+    entries = ps_alloc_raw(n, sizeof *entries);
+    if (entries == NULL) {
+        return false;
+    }
+    for (size_t i = 0; i < n; i++) {
+        entries[i] = (entry_t){.key = keys[i], .place = i, .value = values[i]};
+    }
+    qsort(entries, n, sizeof *entries, by_key);
+    for (size_t i = 0; i < n; i++) {
+        keys[i] = entries[i].key;
+        values[i] = entries[i].value;
+    }
+    ps_free(entries);
+    return true;
+}
+
+bool
 ps_samples_merge(psd_samples_t *self)
 {
-    size_t first = self->groups[self->n - 1];
+    size_t group = self->groups[self->n - 1];
+    size_t first = self->starts[group];
+    size_t n = self->n_entries - first;
 
-    self->n_groups = first + 1;
-    self->group_ids[first] = 0;
+    if (self->entries == PSD_ENTRIES_DENSE) {
+        for (size_t i = 0; i < n; i++) {
+            self->keys[first + i] = i;
+        }
+    } else if (!sort_entries(self->keys + first, self->values + first, n)) {
+        return false;
+    }
+    self->n_groups = group + 1;
+    self->group_ids[group] = 0;
     self->starts[self->n_groups] = self->n_entries;
     self->groups[self->n] = self->n_groups;
+    return true;
 }
 
 size_t

@@ -84,6 +84,8 @@ ps_samples_end(psd_samples_t *self)
 /* Before the sample's end: what it is called. false: no memory. */
 PSD_MUST_CHECK bool
 ps_samples_tag(psd_samples_t *self, const char *text, size_t size);
-/* Makes one group of id 0 of the last sample's groups. */
-void ps_samples_merge(psd_samples_t *self);
+/* Makes one group of id 0 of the last sample's groups. Its keys ascend then,
+ * equal ones in the order that they had; dense ones count on. false: no memory.
+ */
+PSD_MUST_CHECK bool ps_samples_merge(psd_samples_t *self);
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "base/alloc.h"
 
@@ -27,6 +28,7 @@ struct ps_source {
     packing_t packing;
     bool ended;       /* fd has no more */
     bool in_member;   /* a packed member has begun and not ended */
+    bool has_member;  /* one has ended */
     uint8_t *raw;     /* RAW_SIZE */
     size_t at, n_raw; /* raw[at .. n_raw) is not used yet */
     z_stream gzip;
@@ -218,6 +220,7 @@ unpack_gzip(ps_source_t *self,
     }
     if (rc == Z_STREAM_END) {
         self->in_member = false;
+        self->has_member = true;
         return PSD_OK;
     }
     return rc == Z_OK || rc == Z_BUF_ERROR
@@ -242,6 +245,19 @@ unpack_zstd(ps_source_t *self,
     return ZSTD_isError(rc) == 0 ? PSD_OK : set_damaged(self, "is broken", err);
 }
 
+/* Zeros behind a member of gzip, as tapes have them, are no data. */
+static bool
+skip_padding(ps_source_t *self)
+{
+    size_t before = self->at;
+
+    while (self->packing == GZIP && self->has_member && !self->in_member &&
+           self->at < self->n_raw && self->raw[self->at] == 0) {
+        self->at++;
+    }
+    return self->at > before;
+}
+
 static psd_status_t
 read_packed(ps_source_t *self,
             uint8_t *out,
@@ -253,15 +269,18 @@ read_packed(ps_source_t *self,
     psd_status_t rc = PSD_OK;
 
     while (n == 0 && rc == PSD_OK) {
-        if (self->at == self->n_raw && !self->ended) {
+        bool at_end = self->at == self->n_raw;
+
+        if (at_end && !self->ended) {
             rc = fill_raw(self, err);
             continue;
         }
-        if (self->at == self->n_raw && !self->in_member) {
+        if (at_end && !self->in_member) {
             break;
         }
-        bool at_end = self->at == self->n_raw;
-
+        if (skip_padding(self)) {
+            continue;
+        }
         rc = self->packing == GZIP ? unpack_gzip(self, out, size, &n, err)
                                    : unpack_zstd(self, out, size, &n, err);
         if (rc == PSD_OK && n == 0 && at_end && self->in_member) {

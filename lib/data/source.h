@@ -9,7 +9,8 @@
  * Owner    the caller closes it
  * Threads  confined to one thread
  * Errors   PSD_IO naming file and reason; PSD_DAMAGED packed data that is
- *          broken or ends early; PSD_NOMEM
+ *          broken or ends early; PSD_LIMIT zstd data that wants more than
+ *          128 MiB; PSD_NOMEM
  */
 #ifndef PS_DATA_SOURCE_H
 #define PS_DATA_SOURCE_H

@@ -17,6 +17,8 @@ struct psd_writer {
     ps_file_out_t *file; /* owned */
     ps_buffer_t text;
     uint64_t n_samples;
+    ps_printed_t before; /* what all of them have in common */
+    bool lossy;
     locale_t plain; /* numbers are printed by it */
 };
 
@@ -82,19 +84,90 @@ flush(psd_writer_t *self, psd_error_t *err)
     return rc;
 }
 
+/* Would something of it be left out? */
+static psd_status_t
+check_whole(const ps_sample_format_t *format,
+            const psd_samples_t *samples,
+            size_t i,
+            psd_error_t *err)
+{
+    size_t tag_size = 0;
+    const char *what = NULL;
+
+    (void)psd_samples_tag(samples, i, &tag_size);
+    if (samples->weights[i] != 1) {
+        what = "a weight";
+    } else if (samples->initials[i] != 0) {
+        what = "an initial prediction";
+    } else if (tag_size != 0) {
+        what = "a tag";
+    } else if (samples->queries[i] != 0 && !format->holds_queries) {
+        what = "a query";
+    }
+    if (what != NULL) {
+        return psd_error_set(err, PSD_INVALID,
+                             "a sample with %s, for which %s has no place",
+                             what, format->name);
+    }
+    return PSD_OK;
+}
+
+/* One group without a name is none. */
+static psd_status_t
+check_groups(const ps_sample_format_t *format,
+             const psd_samples_t *samples,
+             size_t i,
+             bool lossy,
+             psd_error_t *err)
+{
+    size_t first = samples->groups[i];
+    size_t n = samples->groups[i + 1] - first;
+
+    if (format->holds_groups || n == 0 ||
+        (n == 1 && (lossy || samples->group_ids[first] == 0))) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_INVALID,
+                         "a sample of %zu group%s (id %" PRId64
+                         "); %s has no groups: they can be merged",
+                         n, n == 1 ? "" : "s", samples->group_ids[first],
+                         format->name);
+}
+
+/* Prints sample i behind the text, or leaves that as it is. */
+static psd_status_t
+print_one(psd_writer_t *self,
+          const psd_samples_t *samples,
+          size_t i,
+          psd_error_t *err)
+{
+    size_t size = self->text.size;
+    psd_status_t rc =
+        self->lossy ? PSD_OK : check_whole(self->format, samples, i, err);
+
+    if (rc == PSD_OK) {
+        rc = check_groups(self->format, samples, i, self->lossy, err);
+    }
+    if (rc == PSD_OK) {
+        rc = self->format->print(samples, i, &self->before, &self->text, err);
+    }
+    if (rc != PSD_OK) {
+        self->text.size = size;
+        return psd_error_wrap(err, rc, "%s: sample %" PRIu64,
+                              ps_file_out_path(self->file),
+                              self->n_samples + 1);
+    }
+    self->n_samples++;
+    return PSD_OK;
+}
+
 static psd_status_t
 print_all(psd_writer_t *self, const psd_samples_t *samples, psd_error_t *err)
 {
     for (size_t i = 0; i < samples->n; i++) {
-        psd_status_t rc = self->format->print(samples, i, &self->text, err);
+        psd_status_t rc = print_one(self, samples, i, err);
 
-        if (rc != PSD_OK) {
-            return psd_error_wrap(err, rc, "%s: sample %" PRIu64,
-                                  ps_file_out_path(self->file),
-                                  self->n_samples + 1);
-        }
-        self->n_samples++;
-        if (self->text.size >= FLUSH_BYTES) {
+        if (rc == PSD_OK && self->text.size >= FLUSH_BYTES) {
             rc = flush(self, err);
         }
         if (rc != PSD_OK) {
@@ -102,6 +175,12 @@ print_all(psd_writer_t *self, const psd_samples_t *samples, psd_error_t *err)
         }
     }
     return PSD_OK;
+}
+
+void
+psd_writer_set_lossy(psd_writer_t *self, bool lossy)
+{
+    self->lossy = lossy;
 }
 
 psd_status_t
@@ -122,4 +201,10 @@ psd_writer_commit(psd_writer_t *self, psd_error_t *err)
     psd_status_t rc = flush(self, err);
 
     return rc == PSD_OK ? ps_file_out_commit(self->file, err) : rc;
+}
+
+const char *
+psd_writer_beside(const psd_writer_t *self)
+{
+    return ps_file_out_beside(self->file);
 }

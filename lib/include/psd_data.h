@@ -102,8 +102,8 @@ typedef struct psd_reader_options psd_reader_options_t;
 /* How to read; NULL anywhere means the defaults. NULL: no memory. */
 PSD_EXPORT psd_reader_options_t *psd_reader_options_new(void);
 PSD_EXPORT void psd_reader_options_destroy(psd_reader_options_t **self_p);
-/* "libsvm", "ps", "vw", "adfea", "terafea", "criteo", "csv", "text"; "auto",
- * the default, looks at the first 1000 lines. PSD_INVALID: no such format. */
+/* "libsvm", "ps", "vw", "adfea", "terafea", "criteo", "csv"; "auto", the
+ * default, looks at the first 1000 lines. PSD_INVALID: no such format. */
 PSD_EXPORT psd_status_t psd_reader_options_set_format(
     psd_reader_options_t *self, const char *format, psd_error_t *err);
 /* Reads share `part` of n_parts: every file is cut into n_parts shares of about
@@ -118,11 +118,16 @@ PSD_EXPORT psd_status_t psd_reader_options_set_share(psd_reader_options_t *self,
  * default: it is left out and counted. */
 PSD_EXPORT void psd_reader_options_set_strict(psd_reader_options_t *self,
                                               bool strict);
-/* What entries without ':' are, in "ps" files: of dense or of binary groups.
- * Not set: as the first 1000 lines have it. */
-PSD_EXPORT void psd_reader_options_set_entries(psd_reader_options_t *self,
-                                               psd_entries_t entries);
-/* true: the entries of all groups of a sample come in one group of id 0. */
+/* What entries without ':' are, in "ps" files: of dense or of binary groups; of
+ * no effect in others. Not set: as the first 1000 lines have it. PSD_INVALID:
+ * no such kind. */
+PSD_EXPORT psd_status_t psd_reader_options_set_entries(
+    psd_reader_options_t *self, psd_entries_t entries, psd_error_t *err);
+/* At most so many lines of each input; 0, the default: all. */
+PSD_EXPORT void psd_reader_options_set_max_lines(psd_reader_options_t *self,
+                                                 uint64_t max_lines);
+/* true: the entries of all groups of a sample come in one group of id 0, by
+ * ascending keys (dense ones count on). */
 PSD_EXPORT void psd_reader_options_set_merge(psd_reader_options_t *self,
                                              bool merge);
 /* Bits of a "vw" index, 1 .. 61; default 18. PSD_INVALID. */
@@ -145,8 +150,9 @@ PSD_EXPORT void psd_reader_options_set_hash_all(psd_reader_options_t *self,
  *              "-", standard input. All of one format.
  * options  in  copied; NULL: the defaults
  *
- * Errors: PSD_INVALID a path or pattern that matches nothing, a format that is
- * not recognised; PSD_IO; PSD_DAMAGED compressed data that is broken;
+ * Errors: PSD_INVALID a pattern that matches nothing, a directory without
+ * files, a format that is not recognised; PSD_IO a path that cannot be opened,
+ * also as nothing is there; PSD_DAMAGED packed data that is broken; PSD_LIMIT;
  * PSD_NOMEM.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t
@@ -161,7 +167,8 @@ PSD_EXPORT void psd_reader_close(psd_reader_t **self_p);
  * end. What it has read before an error is in the batch.
  *
  * Errors: PSD_INVALID a bad line, when strict, or one longer than 64 MiB;
- * PSD_IO; PSD_DAMAGED; PSD_NOMEM. After an error the reader only closes.
+ * PSD_IO; PSD_DAMAGED; PSD_LIMIT; PSD_NOMEM. After an error the reader only
+ * closes.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_reader_next(psd_reader_t *self,
                                                        size_t max_samples,
@@ -178,8 +185,9 @@ PSD_EXPORT uint64_t psd_reader_bytes(const psd_reader_t *self,
 /* Samples read, and bad lines left out, so far. */
 PSD_EXPORT uint64_t psd_reader_sample_count(const psd_reader_t *self);
 PSD_EXPORT uint64_t psd_reader_bad_count(const psd_reader_t *self);
-/* What was wrong with the first ones ("FILE:LINE: …"), i < 10; NULL: there is
- * none. Borrowed until the reader is closed. */
+/* What was wrong with the first ones ("FILE:LINE: …", or "FILE: byte N: …" in a
+ * share that begins in the middle of a file), i < 10; NULL: there is none.
+ * Borrowed until the reader is closed. */
 PSD_EXPORT const char *psd_reader_bad(const psd_reader_t *self, size_t i);
 
 /* ---- writers ---- */
@@ -188,26 +196,36 @@ typedef struct psd_writer psd_writer_t;
 
 /*
  * Writes samples to a file that is there when psd_writer_commit has put it in
- * its place.
+ * its place; one that is there already keeps its rights, and stays as it is
+ * until then.
  *
- * path    in  "-": standard output; ending .gz or .zst: compressed
- * format  in  "libsvm", "ps", "csv"
+ * path    in  "-": standard output; ending .gz or .zst: packed; what is there
+ * and no file (a pipe, a device) is written as it comes format  in  "libsvm",
+ * "ps", "csv"
  *
- * Errors: PSD_INVALID no such format, or none that can be written; PSD_IO;
- * PSD_NOMEM.
+ * Errors: PSD_INVALID no such format, or one that is only read; a directory;
+ * PSD_IO; PSD_NOMEM.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t
 psd_writer_open(const char *path,
                 const char *format,
                 psd_writer_t **ret_writer,
                 psd_error_t *err);
-/* Errors: PSD_INVALID a sample that the format cannot hold, naming it; PSD_IO;
- * PSD_NOMEM. */
+/* true: weights, initial predictions, queries, tags and ids of groups are left
+ * out where the format has no place for them. false, the default: a sample that
+ * has some is refused. */
+PSD_EXPORT void psd_writer_set_lossy(psd_writer_t *self, bool lossy);
+/* Errors: PSD_INVALID a sample that the format cannot hold, naming it: those
+ * before it are written, and the writer goes on; PSD_IO, PSD_NOMEM: it only
+ * closes. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_writer_write(
     psd_writer_t *self, const psd_samples_t *samples, psd_error_t *err);
 /* Flushes it and puts it in place. Errors: PSD_IO. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_writer_commit(psd_writer_t *self,
                                                          psd_error_t *err);
+/* The name under which it is written until then, so that who is interrupted can
+ * remove it; "": none. Borrowed. */
+PSD_EXPORT const char *psd_writer_beside(const psd_writer_t *self);
 /* What was not committed is taken away. */
 PSD_EXPORT void psd_writer_close(psd_writer_t **self_p);
 

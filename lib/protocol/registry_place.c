@@ -139,7 +139,7 @@ ps_loads_take(ps_loads_t *self, size_t node, uint32_t shard, uint64_t load)
 }
 
 /* By more than half of an empty copy: what is a few bytes smaller moves
- * nothing. */
+ * nothing. (Where weights differ, what is compared is finer than a copy.) */
 bool
 ps_loads_evens(const ps_loads_t *self,
                const ps_registry_t *registry,
@@ -152,7 +152,12 @@ ps_loads_evens(const ps_loads_t *self,
     uint64_t would = (self->copies[to] + slack * load) *
                      ps_node_weight(&registry->nodes[from]);
 
-    return has > would && has - would > PS_COPY_LOAD / 2;
+    uint32_t weight = ps_node_weight(&registry->nodes[from]);
+
+    if (weight != ps_node_weight(&registry->nodes[to])) {
+        weight = 1;
+    }
+    return has > would && has - would > PS_COPY_LOAD / 2 * weight;
 }
 
 bool

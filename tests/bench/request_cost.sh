@@ -31,8 +31,8 @@ check() {
     fi
 }
 
-check push range 3300
-check pull range 2960
-check push hash 4300
-check pull hash 3210
+check push range 3360
+check pull range 3020
+check push hash 4340
+check pull hash 3310
 [ $n_failed -eq 0 ]

@@ -106,7 +106,8 @@ wait_felt(test_t *test, unsigned node)
         return adders_wait_acks(&test->adders, RECOVERED) && ask_why(test);
     }
     /* A node that gives its copies away, or gets some, may have none; so may
-     * one that came back from another fault, where copies move by themselves. */
+     * one that came back from another fault, where copies move by themselves.
+     */
     if (test->plan.moves != 0 || test->plan.replicas > 1) {
         return adders_wait_either(&test->adders, RECOVERED);
     }

@@ -67,10 +67,12 @@ go_around(const ps_parser_t *parser, const psd_samples_t *samples)
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
     PSD_AUTO(psd_samples_destroy) psd_samples_t *back = psd_samples_new();
     ps_parser_t again = *parser;
+    ps_printed_t before = {0};
 
     assert(back != NULL);
     for (size_t i = 0; i < samples->n; i++) {
-        assert(parser->format->print(samples, i, &text, NULL) == PSD_OK);
+        assert(parser->format->print(samples, i, &before, &text, NULL) ==
+               PSD_OK);
     }
     if (samples->n == 0) {
         return;

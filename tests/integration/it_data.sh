@@ -16,7 +16,9 @@ expect 0 data convert --to ps a.ps.gz a.ps.zst
 expect 0 data convert --to libsvm a.ps.zst b.libsvm
 cmp -s a.libsvm b.libsvm || fail "around through ps.gz and ps.zst"
 [ "$(head -c 2 a.ps.gz | od -An -tx1 | tr -d ' ')" = 1f8b ] || fail "a.ps.gz is not gzip"
-expect 0 data convert --to libsvm a.ps.gz b.libsvm -o json
+expect 2 data convert --to libsvm a.ps.gz b.libsvm
+err_has 'b.libsvm, the last word, is OUT, and exists'
+expect 0 data convert --to libsvm a.ps.gz b.libsvm --yes -o json
 grep -q '"samples":500,"entries":1000,"bad_lines":0' out || fail "counts: $(cat out)"
 
 # The shares of workers are the file.
@@ -30,13 +32,13 @@ err_has 'share 3 of 3; shares count from 0'
 # A directory, a pattern, standard input and output.
 mkdir dir
 split -l 100 a.libsvm dir/
-expect 0 data convert --to libsvm dir b.libsvm
+expect 0 data convert --to libsvm dir b.libsvm --yes
 cmp -s a.libsvm b.libsvm || fail "a directory's files are not the file"
-expect 0 data convert --to libsvm 'dir/a[a-e]' b.libsvm
+expect 0 data convert --to libsvm 'dir/a[a-e]' b.libsvm --yes
 cmp -s a.libsvm b.libsvm || fail "a pattern's files are not the file"
 "$PSCLI_PROGRAM" data convert --to ps - - <a.libsvm |
-    "$PSCLI_PROGRAM" data convert --to libsvm - - | cmp -s - a.libsvm ||
-    fail "through standard input and output"
+    "$PSCLI_PROGRAM" data convert --to libsvm - - >c.libsvm
+cmp -s a.libsvm c.libsvm || fail "through standard input and output"
 
 # What it is, and what is in it.
 expect 0 data detect a.libsvm a.ps.gz -o csv
@@ -48,6 +50,13 @@ expect 0 data show a.vw -o json
 grep -q '"keys":\[229902,162853,165201,2006\]' out || fail "keys: $(cat out)"
 expect 0 data show -n 1 --no-constant -b 4 a.vw
 grep -q '14:0.23 5:0.25 1:0.05 6:1$' out || fail "4 bits: $(cat out)"
+
+# What a format has no place for is left out only when that is wanted.
+echo "1 2 | 9:1 3:2" >weight.vw
+expect 2 data convert --to libsvm --merge weight.vw weight.libsvm
+err_has 'sample 1: a sample with a weight, for which libsvm has no place'
+expect 0 data convert --to libsvm --merge --lossy weight.vw weight.libsvm
+[ "$(cat weight.libsvm)" = "1 3:2 9:1 116060:1" ] || fail "merged: $(cat weight.libsvm)"
 
 # Bad lines: left out, counted, named; or the end.
 printf '1 1:1\n1 x\n1 2:1 1:1\n1 1:1\n' >bad.libsvm
@@ -64,7 +73,11 @@ err_has 'bad.libsvm:2: "x" is not KEY:VALUE'
 # Files that are nothing, broken, or not to be had.
 expect 1 data detect bad.txt
 echo "To be, or not to be" >words
-expect 2 data detect words
+expect 0 data detect words a.vw -o csv
+out_is 'file,format,labels,entries,samples,bad_lines
+words,unknown,,,,
+a.vw,vw,class,sparse,1,0'
+expect 2 data show words
 err_has 'words: its first lines are of no format that is known'
 head -c 100 a.ps.gz >cut.gz
 expect 9 data detect cut.gz

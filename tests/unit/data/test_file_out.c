@@ -75,6 +75,41 @@ Test(file_out, a_committed_one_is_in_its_place)
     cr_expect_eq(about.st_mode & 0777, 0640, "as the umask has it");
 }
 
+Test(file_out, one_that_is_replaced_lends_its_rights_and_its_place)
+{
+    char path[SAMPLE_PATH];
+    char link[SAMPLE_PATH];
+    char text[8] = "";
+    struct stat about;
+
+    sample_file_write(&dir, "a", "old", 3, path);
+    cr_assert_eq(chmod(path, 0600), 0);
+    (void)snprintf(link, sizeof link, "%s/link", dir.path);
+    cr_assert_eq(symlink(path, link), 0);
+    sample_file_write(&dir, "link", "new", 3, link);
+    cr_assert_eq(lstat(link, &about), 0);
+    cr_expect(S_ISLNK(about.st_mode));
+    cr_assert_eq(stat(path, &about), 0);
+    cr_expect_eq(about.st_mode & 0777, 0600);
+    cr_expect_eq(sample_file_get(path, text, sizeof text), 3);
+    cr_expect_eq(memcmp(text, "new", 3), 0);
+}
+
+Test(file_out, what_is_no_file_is_written_to_or_refused)
+{
+    ps_file_out_t *file = NULL;
+    struct stat about;
+
+    cr_assert_eq(ps_file_out_open("/dev/null", &file, NULL), PSD_OK);
+    cr_expect_str_eq(ps_file_out_beside(file), "");
+    cr_expect_eq(ps_file_out_write(file, "x", 1, NULL), PSD_OK);
+    cr_expect_eq(ps_file_out_commit(file, NULL), PSD_OK);
+    ps_file_out_close(&file);
+    cr_assert_eq(stat("/dev/null", &about), 0);
+    cr_expect(S_ISCHR(about.st_mode));
+    cr_expect_eq(ps_file_out_open(dir.path, &file, NULL), PSD_INVALID);
+}
+
 Test(file_out, a_directory_that_is_not_there_is_said)
 {
     psd_error_t *err = psd_error_new();

@@ -16,6 +16,8 @@ Test(format_csv, a_first_line_of_names_is_passed_over)
     ps_parser_t parser = sample_text_parser("csv");
 
     sample_case_expect(&parser, "y,a b,\"c\"\n1,2,3\n", "1 {0 0:2 1:3}\n");
+    /* As pandas writes an index. */
+    sample_case_expect(&parser, ",y,a\n1,2,3\n", "1 {0 0:2 1:3}\n");
     sample_case_refused(&parser, "1,2\ny,a\n",
                         "\"y\" is not a label, a finite number");
 }

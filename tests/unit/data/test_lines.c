@@ -120,30 +120,72 @@ Test(lines, cuts_at_any_byte_lose_nothing)
     }
 }
 
-Test(lines, numbers_count_from_the_files_beginning)
+/* Takes a line and says where it stands. */
+static void
+expect_place(ps_lines_t *lines, char first, const char *place)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    ps_line_t line = {0};
+
+    cr_assert_eq(ps_lines_next(lines, &line, NULL), PSD_OK);
+    cr_expect_eq(line.text[0], first);
+    cr_assert(ps_lines_place(lines, &text));
+    cr_expect_not_null(strstr((const char *)text.data, place), "%s",
+                       (const char *)text.data);
+}
+
+Test(lines, places_are_lines_or_bytes_of_a_share_from_the_middle)
 {
     static const char text[] = "0\n1\n2\n3\n4\n5\n6\n7\n8\n9\n";
     char path[SAMPLE_PATH];
     ps_lines_t lines = {0};
-    ps_line_t line = {0};
-    uint64_t number = 0;
 
     sample_file_write(&dir, "a", text, sizeof text - 1, path);
-    cr_assert_eq(ps_lines_open(&lines, path, (ps_share_t){1, 2}, NULL), PSD_OK);
-    cr_assert_eq(ps_lines_next(&lines, &line, NULL), PSD_OK);
-    cr_expect_eq(line.text[0], '5');
-    cr_expect_not(line.first);
-    cr_assert_eq(ps_lines_number(&lines, &number, NULL), PSD_OK);
-    cr_expect_eq(number, 6);
-    cr_assert_eq(ps_lines_next(&lines, &line, NULL), PSD_OK);
-    cr_assert_eq(ps_lines_number(&lines, &number, NULL), PSD_OK);
-    cr_expect_eq(number, 7);
+    cr_assert_eq(ps_lines_open(&lines, path, (ps_share_t){0, 2}, NULL), PSD_OK);
+    expect_place(&lines, '0', "/a:1");
+    expect_place(&lines, '1', "/a:2");
     ps_lines_done(&lines);
+    cr_assert_eq(ps_lines_open(&lines, path, (ps_share_t){1, 2}, NULL), PSD_OK);
+    expect_place(&lines, '5', "/a: byte 10");
+    expect_place(&lines, '6', "/a: byte 12");
+    ps_lines_done(&lines);
+}
+
+Test(lines, a_byte_order_mark_is_passed_over)
+{
+    char path[SAMPLE_PATH];
+    ps_lines_t lines = {0};
+    ps_line_t line = {0};
+
+    sample_file_write(&dir, "a",
+                      "\xef\xbb\xbf"
+                      "1\n2\n",
+                      7, path);
+    cr_assert_eq(ps_lines_open(&lines, path, (ps_share_t){0, 1}, NULL), PSD_OK);
+    cr_assert_eq(ps_lines_peek(&lines, 1, 100, &line, NULL), PSD_OK);
+    cr_expect(line.size == 2 && line.text[0] == '1');
+    cr_assert_eq(ps_lines_next(&lines, &line, NULL), PSD_OK);
+    cr_expect(line.size == 1 && line.text[0] == '1' && line.first);
+    ps_lines_done(&lines);
+}
+
+Test(lines, zeros_behind_gzip_are_no_data)
+{
+    uint8_t packed[4096] = {0};
+    char path[SAMPLE_PATH];
+    unsigned counts[N_LINES] = {0};
+    size_t n = 0;
+
+    sample_file_write(&dir, "a.gz", "0\n1\n", 4, path);
+    n = sample_file_get(path, packed, 1000);
+    sample_file_put(path, packed, n + 512);
+    count_lines(path, (ps_share_t){0, 1}, counts);
+    cr_expect(counts[0] == 1 && counts[1] == 1);
 }
 
 Test(lines, what_was_peeked_at_comes_again)
 {
-    static const char text[] = "a\nbb\nccc\nd";
+    static const char text[] = "a\nbb\nccc\ne";
     char path[SAMPLE_PATH];
     ps_lines_t lines = {0};
     ps_line_t line = {0};

@@ -156,6 +156,50 @@ Test(reader, bad_lines_are_counted_and_the_first_ten_named)
     psd_samples_destroy(&batch);
 }
 
+/* A marker file that some tools leave beside the parts. */
+Test(reader, empty_files_in_front_say_nothing)
+{
+    float labels[4];
+
+    write_text("_SUCCESS", "");
+    write_text("a", " \n\n");
+    write_text("b", "0.5; 1 1:1\n2; 1 2:1\n");
+    cr_expect_eq(read_labels(dir.path, NULL, labels, 4), 2);
+}
+
+Test(reader, entries_are_for_the_format_that_leaves_them_open)
+{
+    psd_reader_options_t *options = psd_reader_options_new();
+    psd_samples_t *batch = psd_samples_new();
+    psd_reader_t *reader = NULL;
+    const char *from = path;
+
+    write_text("a", "1 3:0.5 7:2\n");
+    cr_assert_eq(
+        psd_reader_options_set_entries(options, PSD_ENTRIES_BINARY, NULL),
+        PSD_OK);
+    cr_assert_eq(psd_reader_open(&from, 1, options, &reader, NULL), PSD_OK);
+    cr_assert_eq(psd_reader_next(reader, 9, batch, NULL), PSD_OK);
+    cr_expect_eq(psd_samples_entries(batch), PSD_ENTRIES_SPARSE);
+    cr_expect_eq(psd_samples_values(batch)[0], 0.5);
+    psd_reader_close(&reader);
+    psd_samples_destroy(&batch);
+    psd_reader_options_destroy(&options);
+}
+
+Test(reader, so_many_lines_of_each_input)
+{
+    psd_reader_options_t *options = psd_reader_options_new();
+    float labels[8];
+
+    write_text("a", "1 1:1\n2 1:1\n3 1:1\n");
+    write_text("b", "4 1:1\n5 1:1\n6 1:1\n");
+    psd_reader_options_set_max_lines(options, 2);
+    cr_assert_eq(read_labels(dir.path, options, labels, 8), 4);
+    cr_expect(labels[1] == 2 && labels[2] == 4);
+    psd_reader_options_destroy(&options);
+}
+
 Test(reader, strict_ends_at_the_first_bad_line)
 {
     const char *from = path;
@@ -213,6 +257,9 @@ Test(reader, options_refuse_what_is_out_of_range)
                  PSD_INVALID);
     cr_expect_eq(psd_reader_options_set_share(options, 2, 2, NULL),
                  PSD_INVALID);
+    cr_expect_eq(
+        psd_reader_options_set_entries(options, (psd_entries_t)3, NULL),
+        PSD_INVALID);
     cr_expect_eq(psd_reader_options_set_bits(options, 0, NULL), PSD_INVALID);
     cr_expect_eq(psd_reader_options_set_bits(options, 62, NULL), PSD_INVALID);
     cr_expect_eq(psd_reader_options_set_format(options, "xml", NULL),

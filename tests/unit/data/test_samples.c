@@ -77,14 +77,54 @@ Test(samples, merging_makes_one_group_of_the_last_sample)
 
     cr_assert(add(samples, 1, 2));
     cr_assert(add(samples, 2, 3));
-    ps_samples_merge(samples);
+    cr_assert(ps_samples_merge(samples));
     cr_expect_eq(psd_samples_group_count(samples), 3);
     cr_expect_eq(psd_samples_group_ids(samples)[2], 0);
     cr_expect_eq(psd_samples_starts(samples)[3], 10);
     cr_assert(add(samples, 3, 0));
-    ps_samples_merge(samples);
+    cr_assert(ps_samples_merge(samples));
     cr_expect_eq(psd_samples_group_count(samples), 4, "also of none");
     cr_expect_eq(psd_samples_starts(samples)[4], 10);
+}
+
+/* Two groups of keys that do not ascend. */
+static void
+add_keys(psd_samples_t *samples)
+{
+    cr_assert(ps_samples_reserve(samples, 2, 4));
+    ps_samples_begin(samples, 1);
+    ps_samples_add(samples, 9, 1);
+    ps_samples_add(samples, 2, 2);
+    ps_samples_end_group(samples, 7);
+    ps_samples_add(samples, 9, 3);
+    ps_samples_add(samples, 5, 4);
+    ps_samples_end_group(samples, 8);
+    ps_samples_end(samples);
+}
+
+Test(samples, merged_keys_ascend_and_equal_ones_keep_their_order)
+{
+    static const uint64_t keys[] = {2, 5, 9, 9};
+    static const float values[] = {2, 4, 1, 3};
+    PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
+
+    add_keys(samples);
+    cr_assert(ps_samples_merge(samples));
+    cr_expect_arr_eq(psd_samples_keys(samples), keys, sizeof keys);
+    cr_expect_arr_eq(psd_samples_values(samples), values, sizeof values);
+}
+
+Test(samples, merged_dense_groups_count_on)
+{
+    static const uint64_t keys[] = {0, 1, 2, 3};
+    static const float values[] = {1, 2, 3, 4};
+    PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
+
+    samples->entries = PSD_ENTRIES_DENSE;
+    add_keys(samples);
+    cr_assert(ps_samples_merge(samples));
+    cr_expect_arr_eq(psd_samples_keys(samples), keys, sizeof keys);
+    cr_expect_arr_eq(psd_samples_values(samples), values, sizeof values);
 }
 
 static psd_status_t

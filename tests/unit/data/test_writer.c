@@ -66,10 +66,12 @@ Test(writer, formats_become_each_other)
                  {"libsvm", "1 1:2 5:0.1\n", "ps", "1; 0 1:2 5:0.1;\n"},
                  {"csv", "1,2,3\n,4,5\n", "csv", "1,2,3\n,4,5\n"},
                  {"csv", "1,2,.5\n", "libsvm", "1 0:2 1:0.5\n"},
-                 {"csv", "1,2,.5\n", "ps", "1; 0 2 0.5;\n"},
+                 {"csv", "1,2,.5\n", "ps", "1; 0 2.0 0.5;\n"},
+                 {"csv", "1,2,3\n", "ps", "1; 0 2.0 3;\n"},
+                 {"csv", "1,1e10,3\n", "ps", "1; 0 1e+10 3;\n"},
                  {"ps", "1; 3 7 9; -2 1;\n", "ps", "1; 3 7 9; -2 1;\n"},
                  {"ps", "; 3 7:1.5;\n", "ps", "; 3 7:1.5;\n"},
-                 {"ps", "2; 3 7:1.5;\n", "libsvm", "2 7:1.5\n"},
+                 {"ps", "2; 0 7:1.5;\n", "libsvm", "2 7:1.5\n"},
                  {"adfea", "1 1 1 5:1 6:2\n", "ps", "1; 1 5; 2 6;\n"},
                  {"vw", "1 | 7:2\n", "ps", "1; 0 7:2; 11650396 116060:1;\n"}};
     char text[256];
@@ -91,11 +93,32 @@ Test(writer, what_a_format_cannot_hold_is_said)
         const char *from, *text, *to, *why;
     } cases[] = {
         {"ps", "1; 1 2:3; 2 3:4;\n", "libsvm",
-         "sample 1: a sample of 2 groups; libsvm has no groups (they can be "
-         "merged)"},
-        {"ps", "; 1 2:3;\n", "libsvm",
+         "sample 1: a sample of 2 groups (id 1); libsvm has no groups: they "
+         "can "
+         "be merged"},
+        {"ps", "1; 7 2:3;\n", "libsvm",
+         "sample 1: a sample of 1 group (id 7); libsvm has no groups: they can "
+         "be merged"},
+        {"vw", "1 2 |\n", "ps",
+         "sample 1: a sample with a weight, for which ps has no place"},
+        {"vw", "1 1 3 |\n", "ps",
+         "sample 1: a sample with an initial prediction, for which ps has no "
+         "place"},
+        {"vw", "1 'a |\n", "ps",
+         "sample 1: a sample with a tag, for which ps has no place"},
+        {"libsvm", "1 qid:3 1:1\n", "ps",
+         "sample 1: a sample with a query, for which ps has no place"},
+        {"libsvm", "1 1:1\n1\n", "ps",
+         "sample 2: a sample without entries; ps lines have some"},
+        {"vw", "1 | a\n| a\n", "ps",
+         "sample 2: a sample without a label behind some with; in ps files all "
+         "have one or none has"},
+        {"libsvm", "1 0:1\n1 0:1 1:2\n", "csv",
+         "sample 2: a sample of 2 values behind some of 1; csv lines have as "
+         "many columns each"},
+        {"ps", "; 0 2:3;\n", "libsvm",
          "sample 1: a sample without a label; libsvm lines begin with one"},
-        {"ps", "1; 1 3:3 2:1;\n", "libsvm",
+        {"ps", "1; 0 3:3 2:1;\n", "libsvm",
          "sample 1: key 2 behind 3; keys of libsvm lines ascend"},
         {"libsvm", "1 0:1\n1 2:3\n", "csv",
          "sample 2: key 2 of a sample that is not dense; csv has a column for "
@@ -115,6 +138,53 @@ Test(writer, what_a_format_cannot_hold_is_said)
                            psd_error_text(err));
         psd_error_destroy(&err);
     }
+}
+
+/* What was refused leaves nothing, and the next one follows. */
+Test(writer, a_refused_sample_leaves_the_file_as_it_was)
+{
+    PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
+    PSD_AUTO(psd_writer_close) psd_writer_t *writer = NULL;
+    ps_parser_t parser = sample_text_parser("ps");
+    static const char bad[] = "1; 0 1:1 5:2 4:1;\n";
+    static const char good[] = "-1; 0 6:1;\n";
+    char path[SAMPLE_PATH];
+    char text[64] = "";
+
+    (void)snprintf(path, sizeof path, "%s/out", dir.path);
+    cr_assert_eq(psd_writer_open(path, "libsvm", &writer, NULL), PSD_OK);
+    cr_assert_eq(sample_text_parse(&parser, bad, strlen(bad), samples, NULL),
+                 0);
+    cr_expect_eq(psd_writer_write(writer, samples, NULL), PSD_INVALID);
+    cr_assert_eq(sample_text_parse(&parser, good, strlen(good), samples, NULL),
+                 0);
+    cr_expect_eq(psd_writer_write(writer, samples, NULL), PSD_OK);
+    cr_assert_eq(psd_writer_commit(writer, NULL), PSD_OK);
+    (void)sample_file_get(path, text, sizeof text);
+    cr_expect_str_eq(text, "-1 6:1\n");
+}
+
+Test(writer, lossy_leaves_out_what_has_no_place)
+{
+    PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
+    PSD_AUTO(psd_writer_close) psd_writer_t *writer = NULL;
+    ps_parser_t parser = sample_text_parser("vw");
+    static const char line[] = "1 2 3 'tag |7 1:2\n";
+    char path[SAMPLE_PATH];
+    char text[64] = "";
+
+    parser.constant = false;
+    (void)snprintf(path, sizeof path, "%s/out", dir.path);
+    cr_assert_eq(psd_writer_open(path, "libsvm", &writer, NULL), PSD_OK);
+    cr_expect_eq(strncmp(psd_writer_beside(writer), path, strlen(path)), 0);
+    psd_writer_set_lossy(writer, true);
+    cr_assert_eq(sample_text_parse(&parser, line, strlen(line), samples, NULL),
+                 0);
+    cr_assert_eq(psd_writer_write(writer, samples, NULL), PSD_OK);
+    cr_assert_eq(psd_writer_commit(writer, NULL), PSD_OK);
+    cr_expect_str_eq(psd_writer_beside(writer), "");
+    (void)sample_file_get(path, text, sizeof text);
+    cr_expect_str_eq(text, "1 8:2\n");
 }
 
 Test(writer, floats_come_back_whatever_they_are)
