@@ -232,6 +232,53 @@ who_calls_shards_silent_is_understood(daemon_t *d)
     return true;
 }
 
+/* Asks until the checkpoint that the last reply numbers is there. */
+static bool
+wait_checkpoint(control_t *c)
+{
+    const char *number = strstr(c->reply, "\"number\":");
+    char fields[64];
+
+    CHECK(number != NULL);
+    (void)snprintf(fields, sizeof fields, ",\"number\":%lu",
+                   strtoul(number + strlen("\"number\":"), NULL, 10));
+    for (int i = 0; i < WAIT_STEPS; i++) {
+        CHECK(control_ask(c, "checkpoint_look", fields, "\"OK\""));
+        if (strstr(c->reply, "\"is_done\":true") != NULL) {
+            return true;
+        }
+        step();
+    }
+    return false;
+}
+
+/* A restore that nobody asks for any more took away whatever had its table's
+ * name, with pushes that were acknowledged. */
+static bool
+a_restore_given_up_takes_its_own_table_only(daemon_t *d)
+{
+    static const char spec[] =
+        ",\"name\":\"kept\",\"spec\":{\"name\":\"kept\",\"rows\":10}";
+    control_t c = {.fd = -1};
+
+    CHECK(control_open(&c, d, 91));
+    CHECK(control_ask(&c, "table_open", spec, "\"OK\""));
+    CHECK(control_ask(&c, "checkpoint_create", ",\"name\":\"all\"",
+                      "\"number\":"));
+    CHECK(wait_checkpoint(&c));
+    CHECK(control_ask(&c, "table_drop", ",\"name\":\"kept\"", "\"OK\""));
+    CHECK(control_ask(&c, "checkpoint_restore",
+                      ",\"name\":\"all\",\"table\":\"kept\"", "\"number\":"));
+    CHECK(control_ask(&c, "table_drop", ",\"name\":\"kept\"", "\"OK\""));
+    CHECK(control_ask(&c, "table_open", spec, "\"OK\""));
+    CHECK(wait_log(d, "checkpoint_given_up"));
+    control_close(&c); /* a silent connection does not last so long */
+    CHECK(control_open(&c, d, 93));
+    CHECK(control_ask(&c, "table_open", ",\"name\":\"kept\"", "\"OK\""));
+    control_close(&c);
+    return true;
+}
+
 #define RUN(call)                                                          \
     do {                                                                   \
         if (good) {                                                        \
@@ -253,6 +300,7 @@ main(void)
     RUN(a_silent_worker_is_lost_and_named(&d));
     RUN(a_daemon_that_stood_still_hears_its_workers_first(&d));
     RUN(who_calls_shards_silent_is_understood(&d));
+    RUN(a_restore_given_up_takes_its_own_table_only(&d));
     RUN(daemon_end(&d, SIGTERM));
     daemon_drop(&d, !good);
     return good ? 0 : 1;
