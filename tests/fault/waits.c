@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page of waits: each slot is read again when it was written meanwhile. */
+/* The page of waits: who reads or writes a slot has it for itself meanwhile. */
 #include "waits.h"
 
 #include <stdio.h>
@@ -38,13 +38,19 @@ waits_destroy(waits_t **self_p)
 }
 
 static void
+take_slot(wait_slot_t *slot)
+{
+    while (atomic_exchange(&slot->taken, true)) {
+        /* the other one copies a page's part */
+    }
+}
+
+static void
 write_state(wait_slot_t *slot, const wait_state_t *state)
 {
-    (void)atomic_fetch_add(&slot->version, 1);
-    atomic_thread_fence(memory_order_seq_cst);
+    take_slot(slot);
     slot->state = *state;
-    atomic_thread_fence(memory_order_seq_cst);
-    (void)atomic_fetch_add(&slot->version, 1);
+    atomic_store(&slot->taken, false);
 }
 
 void
@@ -70,18 +76,14 @@ waits_end(waits_t *self, uint32_t worker)
 }
 
 wait_state_t
-waits_read(const waits_t *self, uint32_t worker)
+waits_read(waits_t *self, uint32_t worker)
 {
-    const wait_slot_t *slot = &self->each[worker];
-    wait_state_t state = {0};
-    uint32_t version = 0;
+    wait_slot_t *slot = &self->each[worker];
+    wait_state_t state;
 
-    do {
-        version = atomic_load(&slot->version);
-        atomic_thread_fence(memory_order_seq_cst);
-        state = slot->state;
-        atomic_thread_fence(memory_order_seq_cst);
-    } while ((version & 1) != 0 || atomic_load(&slot->version) != version);
+    take_slot(slot);
+    state = slot->state;
+    atomic_store(&slot->taken, false);
     state.text[sizeof state.text - 1] = '\0';
     return state;
 }

@@ -26,7 +26,7 @@ typedef struct wait_state {
 } wait_state_t;
 
 typedef struct wait_slot {
-    _Atomic uint32_t version; /* odd: is being written */
+    atomic_bool taken; /* by who reads or writes it */
     wait_state_t state;
 } wait_slot_t;
 
@@ -44,5 +44,5 @@ void waits_begin(waits_t *self, uint32_t worker, uint64_t now_ms);
 void
 waits_tell(waits_t *self, uint32_t worker, uint64_t now_ms, const char *text);
 void waits_end(waits_t *self, uint32_t worker);
-wait_state_t waits_read(const waits_t *self, uint32_t worker);
+wait_state_t waits_read(waits_t *self, uint32_t worker);
 #endif
