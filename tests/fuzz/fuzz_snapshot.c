@@ -62,7 +62,7 @@ static void
 read_snapshot(ps_disk_t *disk, ps_bytes_t bytes)
 {
     psd_error_t *err = psd_error_new();
-    ps_snapshot_dir_t dir = {disk, "d", CLUSTER};
+    ps_snapshot_dir_t dir = {.disk = disk, .dir = "d", .cluster = CLUSTER};
     ps_snapshot_head_t head = {PS_SNAPSHOT_MAGIC,
                                PS_SNAPSHOT_VERSION,
                                ID.table,
