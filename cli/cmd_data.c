@@ -49,7 +49,6 @@ static const ps_column_t DETECTED[] = {
 
 static psd_status_t
 take_options(const ps_cli_t *cli,
-             uint64_t max_lines,
              psd_reader_options_t *options,
              psd_error_t *err)
 {
@@ -75,7 +74,6 @@ take_options(const ps_cli_t *cli,
                                              : PSD_ENTRIES_SPARSE,
             err);
     }
-    psd_reader_options_set_max_lines(options, max_lines);
     psd_reader_options_set_strict(options, ps_args_on(args, "strict"));
     psd_reader_options_set_merge(options, ps_args_on(args, "merge"));
     psd_reader_options_set_constant(options, !ps_args_on(args, "no-constant"));
@@ -83,11 +81,10 @@ take_options(const ps_cli_t *cli,
     return rc;
 }
 
-/* Opens the first n words behind the command; max_lines of each, 0: all. */
+/* Opens the first n words behind the command. */
 static psd_status_t
 open_reader(const ps_cli_t *cli,
             size_t n,
-            uint64_t max_lines,
             psd_reader_t **ret_reader,
             psd_error_t *err)
 {
@@ -98,7 +95,7 @@ open_reader(const ps_cli_t *cli,
     if (options == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for options");
     }
-    rc = take_options(cli, max_lines, options, err);
+    rc = take_options(cli, options, err);
     return rc == PSD_OK
                ? psd_reader_open(cli->args.words, n, options, ret_reader, err)
                : rc;
@@ -233,7 +230,7 @@ ps_cmd_data_convert(ps_cli_t *cli, psd_error_t *err)
     }
     rc = check_out(cli, path, err);
     if (rc == PSD_OK) {
-        rc = open_reader(cli, n_inputs, 0, &reader, err);
+        rc = open_reader(cli, n_inputs, &reader, err);
     }
     if (rc == PSD_OK) {
         rc = psd_writer_open(path, to, &writer, err);
@@ -358,7 +355,7 @@ ps_cmd_data_show(ps_cli_t *cli, psd_error_t *err)
     if (batch == NULL || doc == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for samples");
     }
-    rc = open_reader(cli, cli->args.n_words, 0, &reader, err);
+    rc = open_reader(cli, cli->args.n_words, &reader, err);
     if (rc == PSD_OK) {
         rc = psd_reader_next(reader, ps_args_u64(&cli->args, "number"), batch,
                              err);

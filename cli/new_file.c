@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli/interrupt.h"
+#include "data/file_out.h"
 
 #define BUFFER_BYTES (1 << 20)
 
@@ -53,23 +54,6 @@ ps_new_file_open(ps_new_file_t *ret_file,
     return PSD_OK;
 }
 
-static void
-flush_directory(const char *path)
-{
-    char directory[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    size_t n = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-    int fd = -1;
-
-    memcpy(directory, path, n);
-    memcpy(directory + n, ".", sizeof ".");
-    fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)fsync(fd);
-        (void)close(fd);
-    }
-}
-
 psd_status_t
 ps_new_file_commit(ps_new_file_t *self, uint64_t *ret_bytes, psd_error_t *err)
 {
@@ -86,7 +70,7 @@ ps_new_file_commit(ps_new_file_t *self, uint64_t *ret_bytes, psd_error_t *err)
     }
     ps_interrupt_unlink(NULL);
     self->beside[0] = '\0';
-    flush_directory(self->path);
+    ps_file_out_flush_name(self->path);
     *ret_bytes = (uint64_t)info.st_size;
     return PSD_OK;
 }

@@ -285,25 +285,6 @@ ps_file_out_write(ps_file_out_t *self,
     return put(self, bytes, size, false, err);
 }
 
-/* So that the name survives a loss of power; a system that cannot do that for
- * a directory has still renamed the file. */
-static void
-flush_directory(const char *path)
-{
-    char directory[PATH_MAX];
-    const char *slash = strrchr(path, '/');
-    size_t n = slash == NULL ? 0 : (size_t)(slash - path) + 1;
-    int fd = -1;
-
-    memcpy(directory, path, n);
-    memcpy(directory + n, ".", sizeof ".");
-    fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd >= 0) {
-        (void)fsync(fd);
-        (void)close(fd);
-    }
-}
-
 psd_status_t
 ps_file_out_commit(ps_file_out_t *self, psd_error_t *err)
 {
@@ -317,7 +298,7 @@ ps_file_out_commit(ps_file_out_t *self, psd_error_t *err)
         return set_errno(self, err);
     }
     self->beside[0] = '\0';
-    flush_directory(self->path);
+    ps_file_out_flush_name(self->path);
     return PSD_OK;
 }
 
@@ -331,4 +312,21 @@ const char *
 ps_file_out_beside(const ps_file_out_t *self)
 {
     return self->beside;
+}
+
+void
+ps_file_out_flush_name(const char *path)
+{
+    char directory[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    int fd = -1;
+
+    memcpy(directory, path, n);
+    memcpy(directory + n, ".", sizeof ".");
+    fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd);
+        (void)close(fd);
+    }
 }

@@ -35,4 +35,7 @@ void ps_file_out_close(ps_file_out_t **self_p);
 const char *ps_file_out_beside(const ps_file_out_t *self);
 /* Where it will be; borrowed. */
 const char *ps_file_out_path(const ps_file_out_t *self);
+/* Flushes the directory of a file that was renamed, so that its name survives a
+ * loss of power. A system that cannot do that has still renamed it. */
+void ps_file_out_flush_name(const char *path);
 #endif

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "data/number.h"
-#include "data/number.h"
 
 #define WORD_SHOWN 24
 #define NAMES_SIZE 128
@@ -87,6 +86,18 @@ ps_sample_format_guess(ps_line_t text)
         }
     }
     return best;
+}
+
+psd_labels_t
+ps_sample_label_kind(float label)
+{
+    if (isnan(label)) {
+        return PSD_LABELS_NONE;
+    }
+    if (label == 1 || label == -1) {
+        return PSD_LABELS_BINARY;
+    }
+    return label == truncf(label) ? PSD_LABELS_CLASS : PSD_LABELS_REAL;
 }
 
 ps_line_t

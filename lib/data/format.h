@@ -89,6 +89,8 @@ const ps_sample_format_t *ps_sample_format_at(size_t i);
 /* The one that nine of ten of the text's lines fit; NULL: there is none. */
 const ps_sample_format_t *ps_sample_format_guess(ps_line_t text);
 
+/* What a label alone says: the least kind that has it; NaN is none. */
+psd_labels_t ps_sample_label_kind(float label);
 /* The next line of a text of whole lines; moves *at_p behind it. text NULL at
  * the end. */
 ps_line_t ps_text_line(ps_line_t text, size_t *at_p);

@@ -39,15 +39,6 @@ is_behind_word(const char *at)
 
 /* ---- what the first lines are ---- */
 
-static psd_labels_t
-label_kind(float label)
-{
-    if (label == 1 || label == -1) {
-        return PSD_LABELS_BINARY;
-    }
-    return label == truncf(label) ? PSD_LABELS_CLASS : PSD_LABELS_REAL;
-}
-
 /* Widens what is known by the words of one group, its id left out. */
 static void
 look_at_entries(const char *at, psd_entries_t *entries)
@@ -85,8 +76,8 @@ look(ps_parser_t *parser, ps_line_t text)
         int64_t id = 0;
         const char *end = ps_number_f32(at, &label);
 
-        if (end != NULL && label_kind(label) > labels) {
-            labels = label_kind(label);
+        if (end != NULL && ps_sample_label_kind(label) > labels) {
+            labels = ps_sample_label_kind(label);
         }
         for (at = end_of_field(at); *at == ';' && entries != PSD_ENTRIES_SPARSE;
              at = end_of_field(at)) {
@@ -129,7 +120,7 @@ take_label(const ps_parser_t *parser,
                                  ? "it has no label; the first lines have"
                                  : "it has a label; the first lines have none");
     }
-    if (!isnan(label) && label_kind(label) > parser->labels) {
+    if (!isnan(label) && ps_sample_label_kind(label) > parser->labels) {
         return psd_error_set(
             err, PSD_INVALID, "label \"%s\" is not %s, as the first lines' are",
             ps_sample_word(at),

@@ -8,7 +8,6 @@
 #include "psd_data.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -365,16 +364,8 @@ note_bad(psd_reader_t *self,
 static void
 note_label(psd_reader_t *self, float label)
 {
-    psd_labels_t kind = PSD_LABELS_NONE;
+    psd_labels_t kind = ps_sample_label_kind(label);
 
-    if (isnan(label)) {
-        return;
-    }
-    if (label == 1 || label == -1) {
-        kind = PSD_LABELS_BINARY;
-    } else {
-        kind = label == truncf(label) ? PSD_LABELS_CLASS : PSD_LABELS_REAL;
-    }
     self->labels = kind > self->labels ? kind : self->labels;
 }
 
