@@ -11,6 +11,7 @@
 #include "psd_data.h"
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 
@@ -47,6 +48,54 @@ static const ps_column_t DETECTED[] = {
 
 /* ---- reading ---- */
 
+/* A number, or one over another. */
+static psd_status_t
+take_scale(const ps_cli_t *cli, psd_reader_options_t *options, psd_error_t *err)
+{
+    const char *text = ps_args_text(&cli->args, "scale");
+    const char *slash = strchr(text, '/');
+    char above[64];
+    double value = 0;
+    double below = 1;
+    bool whole_text =
+        snprintf(above, sizeof above, "%.*s",
+                 slash == NULL ? (int)sizeof above : (int)(slash - text),
+                 text) < (int)sizeof above;
+
+    if (!whole_text || !ps_text_f64(above, &value) ||
+        (slash != NULL && !ps_text_f64(slash + 1, &below)) || below == 0) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--scale %s is no number, and no fraction as "
+                             "1/255",
+                             text);
+    }
+    return psd_reader_options_set_scale(options, (float)(value / below), err);
+}
+
+/* A:B, or nothing. */
+static psd_status_t
+take_rows(const ps_cli_t *cli, psd_reader_options_t *options, psd_error_t *err)
+{
+    const char *text = ps_args_text(&cli->args, "rows");
+    const char *colon = text == NULL ? NULL : strchr(text, ':');
+    char above[24] = "";
+    uint64_t first = 0;
+    uint64_t end = 0;
+
+    if (text == NULL) {
+        return PSD_OK;
+    }
+    if (colon != NULL && (size_t)(colon - text) < sizeof above) {
+        memcpy(above, text, (size_t)(colon - text));
+    }
+    if (colon == NULL || !ps_text_u64(above, &first) ||
+        !ps_text_u64(colon + 1, &end)) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--rows %s is not A:B, two whole numbers", text);
+    }
+    return psd_reader_options_set_rows(options, first, end, err);
+}
+
 static psd_status_t
 take_options(const ps_cli_t *cli,
              psd_reader_options_t *options,
@@ -73,6 +122,24 @@ take_options(const ps_cli_t *cli,
             : strcmp(entries, "binary") == 0 ? PSD_ENTRIES_BINARY
                                              : PSD_ENTRIES_SPARSE,
             err);
+    }
+    if (rc == PSD_OK) {
+        rc = take_scale(cli, options, err);
+    }
+    if (rc == PSD_OK) {
+        rc = take_rows(cli, options, err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_reader_options_set_labels(options,
+                                           ps_args_text(args, "labels"), err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_reader_options_set_vocabulary(
+            options, ps_args_text(args, "vocabulary"), err);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_reader_options_set_cache(options, ps_args_text(args, "cache"),
+                                          err);
     }
     psd_reader_options_set_strict(options, ps_args_on(args, "strict"));
     psd_reader_options_set_merge(options, ps_args_on(args, "merge"));
@@ -101,13 +168,17 @@ open_reader(const ps_cli_t *cli,
                : rc;
 }
 
-/* Names the bad lines that were left out. */
+/* Names the bad lines that were left out, and says what is wrong with a cache.
+ */
 static psd_status_t
 tell_bad(const ps_cli_t *cli, const psd_reader_t *reader, psd_error_t *err)
 {
     uint64_t n = psd_reader_bad_count(reader);
     size_t shown = 0;
 
+    if (psd_reader_warning(reader) != NULL) {
+        ps_say(&cli->out, "%s", psd_reader_warning(reader));
+    }
     for (; psd_reader_bad(reader, shown) != NULL; shown++) {
         ps_say(&cli->out, "%s", psd_reader_bad(reader, shown));
     }
@@ -225,8 +296,9 @@ ps_cmd_data_convert(ps_cli_t *cli, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     if (to == NULL) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--to is missing: libsvm, ps or csv");
+        return psd_error_set(
+            err, PSD_USAGE,
+            "--to is missing; --help names what can be written");
     }
     rc = check_out(cli, path, err);
     if (rc == PSD_OK) {

@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#include "base/slice.h"
+#include "base/value_text.h"
 
 /* Compact. */
 void ps_json_write(FILE *file, const json_t *value);
@@ -23,23 +23,8 @@ void ps_json_write_doc(FILE *file, const json_t *doc);
 /* Quoted and escaped; bytes that are not UTF-8 become U+FFFD. */
 void ps_json_write_text(FILE *file, const char *text);
 
-/* The shortest digits that read back to the same bits; "nan", "inf", "-inf". */
-#define PS_NUMBER_SIZE 32
-void ps_f64_format(double value, char ret_text[PS_NUMBER_SIZE]);
-void ps_f32_format(float value, char ret_text[PS_NUMBER_SIZE]);
-/* A value of a table's type, at any alignment. */
-void ps_value_format(ps_type_t type,
-                     const void *value,
-                     char ret_text[PS_NUMBER_SIZE]);
 /* As JSON: floats keep a point or exponent, what is not finite is a string. */
 void ps_value_write_json(FILE *file, ps_type_t type, const void *value);
-/* Text to a value of the type. false: not a number of it. Writes
- * ps_type_size(type) bytes. */
-PSD_MUST_CHECK bool
-ps_value_parse(ps_type_t type, const char *text, void *ret_value);
-/* Finite, or an integer. */
-bool ps_value_is_finite(ps_type_t type, const void *value);
-
 /* For people: "1.5 KiB", "2.3 s", "1.2 GB/s". */
 void ps_bytes_format(double bytes, char ret_text[PS_NUMBER_SIZE]);
 void ps_seconds_format(double seconds, char ret_text[PS_NUMBER_SIZE]);

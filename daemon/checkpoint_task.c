@@ -10,12 +10,13 @@
 
 #define TABLES_MAX 65536
 #define FILES_MAX 65536
-#define HOLD_MS 2000 /* marks wait for `begin` */
+#define HOLD_MS 2000 /* marks wait for `begin`, or `end` */
 
 /* ---- beginning and ending ---- */
 
-void
-ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard)
+/* But for marks that wait for images to begin. */
+static void
+forget(ps_checkpoint_task_t *self, ps_shard_t *shard)
 {
     for (size_t i = 0; shard != NULL && !self->restores && i < self->n_items;
          i++) {
@@ -42,6 +43,15 @@ ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard)
     self->reached = 0;
     self->moved_ms = 0;
     self->status = PSD_OK;
+}
+
+void
+ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard)
+{
+    forget(self, shard);
+    if (shard != NULL) {
+        ps_shard_image_disarm(shard);
+    }
 }
 
 psd_status_t
@@ -184,9 +194,13 @@ do_arm(ps_checkpoint_task_t *self,
             most = clock > most ? clock : most;
         }
     }
-    return rc != PSD_OK || ps_doc_set_u64(answer, "clock", most)
-               ? rc
-               : ps_checkpoint_no_memory(err);
+    if (rc == PSD_OK && !ps_doc_set_u64(answer, "clock", most)) {
+        rc = ps_checkpoint_no_memory(err);
+    }
+    if (rc != PSD_OK) {
+        ps_shard_image_disarm(shard);
+    }
+    return rc;
 }
 
 /* What earlier images had, three numbers a partition. */
@@ -274,7 +288,7 @@ do_begin(ps_checkpoint_task_t *self,
         ps_doc_get_u64(doc, "number", 1, UINT64_MAX, &number, err);
 
     (void)answer;
-    ps_checkpoint_end(self, shard);
+    forget(self, shard);
     self->restores = false;
     if (rc == PSD_OK) {
         rc = ps_doc_get_text(doc, "dir", 4096, &dir, err);
@@ -293,7 +307,8 @@ do_begin(ps_checkpoint_task_t *self,
         rc = ps_doc_get_array(doc, "tables", TABLES_MAX, &tables, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(tables); i++) {
-        ps_image_order_t order = {.early_bytes = early_bytes, .exact = exact};
+        ps_image_order_t order = {
+            .early_bytes = early_bytes, .exact = exact, .in_turn = !exact};
         const ps_doc_t *item = NULL;
 
         rc = read_table(tables, i, &item, &order, err);

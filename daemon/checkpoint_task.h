@@ -7,8 +7,9 @@
  *               marks wait for a moment; answers {"clock":c}
  *            {"do":"begin","number":7,"exact":true,"dir":"…","early_bytes":…,
  *             "tables":[{"id":1,"job":2,"clock":c,"since":[v,lsn,epoch,…]},…]}
- *               images of all primary partitions begin; since: what an earlier
- *               image of each partition had
+ *               images of all primary partitions begin, those of no job one
+ *               behind the other (exact: at once); since: what an earlier image
+ *               of each partition had
  *            {"do":"restore","number":8,"dirs":["…",…],"cluster":"…","table":3,
  *             "reader":…,"files":[{"dir":0,"table":1,"partition":0,"lsn":9,
  *             "sum":…,"bytes":…},…]}

@@ -91,12 +91,17 @@ walk(ps_checkpoint_task_t *self, ps_shard_t *shard, ps_item_t *item)
 static psd_status_t
 go_on(ps_checkpoint_task_t *self,
       ps_shard_t *shard,
+      const ps_image_step_t *step,
       ps_item_t *item,
       bool *ret_idle)
 {
     ps_image_view_t view = {0};
     psd_status_t rc = PSD_OK;
 
+    if (item->state == PS_ITEM_WAITING) {
+        ps_shard_image_take_turn(shard, step, item->id.table,
+                                 item->id.partition);
+    }
     if (!ps_shard_image_look(shard, item->id.table, item->id.partition,
                              &view) ||
         view.state == PS_IMAGE_NONE) {
@@ -128,7 +133,6 @@ ps_checkpoint_put_out(ps_checkpoint_task_t *self,
 {
     bool is_pending = false;
 
-    (void)step;
     take_done(self);
     if (self->is_done) {
         return PS_CHECKPOINT_LEASE_MS;
@@ -144,7 +148,7 @@ ps_checkpoint_put_out(ps_checkpoint_task_t *self,
         if (item->state > PS_ITEM_WALKING) {
             continue;
         }
-        rc = go_on(self, shard, item, &is_idle);
+        rc = go_on(self, shard, step, item, &is_idle);
         if (rc != PSD_OK) {
             fail(self, item, rc);
             return PS_CHECKPOINT_LEASE_MS;

@@ -185,6 +185,9 @@ run_op(ps_control_t *self, ps_task_t *task, psd_error_t *err)
     const ps_job_t *job = NULL;
     psd_status_t rc = PSD_OK;
 
+    if (request->step == 0) {
+        request->last_table = ps_registry_last_table(self->is.registry);
+    }
     if (request->step > 0 || OPS[task->op].first == ASK_NONE) {
         return OPS[task->op].run(self, request, err);
     }

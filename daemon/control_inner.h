@@ -100,6 +100,7 @@ typedef struct ps_request_doc {
     uint64_t until_ms;           /* what is missing is asked for again */
     ps_buffer_t words;           /* owned; of CHECKPOINT, with its '\0' */
     unsigned step;               /* how often they have answered */
+    uint32_t last_table;         /* nodes were told of it before being asked */
     const ps_answers_t *answers; /* the last ones; step > 0 */
     const char *missing;         /* "", or who has not answered; step > 0 */
     uint32_t job;                /* what an operation keeps between steps … */
@@ -349,12 +350,14 @@ PSD_MUST_CHECK psd_status_t ps_control_find_job(const ps_control_t *self,
                                                 const ps_doc_t *doc,
                                                 const ps_job_t **ret_job,
                                                 psd_error_t *err);
-/* "tables":[{"table":…,"routes":[…]},…] of a job. Errors: PSD_NOMEM. */
+/* "tables":[{"table":…,"routes":[…]},…] of a job, those that every node had
+ * when it was asked: a worker marks its clocks at once in what it is told of.
+ * "version" of the job, or the one before, so that it asks for the rest.
+ * Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t
 ps_control_add_job_tables(ps_control_t *self,
-                          uint32_t job,
-                          const ps_answers_t *answers,
-                          ps_doc_t *reply,
+                          const ps_job_t *job,
+                          const ps_control_request_t *request,
                           psd_error_t *err);
 /* One table as `pscli table inspect` shows it, into doc. with_partitions: also
  * where each lives. false: no memory. */

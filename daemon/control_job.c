@@ -196,12 +196,10 @@ fill_join(ps_control_t *self,
         !ps_doc_set_u64(reply, "member", worker->n_members - 1) ||
         !ps_doc_set_u64(reply, "joins", worker->joins) ||
         !ps_doc_set_u64(reply, "clock", request->clock) ||
-        !ps_doc_set_i64(reply, "max_delay", known->max_delay) ||
-        !ps_doc_set_u64(reply, "version", known->version)) {
+        !ps_doc_set_i64(reply, "max_delay", known->max_delay)) {
         return ps_control_no_memory(err);
     }
-    return ps_control_add_job_tables(self, known->id, request->answers, reply,
-                                     err);
+    return ps_control_add_job_tables(self, known, request, err);
 }
 
 /* First step: the worker is joining, and every shard is told so. */
@@ -364,6 +362,42 @@ leave_member(ps_control_t *self,
     return PSD_OK;
 }
 
+/* A worker that failed is lost at once, and its reason is told. */
+static psd_status_t
+fail_worker(ps_control_t *self,
+            const ps_job_t *job,
+            uint32_t rank,
+            const char *reason,
+            psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const ps_worker_t *worker = ps_job_worker(job, rank);
+    uint32_t id = job->id;
+    ps_watch_t *watch = ps_watches_get(&self->watches, id);
+    ps_watched_t *watched = watch == NULL || worker == NULL
+                                ? NULL
+                                : ps_watch_worker(watch, rank, worker->joins);
+    psd_status_t rc =
+        ps_registry_plan_end(self->is.registry, id, rank, PS_WORKER_LOST,
+                             ps_unix_ms(), &command, err);
+
+    if (rc != PSD_OK || command.kind == 0) {
+        return rc;
+    }
+    (void)snprintf(command.text, sizeof command.text,
+                   "worker %" PRIu32 " of job %s failed: %s", rank, job->name,
+                   reason);
+    if (watched != NULL) {
+        watched->lost_ms = ps_now_ms();
+        (void)snprintf(watched->reason, sizeof watched->reason, "%s", reason);
+    }
+    rc = ps_control_commit(self, &command, PS_LOG_WARN, err);
+    if (rc == PSD_OK) {
+        ps_control_job_changed(self, id);
+    }
+    return rc;
+}
+
 psd_status_t
 ps_control_job_leave(ps_control_t *self,
                      ps_control_request_t *request,
@@ -376,8 +410,14 @@ ps_control_job_leave(ps_control_t *self,
     uint32_t id = 0;
     uint64_t member = 0;
     uint64_t joins = 0;
+    const char *reason = "";
     bool last = true;
     psd_status_t rc = read_worker(self, request->doc, &job, &rank, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_text_or(request->doc, "reason", PS_REASON_MAX, "",
+                                &reason, err);
+    }
 
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64_or(request->doc, "member", 0, PS_MEMBERS_MAX - 1, 0,
@@ -397,6 +437,9 @@ ps_control_job_leave(ps_control_t *self,
                              "worker %" PRIu32 " of job \"%s\" has joined "
                              "again since",
                              rank, job->name);
+    }
+    if (reason[0] != '\0') {
+        return fail_worker(self, job, rank, reason, err);
     }
     if (worker != NULL) {
         rc = leave_member(self, id, worker, (uint32_t)member, &last, err);
@@ -455,12 +498,6 @@ ps_control_job_tables(ps_control_t *self,
     const ps_job_t *job = NULL;
     psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
 
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    if (!ps_doc_set_u64(request->reply, "version", job->version)) {
-        return ps_control_no_memory(err);
-    }
-    return ps_control_add_job_tables(self, job->id, request->answers,
-                                     request->reply, err);
+    return rc == PSD_OK ? ps_control_add_job_tables(self, job, request, err)
+                        : rc;
 }

@@ -418,27 +418,34 @@ ps_control_table_list(ps_control_t *self,
 
 psd_status_t
 ps_control_add_job_tables(ps_control_t *self,
-                          uint32_t job,
-                          const ps_answers_t *answers,
-                          ps_doc_t *reply,
+                          const ps_job_t *job,
+                          const ps_control_request_t *request,
                           psd_error_t *err)
 {
+    ps_doc_t *reply = request->reply;
     const uint32_t *ids = NULL;
-    size_t n = ps_registry_job_tables(self->is.registry, job, &ids);
+    size_t n = ps_registry_job_tables(self->is.registry, job->id, &ids);
     ps_doc_t *array = ps_doc_add_array(reply, "tables");
+    uint64_t version = job->version;
 
     for (size_t i = 0; array != NULL && i < n; i++) {
         const ps_table_t *table =
             ps_registry_table_by_id(self->is.registry, ids[i]);
-        ps_doc_t *item = table == NULL ? NULL : ps_doc_append_object(array);
-        ps_doc_t *doc = item == NULL ? NULL : ps_doc_add_object(item, "table");
+        ps_doc_t *item = NULL;
+        ps_doc_t *doc = NULL;
         ps_doc_t *routes = NULL;
 
         if (table == NULL) {
             continue; /* it was dropped */
         }
+        if (table->id > request->last_table) { /* it may not be made yet */
+            version = job->version - 1;
+            continue;
+        }
+        item = ps_doc_append_object(array);
+        doc = item == NULL ? NULL : ps_doc_add_object(item, "table");
         if (doc == NULL ||
-            !ps_control_table_doc(self, table, answers, true, doc)) {
+            !ps_control_table_doc(self, table, request->answers, true, doc)) {
             return ps_control_no_memory(err);
         }
         routes = ps_doc_add_array(item, "routes");
@@ -448,5 +455,7 @@ ps_control_add_job_tables(ps_control_t *self,
             return ps_control_no_memory(err);
         }
     }
-    return array == NULL ? ps_control_no_memory(err) : PSD_OK;
+    return array == NULL || !ps_doc_set_u64(reply, "version", version)
+               ? ps_control_no_memory(err)
+               : PSD_OK;
 }

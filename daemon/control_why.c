@@ -161,6 +161,11 @@ print_lost(const ps_worker_view_t *worker,
                        "worker %" PRIu32 " was lost at clock %" PRIu64
                        ", when the node was restarted or before",
                        rank, worker->clock);
+    } else if (watched->reason[0] != '\0') {
+        (void)snprintf(ret_text, size,
+                       "worker %" PRIu32 " failed %.1f s ago at clock %" PRIu64
+                       ": %s; nobody waits for it any more",
+                       rank, ago_s, worker->clock, watched->reason);
     } else if (worker->is->joins == 0) {
         (void)snprintf(ret_text, size,
                        "worker %" PRIu32 " did not join in time and was given "
@@ -190,7 +195,7 @@ add_lost(const why_t *self, const ps_worker_view_t *worker)
             : ps_watch_find(self->view->watch, worker->is->worker);
     ps_doc_t *doc = ps_doc_append_object(self->lost);
     double ago_s = 0;
-    char line[PS_NAME_MAX + 200];
+    char line[PS_NAME_MAX + PS_REASON_MAX + 200];
 
     if (watched != NULL &&
         (watched->joins != worker->is->joins || watched->lost_ms == 0)) {

@@ -6,7 +6,8 @@
  *          client where there are no more than these need, and a request then
  *          waits for as long as that work keeps it. So, unless a processor is
  *          left over, the thread rests behind every few milliseconds of its
- *          work, for as long as that took.
+ *          work, for as long as that took; and who wants its processor gets it
+ *          first, as long as it has a fair part of the time.
  * Owner    The caller; embedded.
  * Threads  Confined to the one that rests.
  */

@@ -45,6 +45,8 @@ typedef struct ps_slice_ask {
     ps_work_answer_t answer;
 } ps_slice_ask_t;
 
+#define PS_REASON_MAX 160 /* bytes of why a worker failed */
+
 typedef struct ps_watched {
     uint32_t worker;
     uint32_t joins;                     /* the life that this is about */
@@ -52,6 +54,7 @@ typedef struct ps_watched {
     uint64_t left[PS_MEMBERS_MAX / 64]; /* a bit a member */
     uint64_t lost_ms;                   /* boot clock; 0: not seen lost */
     uint64_t silent_ms;                 /* how long it had been silent then */
+    char reason[PS_REASON_MAX + 1];     /* it left as failed; "": it did not */
 } ps_watched_t;
 
 typedef struct ps_watch {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the cases in meson's testlog.json and prints "PASSED FAILED", then a
-line for each test that is not OK. A Criterion program counts for as many cases
-as it says that it ran, anything else for one; a skipped test has not passed.
-count_tests.py TESTLOG"""
+"""Counts the cases in meson's testlog.json and prints "PASSED FAILED", then for
+each test that is not OK a line and the end of what it printed. A Criterion
+program counts for as many cases as it says that it ran, anything else for one;
+a skipped test has not passed. count_tests.py TESTLOG"""
 
 import json
 import re
@@ -13,13 +13,18 @@ SYNTHESIS = re.compile(
     r"Synthesis: Tested: \D*(\d+)\D* \| Passing: \D*(\d+)\D* "
     r"\| Failing: \D*(\d+)\D* \| Crashing: \D*(\d+)")
 GOOD = {"OK", "EXPECTEDFAIL"}
+SHOWN = 6000  # characters of a test that failed
+
+
+def output_of(test):
+    """What a test printed."""
+    return (test.get("stdout") or "") + (test.get("stderr") or "")
 
 
 def count_test(test):
     """Cases passed and failed of one meson test."""
-    output = (test.get("stdout") or "") + (test.get("stderr") or "")
     good = test["result"] in GOOD
-    match = SYNTHESIS.search(output)
+    match = SYNTHESIS.search(output_of(test))
     if not match:
         return (1, 0) if good else (0, 1)
     passed = int(match.group(2))
@@ -38,7 +43,9 @@ def main():
             passed += good
             failed += bad
             if test["result"] not in GOOD:
-                wrong.append(f"{test['result']} {test['name']}")
+                wrong.append(f"{test['result']} {test['name']}, "
+                             f"{test['duration']:.0f} s:\n"
+                             f"{output_of(test)[-SHOWN:]}")
     print(passed, failed)
     print("\n".join(wrong))
 

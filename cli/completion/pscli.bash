@@ -184,17 +184,17 @@ _pscli() {
         esac
         ;;
     "data convert")
-        flags+=" --from --to --lossy --strict --entries --merge --bits --no-constant --hash-all --part --parts"
+        flags+=" --from --to --lossy --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts"
         case $previous in
-    --from|-f) words="auto libsvm ps vw adfea terafea criteo csv"; value=1 ;;
-    --to|-t) words="libsvm ps csv"; value=1 ;;
+    --from|-f) words="auto libsvm ps vw adfea terafea criteo csv lda-c text idx binary uci proto"; value=1 ;;
+    --to|-t) words="libsvm ps csv vw lda-c binary uci proto proto-instance proto-input"; value=1 ;;
     --entries) words="auto sparse binary dense"; value=1 ;;
         esac
         ;;
     "data show")
-        flags+=" --number --from --strict --entries --merge --bits --no-constant --hash-all --part --parts"
+        flags+=" --number --from --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts"
         case $previous in
-    --from|-f) words="auto libsvm ps vw adfea terafea criteo csv"; value=1 ;;
+    --from|-f) words="auto libsvm ps vw adfea terafea criteo csv lda-c text idx binary uci proto"; value=1 ;;
     --entries) words="auto sparse binary dense"; value=1 ;;
         esac
         ;;

@@ -63,8 +63,8 @@ _pscli() {
     'checkpoint restore') flags+=( --job --workers --table --as --partitions --replicas --ack) ;;
     'checkpoint drop') flags+=() ;;
     'plan') flags+=( --rows --cols --type --row-format --keys --updater --fill --partitions --partition-by --replicas --nodes --shards) ;;
-    'data convert') flags+=( --from --to --lossy --strict --entries --merge --bits --no-constant --hash-all --part --parts) ;;
-    'data show') flags+=( --number --from --strict --entries --merge --bits --no-constant --hash-all --part --parts) ;;
+    'data convert') flags+=( --from --to --lossy --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
+    'data show') flags+=( --number --from --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
     'data detect') flags+=() ;;
     'run') flags+=( --workers --servers --launcher --job --max-delay --psd) ;;
     'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;

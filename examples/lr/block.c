@@ -10,13 +10,13 @@
 #define RANGE_PER_ROW 3
 
 psd_status_t
-lr_block_init(lr_block_t *self, const lr_features_t *features, psd_error_t *err)
+lr_block_init(lr_block_t *self, const ex_samples_t *samples, psd_error_t *err)
 {
-    size_t n = features->n + 1; /* never an allocation of nothing */
+    size_t n = samples->n_features + 1; /* never an allocation of nothing */
     psd_status_t rc = PSD_OK;
 
     memset(self, 0, sizeof(*self));
-    rc = lr_batch_init(&self->batch, features, err);
+    rc = ex_batch_init(&self->batch, samples, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -26,7 +26,7 @@ lr_block_init(lr_block_t *self, const lr_features_t *features, psd_error_t *err)
     if (self->select == NULL || self->weights == NULL || self->deltas == NULL) {
         lr_block_done(self);
         return psd_error_set(err, PSD_NOMEM, "minibatches of %zu features",
-                             features->n);
+                             samples->n_features);
     }
     return PSD_OK;
 }
@@ -35,30 +35,16 @@ void
 lr_block_done(lr_block_t *self)
 {
     psd_select_destroy(&self->select);
-    lr_batch_done(&self->batch);
+    ex_batch_done(&self->batch);
     free(self->weights);
     free(self->deltas);
     memset(self, 0, sizeof(*self));
 }
 
-/* Waits for a ticket, if there is one. */
-static psd_status_t
-end(psd_ticket_t *ticket, const lr_job_t *job, psd_error_t *err)
-{
-    psd_ticket_t ending = *ticket;
-
-    *ticket = 0;
-    if (ending == 0) {
-        return PSD_OK;
-    }
-    return psd_wait(job->client, ending, job->options->timeout_ms, err);
-}
-
 psd_status_t
 lr_block_take(lr_block_t *self,
               const lr_job_t *job,
-              const lr_features_t *features,
-              const lr_samples_t *samples,
+              const ex_samples_t *samples,
               const uint32_t *chosen,
               size_t n_chosen,
               psd_error_t *err)
@@ -66,7 +52,7 @@ lr_block_take(lr_block_t *self,
     psd_status_t rc = lr_block_end(self, job, err);
 
     if (rc == PSD_OK) {
-        lr_batch_take(&self->batch, features, samples, chosen, n_chosen);
+        ex_batch_take(&self->batch, samples, chosen, n_chosen);
         self->chosen = chosen;
         self->n_chosen = n_chosen;
     }
@@ -76,7 +62,7 @@ lr_block_take(lr_block_t *self,
 psd_status_t
 lr_block_pull(lr_block_t *self, const lr_job_t *job, psd_error_t *err)
 {
-    const lr_batch_t *batch = &self->batch;
+    const ex_batch_t *batch = &self->batch;
     size_t n = batch->n;
     uint64_t span = 0;
 
@@ -99,8 +85,8 @@ lr_block_pull(lr_block_t *self, const lr_job_t *job, psd_error_t *err)
 psd_status_t
 lr_block_wait(lr_block_t *self, const lr_job_t *job, psd_error_t *err)
 {
-    const lr_batch_t *batch = &self->batch;
-    psd_status_t rc = end(&self->pull, job, err);
+    const ex_batch_t *batch = &self->batch;
+    psd_status_t rc = ex_job_wait(&job->ex, &self->pull, err);
 
     if (rc != PSD_OK || !self->is_range) {
         return rc;
@@ -114,20 +100,23 @@ lr_block_wait(lr_block_t *self, const lr_job_t *job, psd_error_t *err)
 }
 
 psd_status_t
-lr_block_push(lr_block_t *self, const lr_job_t *job, psd_error_t *err)
+lr_block_push(lr_block_t *self,
+              const lr_job_t *job,
+              const psd_call_t *call,
+              psd_error_t *err)
 {
-    const lr_batch_t *batch = &self->batch;
+    const ex_batch_t *batch = &self->batch;
 
     if (batch->n == 0) {
         return PSD_OK;
     }
     psd_select_rows(self->select, batch->rows, batch->n);
     return psd_push_start(job->weights, self->select, self->deltas, batch->n,
-                          NULL, &self->push, err);
+                          call, &self->push, err);
 }
 
 psd_status_t
 lr_block_end(lr_block_t *self, const lr_job_t *job, psd_error_t *err)
 {
-    return end(&self->push, job, err);
+    return ex_job_wait(&job->ex, &self->push, err);
 }

@@ -12,11 +12,11 @@
 #ifndef LR_BLOCK_H
 #define LR_BLOCK_H
 
-#include "feature_set.h"
+#include "../common/batch.h"
 #include "job.h"
 
 typedef struct lr_block {
-    lr_batch_t batch;
+    ex_batch_t batch;
     const uint32_t *chosen; /* n_chosen samples; borrowed */
     size_t n_chosen;
     float *weights; /* by place in the batch */
@@ -29,7 +29,7 @@ typedef struct lr_block {
 
 /* PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t lr_block_init(lr_block_t *self,
-                                          const lr_features_t *features,
+                                          const ex_samples_t *samples,
                                           psd_error_t *err);
 /* Tickets must have been waited for, or the client closed. */
 void lr_block_done(lr_block_t *self);
@@ -37,8 +37,7 @@ void lr_block_done(lr_block_t *self);
  * Errors: those of that push. */
 PSD_MUST_CHECK psd_status_t lr_block_take(lr_block_t *self,
                                           const lr_job_t *job,
-                                          const lr_features_t *features,
-                                          const lr_samples_t *samples,
+                                          const ex_samples_t *samples,
                                           const uint32_t *chosen,
                                           size_t n_chosen,
                                           psd_error_t *err);
@@ -50,9 +49,10 @@ PSD_MUST_CHECK psd_status_t lr_block_pull(lr_block_t *self,
 PSD_MUST_CHECK psd_status_t lr_block_wait(lr_block_t *self,
                                           const lr_job_t *job,
                                           psd_error_t *err);
-/* Starts the push of its deltas. */
+/* Starts the push of its deltas. call: how; may be NULL. */
 PSD_MUST_CHECK psd_status_t lr_block_push(lr_block_t *self,
                                           const lr_job_t *job,
+                                          const psd_call_t *call,
                                           psd_error_t *err);
 /* Waits for the push that is under way, if one is. */
 PSD_MUST_CHECK psd_status_t lr_block_end(lr_block_t *self,

@@ -7,65 +7,83 @@
  *          table on the server, whose updater turns gradients into steps.
  *          Errors are one line on stderr; the exit code is the status's.
  */
-#include <stdio.h>
-
-#include "feature_set.h"
+#include "../common/load.h"
+#include "../common/model.h"
+#include "../common/program.h"
+#include "../common/report.h"
+#include "consensus.h"
 #include "job.h"
-#include "libsvm.h"
-#include "model.h"
+#include "loss.h"
 #include "options.h"
-#include "progress.h"
 #include "psd.h"
 #include "report.h"
 #include "train.h"
 
 /* The examples of one process. */
 typedef struct data {
-    lr_samples_t train;
-    lr_samples_t test; /* worker 0 only */
-    lr_features_t features;
+    ex_samples_t train;
+    ex_samples_t test; /* worker 0 only */
 } data_t;
 
 static void
 data_done(data_t *self)
 {
-    lr_samples_done(&self->train);
-    lr_samples_done(&self->test);
-    lr_features_done(&self->features);
+    ex_samples_done(&self->train);
+    ex_samples_done(&self->test);
+}
+
+/* Reads a file: a worker's share of it, or all. */
+static psd_status_t
+load(const lr_options_t *options,
+     const char *path,
+     ex_share_t share,
+     ex_samples_t *ret_samples,
+     psd_error_t *err)
+{
+    share.any_label = options->loss == LR_SQUARE;
+    share.key_max = options->features > 0 ? options->features : UINT64_MAX;
+    return ex_load(path, &options->data, &share, ret_samples, err);
 }
 
 static psd_status_t
-load_test(const lr_options_t *options, lr_samples_t *test, psd_error_t *err)
+load_test(const lr_options_t *options, ex_samples_t *test, psd_error_t *err)
 {
-    lr_slice_t all = {.n_parts = 1, .index_max = LR_INDEX_MAX};
+    ex_share_t all = {.n_parts = 1};
 
-    if (options->features > 0) {
-        all.index_max = options->features;
-    }
-    return lr_libsvm_load(options->test, &all, test, err);
+    return load(options, options->test, all, test, err);
 }
 
 /* Reads the data before anything is asked of the server: a mistake in it shows
  * before others wait for this worker. */
 static psd_status_t
-load(const lr_options_t *options, data_t *ret_data, psd_error_t *err)
+load_data(const lr_options_t *options, data_t *ret_data, psd_error_t *err)
 {
-    lr_slice_t slice = {.index_max = LR_INDEX_MAX};
-    psd_status_t rc = lr_job_rank(&slice.part, &slice.n_parts, err);
+    ex_share_t share = {0};
+    psd_status_t rc = ex_job_rank(&share.part, &share.n_parts, err);
 
-    if (options->features > 0) {
-        slice.index_max = options->features;
-    }
     if (rc == PSD_OK) {
-        rc = lr_libsvm_load(options->train, &slice, &ret_data->train, err);
+        rc = load(options, options->train, share, &ret_data->train, err);
     }
-    if (rc == PSD_OK && options->test != NULL && slice.part == 0) {
+    if (rc == PSD_OK && options->test != NULL && share.part == 0) {
         rc = load_test(options, &ret_data->test, err);
     }
-    if (rc == PSD_OK) {
-        rc = lr_features_init(&ret_data->features, &ret_data->train, err);
-    }
     return rc;
+}
+
+static psd_status_t
+report_test(const lr_options_t *options,
+            const ex_samples_t *test,
+            const ex_model_t *model,
+            psd_error_t *err)
+{
+    const lr_loss_t *loss = lr_loss_of(options->loss);
+    ex_measure_t how = {.scores_path = options->scores};
+
+    if (options->loss != LR_LOGIT) {
+        how.loss_name = loss->name;
+        how.loss = loss->value;
+    }
+    return ex_report_test(&how, test, model, err);
 }
 
 /* What worker 0 does with the model, which was trained in so many seconds. */
@@ -73,23 +91,23 @@ static psd_status_t
 finish(lr_job_t *job, data_t *data, double seconds, psd_error_t *err)
 {
     const lr_options_t *options = job->options;
-    lr_quality_t sums = {0};
-    lr_model_t model = {0};
+    ex_quality_t sums = {0};
+    ex_model_t model = {0};
     psd_status_t rc = lr_job_pull_sums(job, &sums, err);
 
     if (rc == PSD_OK) {
-        rc = lr_job_pull_model(job, &model, err);
+        rc = ex_weights_pull(&job->ex, job->weights, &model, err);
     }
     if (rc == PSD_OK) {
         lr_report_train(options, &sums, &model, seconds);
     }
     if (rc == PSD_OK && options->test != NULL) {
-        rc = lr_report_test(options, &data->test, &model, err);
+        rc = report_test(options, &data->test, &model, err);
     }
     if (rc == PSD_OK && options->save != NULL) {
-        rc = lr_model_save(&model, options->save, err);
+        rc = ex_model_save(&model, options->save, err);
     }
-    lr_model_done(&model);
+    ex_model_done(&model);
     return rc;
 }
 
@@ -97,9 +115,8 @@ static psd_status_t
 train(const lr_options_t *options, data_t *data, psd_error_t *err)
 {
     lr_job_t job = {0};
-    uint32_t greatest = 0;
     double start_s = 0;
-    psd_status_t rc = load(options, data, err);
+    psd_status_t rc = load_data(options, data, err);
 
     if (rc == PSD_OK) {
         rc = lr_job_open(&job, options, err);
@@ -107,14 +124,15 @@ train(const lr_options_t *options, data_t *data, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    greatest = options->features > 0 ? options->features : data->train.greatest;
-    rc = lr_job_open_tables(&job, greatest, err);
-    start_s = lr_now_s();
+    rc = lr_job_open_tables(&job, &data->train, err);
+    start_s = ex_now_s();
     if (rc == PSD_OK) {
-        rc = lr_train(&job, &data->train, &data->features, err);
+        rc = options->variant == LR_UPDATER
+                 ? lr_train(&job, &data->train, err)
+                 : lr_consensus(&job, &data->train, err);
     }
-    if (rc == PSD_OK && job.worker == 0) {
-        rc = finish(&job, data, lr_now_s() - start_s, err);
+    if (rc == PSD_OK && job.ex.worker == 0) {
+        rc = finish(&job, data, ex_now_s() - start_s, err);
     }
     if (rc == PSD_OK) {
         return lr_job_leave(&job, err);
@@ -126,16 +144,16 @@ train(const lr_options_t *options, data_t *data, psd_error_t *err)
 static psd_status_t
 predict(const lr_options_t *options, data_t *data, psd_error_t *err)
 {
-    lr_model_t model = {0};
-    psd_status_t rc = lr_model_load(&model, options->predict, err);
+    ex_model_t model = {0};
+    psd_status_t rc = ex_model_load(&model, options->predict, err);
 
     if (rc == PSD_OK) {
         rc = load_test(options, &data->test, err);
     }
     if (rc == PSD_OK) {
-        rc = lr_report_test(options, &data->test, &model, err);
+        rc = report_test(options, &data->test, &model, err);
     }
-    lr_model_done(&model);
+    ex_model_done(&model);
     return rc;
 }
 
@@ -162,18 +180,5 @@ run(int argc, char **argv, psd_error_t *err)
 int
 main(int argc, char **argv)
 {
-    psd_error_t *err = psd_error_new();
-    psd_status_t rc = run(argc, argv, err);
-
-    if (rc != PSD_OK) {
-        const char *text = psd_error_text(err);
-
-        (void)fprintf(stderr, "psd-lr: %s %s\n", psd_status_code(rc),
-                      *text != '\0' ? text : psd_status_text(rc));
-    } else if (fflush(stdout) != 0) {
-        (void)fprintf(stderr, "psd-lr: stdout cannot be written\n");
-        rc = PSD_IO;
-    }
-    psd_error_destroy(&err);
-    return psd_status_exit(rc);
+    return ex_program("psd-lr", run, argc, argv);
 }

@@ -12,12 +12,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../common/job.h"
+#include "../common/load.h"
 #include "psd.h"
 
 #define LR_AHEAD_MAX 16
 #define LR_AHEAD_AUTO UINT32_MAX
 
-typedef enum lr_updater { LR_SGD, LR_ADAGRAD, LR_FTRL } lr_updater_t;
+/* In the order of the words of --variant, and of --updater. */
+enum { LR_UPDATER, LR_AVERAGE, LR_ADMM };
+enum { LR_FTRL, LR_ADAGRAD, LR_SGD };
 
 typedef struct lr_options {
     bool help;
@@ -28,25 +32,28 @@ typedef struct lr_options {
     const char *predict; /* a model to use instead of training one; NULL */
     const char *scores;  /* where probabilities go; NULL: nowhere */
     uint32_t features;   /* greatest index allowed; 0: as found */
-    lr_updater_t updater;
-    bool updater_given; /* a table that is there must then agree */
+    uint32_t loss;       /* LR_LOGIT, … */
+    uint32_t updater;    /* LR_FTRL, … */
+    bool updater_given;
+    uint32_t variant; /* LR_UPDATER, … */
+    double rho;       /* of admm */
+    uint32_t local_passes;
     double alpha;
     double beta;
     double l1;
     double l2;
-    bool objective;       /* the exact L2 objective is added and reported */
-    double objective_c;   /* its C */
-    uint32_t epochs;      /* 1 .. 1000000 */
-    uint32_t minibatch;   /* examples of one worker, 1 .. 1000000000 */
-    uint32_t clock_every; /* minibatches of a clock */
-    uint32_t meet_every;  /* epochs between barriers; 0: only at the end */
-    uint32_t ahead;       /* pulls in advance; LR_AHEAD_AUTO: by max_delay */
-    int32_t max_delay;    /* PSD_DELAY_ENV: as the environment says */
-    uint32_t replicas;    /* copies of each partition, 1 .. 5 */
-    const char *ack;      /* of pushes: "memory", "replica", "disk" */
+    const char *objective; /* NULL, or "l2:C": the exact one is trained for */
+    double objective_c;    /* its C */
+    uint32_t schedule;     /* 1: the learning rate decays */
+    uint32_t epochs;       /* 1 .. 1000000 */
+    uint32_t minibatch;    /* examples of one worker, 1 .. 1000000000 */
+    uint32_t clock_every;  /* minibatches of a clock */
+    uint32_t meet_every;   /* epochs between barriers; 0: only at the end */
+    uint32_t ahead;        /* pulls in advance; LR_AHEAD_AUTO: by max_delay */
     uint64_t seed;
-    double report_s;     /* seconds between lines; 0: one for each epoch */
-    uint32_t timeout_ms; /* of every call */
+    double report_s; /* seconds between lines; 0: one for each epoch */
+    ex_load_options_t data;
+    ex_job_options_t job;
 } lr_options_t;
 
 /* Reads argv[1 .. argc - 1]. The texts are borrowed from argv.
@@ -56,7 +63,7 @@ PSD_MUST_CHECK psd_status_t lr_options_read(lr_options_t *self,
                                             char **argv,
                                             psd_error_t *err);
 /* "sgd", "adagrad" or "ftrl". */
-const char *lr_updater_name(lr_updater_t updater);
+const char *lr_updater_name(uint32_t updater);
 /* Prints the help text. */
 void lr_help(void);
 #endif

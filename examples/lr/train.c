@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/progress.h"
 #include "block.h"
-#include "progress.h"
+#include "loss.h"
 
 /* A push may be two minibatches old before its acknowledgement is waited for:
  * by then it has come, and nothing stands still for it. */
@@ -14,12 +15,13 @@
 
 typedef struct trainer {
     lr_job_t *job;
-    const lr_samples_t *samples;
-    const lr_features_t *features;
+    const ex_samples_t *samples;
+    const lr_loss_t *loss;
     lr_block_t *blocks; /* n_blocks, a ring: minibatch k is k % n_blocks */
     size_t n_blocks;    /* at hand, pulled, one only taken, and pushed */
     uint32_t ahead;     /* minibatches that are pulled before their time */
-    lr_progress_t progress;
+    ex_progress_t progress;
+    psd_call_t *last;   /* push of a clock */
     uint32_t *order;    /* of the samples, in this epoch */
     int64_t *counts;    /* occurrences of each feature in all data */
     double *gradients;  /* by place in the minibatch */
@@ -65,7 +67,8 @@ trainer_done(trainer_t *self)
     for (size_t i = 0; self->blocks != NULL && i < self->n_blocks; i++) {
         lr_block_done(&self->blocks[i]);
     }
-    lr_progress_done(&self->progress);
+    ex_progress_done(&self->progress);
+    psd_call_destroy(&self->last);
     free(self->blocks);
     free(self->order);
     free(self->counts);
@@ -81,7 +84,7 @@ init_blocks(trainer_t *self, psd_error_t *err)
 
     self->ahead = self->job->options->ahead;
     if (self->ahead == LR_AHEAD_AUTO) {
-        self->ahead = self->job->max_delay == 0 ? 0 : 1;
+        self->ahead = self->job->ex.max_delay == 0 ? 0 : 1;
     }
     self->n_blocks = self->ahead + 2 + PUSHES_UNDER_WAY;
     self->blocks = calloc(self->n_blocks, sizeof(*self->blocks));
@@ -89,7 +92,7 @@ init_blocks(trainer_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "minibatches");
     }
     for (size_t i = 0; rc == PSD_OK && i < self->n_blocks; i++) {
-        rc = lr_block_init(&self->blocks[i], self->features, err);
+        rc = lr_block_init(&self->blocks[i], self->samples, err);
     }
     return rc;
 }
@@ -97,30 +100,31 @@ init_blocks(trainer_t *self, psd_error_t *err)
 static psd_status_t
 trainer_init(trainer_t *self,
              lr_job_t *job,
-             const lr_samples_t *samples,
-             const lr_features_t *features,
+             const ex_samples_t *samples,
              psd_error_t *err)
 {
-    size_t n = features->n + 1; /* never an allocation of nothing */
-    size_t share = divide_up(samples->n_seen, job->n_workers);
+    size_t n = samples->n_features + 1; /* never an allocation of nothing */
+    size_t share = (size_t)job->n_share;
     psd_status_t rc = PSD_OK;
 
     memset(self, 0, sizeof(*self));
     self->job = job;
     self->samples = samples;
-    self->features = features;
+    self->loss = lr_loss_of(job->options->loss);
     self->n_batches = divide_up(share, job->options->minibatch);
-    self->random = job->options->seed ^ ((uint64_t)job->worker << 32);
+    self->random = job->options->seed ^ ((uint64_t)job->ex.worker << 32);
     self->order = malloc((samples->n + 1) * sizeof(*self->order));
     self->counts = calloc(n, sizeof(*self->counts));
     self->gradients = calloc(n, sizeof(*self->gradients));
     self->margins = malloc((samples->n + 1) * sizeof(*self->margins));
     self->occurred = calloc(n, sizeof(*self->occurred));
+    self->last = psd_call_new();
     if (self->order == NULL || self->counts == NULL ||
         self->gradients == NULL || self->margins == NULL ||
-        self->occurred == NULL) {
+        self->occurred == NULL || self->last == NULL) {
         return psd_error_set(err, PSD_NOMEM, "training with %zu features", n);
     }
+    psd_call_set_ends_clock(self->last, true);
     for (size_t i = 0; i < samples->n; i++) {
         self->order[i] = (uint32_t)i;
     }
@@ -128,7 +132,7 @@ trainer_init(trainer_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    return lr_progress_init(&self->progress, job->options->report_s, share + 1,
+    return ex_progress_init(&self->progress, job->options->report_s, share + 1,
                             err);
 }
 
@@ -137,12 +141,12 @@ trainer_init(trainer_t *self,
 static psd_status_t
 exchange_counts(trainer_t *self, psd_error_t *err)
 {
-    const lr_features_t *features = self->features;
+    const ex_samples_t *samples = self->samples;
 
-    for (size_t k = 0; k < self->samples->n_entries; k++) {
-        self->counts[self->samples->features[k]]++;
+    for (size_t k = 0; k < samples->n_entries; k++) {
+        self->counts[samples->features[k]]++;
     }
-    return lr_job_exchange_counts(self->job, features->rows, features->n,
+    return lr_job_exchange_counts(self->job, samples->keys, samples->n_features,
                                   self->counts, err);
 }
 
@@ -150,9 +154,9 @@ exchange_counts(trainer_t *self, psd_error_t *err)
 static double
 add_example(trainer_t *self, const lr_block_t *block, size_t i)
 {
-    const lr_samples_t *samples = self->samples;
+    const ex_samples_t *samples = self->samples;
     const uint32_t *places = block->batch.places;
-    int8_t label = samples->labels[i];
+    float label = samples->labels[i];
     double margin = 0;
     double slope = 0;
 
@@ -160,7 +164,8 @@ add_example(trainer_t *self, const lr_block_t *block, size_t i)
         margin += (double)block->weights[places[samples->features[k]]] *
                   (double)samples->values[k];
     }
-    slope = -label * lr_sigmoid(-label * margin);
+    slope =
+        self->loss->slope(margin, (double)label) * (double)samples->weights[i];
     for (size_t k = samples->starts[i]; k < samples->starts[i + 1]; k++) {
         uint32_t place = places[samples->features[k]];
 
@@ -175,18 +180,20 @@ static void
 make_deltas(trainer_t *self, lr_block_t *block)
 {
     const lr_options_t *options = self->job->options;
+    double rate =
+        lr_rate(options->schedule != 0, options->beta, (double)self->n_done);
 
     for (size_t place = 0; place < block->batch.n; place++) {
         double gradient = self->gradients[place];
 
-        if (options->objective) {
+        if (options->objective != NULL) {
             double share = (double)self->occurred[place] /
                            (double)self->counts[block->batch.features[place]];
 
             gradient +=
                 share * (double)block->weights[place] / options->objective_c;
         }
-        block->deltas[place] = (float)gradient;
+        block->deltas[place] = (float)(gradient * rate);
         self->gradients[place] = 0;
         self->occurred[place] = 0;
     }
@@ -209,8 +216,8 @@ take(trainer_t *self, size_t number, psd_error_t *err)
     if (number >= self->n_batches) {
         return PSD_OK;
     }
-    return lr_block_take(block_of(self, number), self->job, self->features,
-                         self->samples, self->order + first, end - first, err);
+    return lr_block_take(block_of(self, number), self->job, self->samples,
+                         self->order + first, end - first, err);
 }
 
 /* Starts the pull of a minibatch that was taken, if the epoch has so many. */
@@ -223,15 +230,19 @@ pull(trainer_t *self, size_t number, psd_error_t *err)
     return lr_block_pull(block_of(self, number), self->job, err);
 }
 
-/* Makes deltas of a minibatch, and starts its push. */
+/* Makes deltas of a minibatch, and starts its push, with which the clock may
+ * end. */
 static psd_status_t
-compute(trainer_t *self, lr_block_t *block, psd_error_t *err)
+compute(trainer_t *self, lr_block_t *block, bool ends_clock, psd_error_t *err)
 {
     for (size_t i = 0; i < block->n_chosen; i++) {
         self->margins[i] = add_example(self, block, block->chosen[i]);
     }
     make_deltas(self, block);
-    return lr_block_push(block, self->job, err);
+    if (ends_clock && block->batch.n == 0) {
+        return psd_clock(self->job->ex.client, err);
+    }
+    return lr_block_push(block, self->job, ends_clock ? self->last : NULL, err);
 }
 
 /* What the minibatch tells of the progress. */
@@ -239,8 +250,10 @@ static void
 score(trainer_t *self, const lr_block_t *block)
 {
     for (size_t i = 0; i < block->n_chosen; i++) {
-        lr_progress_add(&self->progress, self->margins[i],
-                        self->samples->labels[block->chosen[i]]);
+        float label = self->samples->labels[block->chosen[i]];
+
+        ex_progress_add(&self->progress, self->margins[i], label,
+                        self->loss->value(self->margins[i], (double)label));
     }
 }
 
@@ -260,52 +273,25 @@ static psd_status_t
 run_batch(trainer_t *self, uint32_t epoch, size_t number, psd_error_t *err)
 {
     const lr_options_t *options = self->job->options;
-    lr_place_t place = {.epoch = epoch + 1, .epochs = options->epochs};
+    ex_place_t place = {.epoch = epoch + 1, .epochs = options->epochs};
     lr_block_t *block = block_of(self, number);
     psd_status_t rc = lr_block_wait(block, self->job, err);
 
+    self->n_done++;
+    place.epoch_ends = number + 1 == self->n_batches;
+    place.last = place.epoch_ends && place.epoch == place.epochs;
     if (rc == PSD_OK) {
-        rc = compute(self, block, err);
+        rc = compute(self, block,
+                     self->n_done % options->clock_every == 0 || place.last,
+                     err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    self->n_done++;
-    place.epoch_ends = number + 1 == self->n_batches;
-    place.last = place.epoch_ends && place.epoch == place.epochs;
-    if (self->n_done % options->clock_every == 0 || place.last) {
-        rc = psd_clock(self->job->client, err);
-    }
-    place.clock = psd_clock_count(self->job->client);
-    if (rc == PSD_OK) {
-        rc = go_on(self, number + 1, err);
-    }
+    place.clock = psd_clock_count(self->job->ex.client);
+    rc = go_on(self, number + 1, err);
     score(self, block);
-    return rc == PSD_OK ? lr_progress_tell(&self->progress, &place, err) : rc;
-}
-
-/* The loss of our examples under the final weights, added to the sums. */
-static psd_status_t
-measure(trainer_t *self, psd_error_t *err)
-{
-    const lr_samples_t *samples = self->samples;
-    const lr_features_t *features = self->features;
-    float *weights = self->blocks[0].weights; /* has room for all features */
-    lr_quality_t quality = {0};
-    psd_status_t rc = PSD_OK;
-
-    if (features->n > 0) {
-        rc = psd_pull(self->job->weights, features->rows, features->n, weights,
-                      features->n, err);
-    }
-    for (size_t i = 0; rc == PSD_OK && i < samples->n; i++) {
-        lr_quality_add(&quality, lr_samples_dot(samples, i, weights),
-                       samples->labels[i]);
-    }
-    if (rc == PSD_OK) {
-        rc = lr_job_add_sums(self->job, &quality, err);
-    }
-    return rc == PSD_OK ? lr_job_meet(self->job, err) : rc;
+    return rc == PSD_OK ? ex_progress_tell(&self->progress, &place, err) : rc;
 }
 
 /* An epoch's pushes add up to the gradient only when all workers have made
@@ -316,7 +302,7 @@ meets(const trainer_t *self, uint32_t epoch)
 {
     uint32_t every = self->job->options->meet_every;
 
-    return self->job->n_workers > 1 && self->job->max_delay != 0 &&
+    return self->job->ex.n_workers > 1 && self->job->ex.max_delay != 0 &&
            every != 0 && (epoch + 1) % every == 0;
 }
 
@@ -340,7 +326,7 @@ run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
     if (rc != PSD_OK || !meets(self, epoch)) {
         return rc;
     }
-    return psd_barrier(self->job->client, self->job->options->timeout_ms, err);
+    return ex_job_barrier(&self->job->ex, err);
 }
 
 static psd_status_t
@@ -349,26 +335,26 @@ run(trainer_t *self, psd_error_t *err)
     const lr_options_t *options = self->job->options;
     psd_status_t rc = PSD_OK;
 
-    if (options->objective) {
+    if (options->objective != NULL) {
         rc = exchange_counts(self, err);
     }
     for (uint32_t epoch = 0; rc == PSD_OK && epoch < options->epochs; epoch++) {
         rc = run_epoch(self, epoch, err);
     }
     if (rc == PSD_OK) {
-        rc = lr_job_meet(self->job, err);
+        rc = ex_job_meet(&self->job->ex, err);
     }
-    return rc == PSD_OK ? measure(self, err) : rc;
+    /* Room for all features. */
+    return rc == PSD_OK ? lr_measure(self->job, self->samples,
+                                     self->blocks[0].weights, err)
+                        : rc;
 }
 
 psd_status_t
-lr_train(lr_job_t *job,
-         const lr_samples_t *samples,
-         const lr_features_t *features,
-         psd_error_t *err)
+lr_train(lr_job_t *job, const ex_samples_t *samples, psd_error_t *err)
 {
     trainer_t self;
-    psd_status_t rc = trainer_init(&self, job, samples, features, err);
+    psd_status_t rc = trainer_init(&self, job, samples, err);
 
     if (rc == PSD_OK) {
         rc = run(&self, err);

@@ -15,15 +15,13 @@
 #ifndef LR_TRAIN_H
 #define LR_TRAIN_H
 
-#include "feature_set.h"
+#include "../common/samples.h"
 #include "job.h"
-#include "samples.h"
 
 /* Trains, then adds the loss of the worker's examples under the final weights
  * to the sums. All workers are through with it on return. Errors: those of
  * push, pull, clock and barrier; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t lr_train(lr_job_t *job,
-                                     const lr_samples_t *samples,
-                                     const lr_features_t *features,
+                                     const ex_samples_t *samples,
                                      psd_error_t *err);
 #endif

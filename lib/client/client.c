@@ -88,7 +88,6 @@ make(const char *endpoint,
         return psd_error_set(err, PSD_NOMEM, "no memory for a client");
     }
     ps_client_init(self);
-    self->options.timeout_ms = PS_TIMEOUT_MS;
     if (options != NULL) {
         self->options = *options;
     }

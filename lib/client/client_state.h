@@ -53,6 +53,7 @@ typedef enum ps_transport {
 } ps_transport_t;
 
 struct psd_options {
+    bool has_timeout; /* else the environment's, else PS_TIMEOUT_MS */
     uint32_t timeout_ms;
     ps_transport_t transport;
     bool has_spin; /* else the environment's, else PS_LANE_SPIN_US */
@@ -67,6 +68,7 @@ struct psd_call {
     psd_ticket_t after; /* 0: none */
     uint32_t command;
     bool borrow;
+    bool ends_clock;
     bool has_filter; /* else the table's */
     ps_filter_t filter;
 };

@@ -10,7 +10,7 @@
 
 /* What the server is told is a little less than the caller's time, so that its
  * DEADLINE, which names who is waited for, comes before the caller's end. */
-#define MARGIN_MAX_MS 50
+#define MARGIN_MAX_MS 250 /* for its answer to come over, also under load */
 
 #define SPARE_MAX 1024 /* errands kept to be used again */
 
@@ -135,6 +135,7 @@ start(psd_client_t *client, ps_errand_t *self, psd_error_t *err)
         .timeout_ms = server_timeout(self, client->now_ms),
         .ack = (uint8_t)self->ack,
         .pull = self->kind == PS_ERRAND_PUSHPULL,
+        .marks = self->marks,
         .op = self->deed.op,
         .other = self->deed.other,
         .operand = self->deed.operand,
@@ -198,7 +199,8 @@ ps_errand_finish(psd_client_t *client, ps_errand_t **errand_p)
     }
     if (self->ticket != NULL) {
         ps_ticket_errand_ended(client, self);
-    } else if (self->kind == PS_ERRAND_MARK) {
+    }
+    if (self->kind == PS_ERRAND_MARK || self->marks) {
         ps_membership_marked(client, queue->table->id, self->status);
     }
     ps_errand_destroy(client, errand_p);

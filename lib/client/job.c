@@ -10,20 +10,13 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "client/job.h"
+#include "wire/utf8.h"
 
 #define DEFAULT_JOB "default"
 /* The node names who is missing at the caller's deadline; that takes a way. */
 #define BARRIER_GRACE_MS 1000
 #define GREET_MS 250
-
-/* What a worker shall be, with the environment looked up. */
-typedef struct wish {
-    const char *job;
-    uint32_t worker;
-    uint32_t n_workers;
-    int32_t max_delay;
-    bool attach;
-} wish_t;
+#define REASON_SIZE 161 /* the node takes 160 bytes */
 
 /* A number of the environment; fallback when it is not set. */
 static psd_status_t
@@ -66,13 +59,13 @@ resolve_job(const char *job, const char **ret, psd_error_t *err)
     return PSD_OK;
 }
 
-static psd_status_t
-resolve(const char *job,
-        int64_t worker,
-        uint32_t n_workers,
-        int32_t max_delay,
-        wish_t *ret_wish,
-        psd_error_t *err)
+psd_status_t
+ps_wish_resolve(const char *job,
+                int64_t worker,
+                uint32_t n_workers,
+                int32_t max_delay,
+                ps_wish_t *ret_wish,
+                psd_error_t *err)
 {
     int64_t workers = n_workers;
     int64_t delay = max_delay;
@@ -102,12 +95,12 @@ resolve(const char *job,
     }
     ret_wish->worker = (uint32_t)worker;
     ret_wish->n_workers = (uint32_t)workers;
-    ret_wish->max_delay = (int32_t)delay;
+    ret_wish->max_delay = delay < 0 ? -1 : (int32_t)delay;
     return PSD_OK;
 }
 
 static ps_doc_t *
-make_question(const wish_t *wish)
+make_question(const ps_wish_t *wish)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("job_join");
     ps_doc_t *question = NULL;
@@ -199,7 +192,7 @@ bring_tables(psd_client_t *client, psd_error_t *err)
 /* Becomes a worker, or a further member of one whose beat is given. */
 static psd_status_t
 become(psd_client_t *client,
-       const wish_t *wish,
+       const ps_wish_t *wish,
        ps_beat_t *beat,
        psd_error_t *err)
 {
@@ -260,11 +253,11 @@ psd_join(psd_client_t *client,
          int32_t max_delay,
          psd_error_t *err)
 {
-    wish_t wish = {.job = NULL};
+    ps_wish_t wish = {.job = NULL};
     psd_status_t rc = check_free(client, err);
 
     if (rc == PSD_OK) {
-        rc = resolve(job, worker, n_workers, max_delay, &wish, err);
+        rc = ps_wish_resolve(job, worker, n_workers, max_delay, &wish, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -281,7 +274,7 @@ psd_status_t
 psd_attach(psd_client_t *client, const psd_client_t *joined, psd_error_t *err)
 {
     const ps_membership_t *other = joined->membership;
-    wish_t wish = {.attach = true};
+    ps_wish_t wish = {.attach = true};
     psd_status_t rc = check_free(client, err);
 
     if (rc != PSD_OK) {
@@ -303,11 +296,8 @@ psd_attach(psd_client_t *client, const psd_client_t *joined, psd_error_t *err)
                                 wish.worker, wish.job);
 }
 
-/* A mark cannot go out before the WELCOME of its shard. The first one to a
- * shard waits for that, for a short while: its worker may not call again for a
- * long one, and the others would wait for a clock that is finished. */
-static void
-greet_links(psd_client_t *client)
+void
+ps_membership_greet(psd_client_t *client)
 {
     uint64_t until_ms = ps_now_ms() + GREET_MS;
 
@@ -331,7 +321,7 @@ psd_clock(psd_client_t *client, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         ps_perform(client);
-        greet_links(client);
+        ps_membership_greet(client);
     }
     return rc;
 }
@@ -373,8 +363,12 @@ psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
     return rc;
 }
 
+/* reason NULL: it has finished. */
 static psd_status_t
-ask_to_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
+ask_to_leave(psd_client_t *client,
+             const char *reason,
+             uint32_t timeout_ms,
+             psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_leave");
     const ps_membership_t *self = client->membership;
@@ -382,10 +376,59 @@ ask_to_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
     if (question == NULL || !ps_membership_name(client, question) ||
         !ps_doc_set_u64(question, "worker", self->worker) ||
         !ps_doc_set_u64(question, "member", self->member) ||
-        !ps_doc_set_u64(question, "joins", self->joins)) {
+        !ps_doc_set_u64(question, "joins", self->joins) ||
+        (reason != NULL && !ps_doc_set_text(question, "reason", reason))) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
     return ps_control_ask(client, question, timeout_ms, 0, NULL, err);
+}
+
+/* One line that fits: no half characters at its end, no control characters. */
+static void
+print_reason(const char *reason, char ret_text[REASON_SIZE])
+{
+    size_t size = 0;
+
+    if (reason == NULL || reason[0] == '\0') {
+        reason = "unknown";
+    }
+    size = strnlen(reason, REASON_SIZE);
+    if (size == REASON_SIZE) {
+        size--;
+        while (size > 0 && ((unsigned char)reason[size] & 0xC0) == 0x80) {
+            size--;
+        }
+    }
+    memcpy(ret_text, reason, size);
+    ret_text[size] = '\0';
+    for (size_t i = 0; i < size; i++) {
+        if ((unsigned char)ret_text[i] < ' ') {
+            ret_text[i] = ' ';
+        }
+    }
+    if (!ps_utf8_is_text((const uint8_t *)ret_text, size)) {
+        (void)snprintf(ret_text, REASON_SIZE, "unknown");
+    }
+}
+
+psd_status_t
+psd_fail(psd_client_t *client,
+         const char *reason,
+         uint32_t timeout_ms,
+         psd_error_t *err)
+{
+    char text[REASON_SIZE];
+    psd_status_t rc = PSD_OK;
+
+    if (client->membership == NULL) {
+        return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
+    }
+    print_reason(reason, text);
+    rc = ask_to_leave(client, text, timeout_ms, err);
+    if (rc != PSD_DEADLINE && rc != PSD_NOMEM) {
+        ps_membership_end(client);
+    }
+    return rc;
 }
 
 psd_status_t
@@ -403,8 +446,9 @@ psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
         return psd_error_wrap(err, rc, "leave");
     }
     now_ms = ps_now_ms();
-    rc = ask_to_leave(
-        client, until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0, err);
+    rc = ask_to_leave(client, NULL,
+                      until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
+                      err);
     if (rc != PSD_DEADLINE && rc != PSD_NOMEM) {
         ps_membership_end(client);
     }

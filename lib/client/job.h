@@ -40,6 +40,24 @@ struct ps_membership {
     ps_beat_t *beat;    /* one holder is this */
 };
 
+/* What a worker shall be, with the environment looked up. */
+typedef struct ps_wish {
+    const char *job; /* borrowed */
+    uint32_t worker;
+    uint32_t n_workers;
+    int32_t max_delay;
+    bool attach;
+} ps_wish_t;
+
+/* Takes from the environment what psd_join's arguments leave to it. Errors:
+ * PSD_INVALID. */
+PSD_MUST_CHECK psd_status_t ps_wish_resolve(const char *job,
+                                            int64_t worker,
+                                            uint32_t n_workers,
+                                            int32_t max_delay,
+                                            ps_wish_t *ret_wish,
+                                            psd_error_t *err);
+
 /* What requests made now are stamped with. */
 ps_op_worker_t ps_membership_stamp(const psd_client_t *client);
 /* How long a turn of the client may wait before it looks again. */
@@ -62,6 +80,18 @@ PSD_MUST_CHECK psd_status_t ps_membership_add_table(psd_client_t *client,
 /* Sends the marks of one finished clock. Errors: PSD_NOMEM, nothing is sent. */
 PSD_MUST_CHECK psd_status_t ps_membership_mark(psd_client_t *client,
                                                psd_error_t *err);
+/* The two halves of it, for a clock that ends with the pushes of a ticket which
+ * are in no queue yet: those mark their partitions themselves. NULL: no ticket.
+ * Errors: PSD_NOMEM, none was made. */
+PSD_MUST_CHECK psd_status_t ps_membership_make_marks(psd_client_t *client,
+                                                     ps_ticket_t *ticket,
+                                                     struct ps_errands *marks,
+                                                     psd_error_t *err);
+void ps_membership_send_marks(psd_client_t *client, struct ps_errands *marks);
+/* A mark cannot go out before the WELCOME of its shard. The first one to a
+ * shard waits for that, for a short while: its worker may not call again for a
+ * long one, and the others would wait for a clock that is finished. */
+void ps_membership_greet(psd_client_t *client);
 /* How a mark of a table ended. No further ones go to a table that is gone. */
 void
 ps_membership_marked(psd_client_t *client, uint32_t table, psd_status_t status);

@@ -137,7 +137,7 @@ drop_all(psd_client_t *client, struct ps_errands *errands)
     }
 }
 
-/* Makes the marks for every partition of a table. */
+/* Makes the marks for every partition of a table that gets none with a push. */
 static bool
 make_marks(psd_client_t *client,
            const ps_known_table_t *table,
@@ -145,9 +145,14 @@ make_marks(psd_client_t *client,
            struct ps_errands *marks)
 {
     for (uint32_t i = 0; i < table->n_partitions; i++) {
+        const ps_errand_t *last = table->queues[i].last;
         ps_cut_t nothing = {.partition = i};
-        ps_errand_t *mark = ps_errand_new(client, PS_ERRAND_MARK, &nothing);
+        ps_errand_t *mark = NULL;
 
+        if (last != NULL && last->marks) {
+            continue;
+        }
+        mark = ps_errand_new(client, PS_ERRAND_MARK, &nothing);
         if (mark == NULL) {
             return false;
         }
@@ -180,24 +185,78 @@ no_memory(psd_client_t *client, struct ps_errands *marks, psd_error_t *err)
     return psd_error_set(err, PSD_NOMEM, "no memory for the marks of a clock");
 }
 
+/* The last push of a call to each partition is its mark, too. One that asks for
+ * another level than its table's is not: marks have that. */
+static void
+choose_pushes(ps_ticket_t *ticket)
+{
+    ps_errand_t *push = NULL;
+
+    TAILQ_FOREACH(push, &ticket->errands, in_ticket)
+    {
+        push->queue->last = push;
+    }
+    TAILQ_FOREACH(push, &ticket->errands, in_ticket)
+    {
+        push->marks = push->queue->last == push && push->queue->table->in_job &&
+                      push->ack == PS_ACK_DEFAULT;
+    }
+}
+
+static void
+forget_pushes(ps_ticket_t *ticket)
+{
+    ps_errand_t *push = NULL;
+
+    TAILQ_FOREACH(push, &ticket->errands, in_ticket)
+    {
+        push->queue->last = NULL;
+    }
+}
+
+psd_status_t
+ps_membership_make_marks(psd_client_t *client,
+                         ps_ticket_t *ticket,
+                         struct ps_errands *marks,
+                         psd_error_t *err)
+{
+    ps_op_worker_t stamp = ps_membership_stamp(client);
+    bool made = true;
+
+    stamp.clock++;
+    if (ticket != NULL) {
+        choose_pushes(ticket);
+    }
+    for (size_t i = 0; made && i < client->n_tables; i++) {
+        made = !client->tables[i]->in_job ||
+               make_marks(client, client->tables[i], &stamp, marks);
+    }
+    if (ticket != NULL) {
+        forget_pushes(ticket);
+    }
+    return made ? PSD_OK : no_memory(client, marks, err);
+}
+
+void
+ps_membership_send_marks(psd_client_t *client, struct ps_errands *marks)
+{
+    ps_membership_t *self = client->membership;
+
+    self->clock++;
+    ps_beat_set_clock(self->beat, self->member, self->clock);
+    send_marks(client, marks);
+}
+
 psd_status_t
 ps_membership_mark(psd_client_t *client, psd_error_t *err)
 {
-    ps_membership_t *self = client->membership;
-    ps_op_worker_t stamp = ps_membership_stamp(client);
     struct ps_errands marks = TAILQ_HEAD_INITIALIZER(marks);
+    psd_status_t rc = ps_membership_make_marks(client, NULL, &marks, err);
 
-    stamp.clock++;
-    for (size_t i = 0; i < client->n_tables; i++) {
-        if (client->tables[i]->in_job &&
-            !make_marks(client, client->tables[i], &stamp, &marks)) {
-            return no_memory(client, &marks, err);
-        }
+    if (rc == PSD_OK) {
+        ps_membership_send_marks(client, &marks);
     }
-    self->clock++;
-    ps_beat_set_clock(self->beat, self->member, self->clock);
-    send_marks(client, &marks);
-    return PSD_OK;
+    return rc;
 }
 
 psd_status_t

@@ -9,6 +9,7 @@
 #include "client/client_state.h"
 
 #define SPIN_MAX_US 10000
+#define TIMEOUT_MAX_MS 86400000 /* a day */
 
 const char *
 psd_version(void)
@@ -19,12 +20,7 @@ psd_version(void)
 psd_options_t *
 psd_options_new(void)
 {
-    psd_options_t *self = ps_alloc(1, sizeof *self);
-
-    if (self != NULL) {
-        self->timeout_ms = PS_TIMEOUT_MS;
-    }
-    return self;
+    return ps_alloc(1, sizeof(psd_options_t));
 }
 
 void
@@ -39,6 +35,7 @@ psd_options_destroy(psd_options_t **self_p)
 void
 psd_options_set_timeout_ms(psd_options_t *self, uint32_t timeout_ms)
 {
+    self->has_timeout = true;
     self->timeout_ms = timeout_ms;
 }
 
@@ -84,12 +81,34 @@ psd_options_set_spin_us(psd_options_t *self, uint32_t spin_us, psd_error_t *err)
     return PSD_OK;
 }
 
+/* A whole number that the environment says, where it says one. */
+static psd_status_t
+read_number(const char *name,
+            int64_t least,
+            int64_t most,
+            uint32_t *number,
+            psd_error_t *err)
+{
+    const char *text = getenv(name);
+    int64_t value = 0;
+
+    if (text == NULL || text[0] == '\0') {
+        return PSD_OK;
+    }
+    if (!ps_text_i64(text, &value) || value < least || value > most) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s is \"%.40s\"; allowed: %" PRId64 "..%" PRId64,
+                             name, text, least, most);
+    }
+    *number = (uint32_t)value;
+    return PSD_OK;
+}
+
 psd_status_t
 ps_options_resolve(psd_options_t *self, psd_error_t *err)
 {
     const char *transport = getenv("PSD_TRANSPORT");
-    const char *spin = getenv("PSD_SPIN_US");
-    int64_t spin_us = PS_LANE_SPIN_US;
+    psd_status_t rc = PSD_OK;
 
     if (self->transport == PS_TRANSPORT_UNSAID) {
         self->transport = PS_TRANSPORT_AUTO;
@@ -101,18 +120,16 @@ ps_options_resolve(psd_options_t *self, psd_error_t *err)
                                  transport);
         }
     }
-    if (self->has_spin) {
-        return PSD_OK;
+    if (!self->has_spin) {
+        self->spin_us = PS_LANE_SPIN_US;
+        rc = read_number("PSD_SPIN_US", 0, SPIN_MAX_US, &self->spin_us, err);
     }
-    if (spin != NULL && spin[0] != '\0' &&
-        (!ps_text_i64(spin, &spin_us) || spin_us < 0 ||
-         spin_us > SPIN_MAX_US)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "PSD_SPIN_US is \"%.40s\"; allowed: 0..%d", spin,
-                             SPIN_MAX_US);
+    if (rc == PSD_OK && !self->has_timeout) {
+        self->timeout_ms = PS_TIMEOUT_MS;
+        rc = read_number("PSD_TIMEOUT_MS", 1, TIMEOUT_MAX_MS, &self->timeout_ms,
+                         err);
     }
-    self->spin_us = (uint32_t)spin_us;
-    return PSD_OK;
+    return rc;
 }
 
 psd_call_t *
@@ -169,6 +186,12 @@ void
 psd_call_set_borrow(psd_call_t *self, bool borrow)
 {
     self->borrow = borrow;
+}
+
+void
+psd_call_set_ends_clock(psd_call_t *self, bool ends)
+{
+    self->ends_clock = ends;
 }
 
 psd_status_t

@@ -22,11 +22,18 @@ ps_queue_init(ps_queue_t *self,
     TAILQ_INIT(&self->waiting);
 }
 
+/* It finishes a clock: nothing passes it. */
+static bool
+marks(const ps_errand_t *errand)
+{
+    return errand->kind == PS_ERRAND_MARK || errand->marks;
+}
+
 static bool
 goes_before(const ps_errand_t *a, const ps_errand_t *b)
 {
-    bool a_marks = a->kind == PS_ERRAND_MARK;
-    bool b_marks = b->kind == PS_ERRAND_MARK;
+    bool a_marks = marks(a);
+    bool b_marks = marks(b);
 
     if (a->round != b->round) {
         return a->round < b->round;
@@ -110,10 +117,12 @@ ps_queue_run(psd_client_t *client, ps_queue_t *queue)
     while (errand != NULL && has_room(client, queue, errand)) {
         ps_errand_t *next = TAILQ_NEXT(errand, in_list);
 
-        if (passed && errand->kind == PS_ERRAND_MARK) {
+        bool waits = waits_for_ticket(client, errand);
+
+        if ((passed || waits) && marks(errand)) {
             return;
         }
-        if (waits_for_ticket(client, errand)) {
+        if (waits) {
             passed = true;
         } else {
             ps_queue_remove(client, errand);

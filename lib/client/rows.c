@@ -93,10 +93,17 @@ timeout_of(const ps_call_t *call)
                : call->table->client->options.timeout_ms;
 }
 
+static bool
+ends_clock(const ps_call_t *call)
+{
+    return call->options != NULL && call->options->ends_clock;
+}
+
 /* Puts the errands of a ticket into their queues, then sends what can go. */
 static void
-set_out(psd_client_t *client, ps_ticket_t *ticket)
+set_out(const ps_call_t *call, ps_ticket_t *ticket, struct ps_errands *marks)
 {
+    psd_client_t *client = call->table->client;
     ps_errand_t *errand = NULL;
 
     TAILQ_FOREACH(errand, &ticket->errands, in_ticket)
@@ -108,7 +115,40 @@ set_out(psd_client_t *client, ps_ticket_t *ticket)
         ps_queue_run(client, errand->queue);
     }
     ps_ticket_end_if_done(client, ticket);
-    ps_perform_start(client);
+    if (ends_clock(call)) {
+        ps_membership_send_marks(client, marks);
+        ps_perform(client);
+    } else {
+        ps_perform_start(client);
+    }
+}
+
+/* A mark waits for the values that were asked for before it. */
+static bool
+awaits_values(const psd_client_t *client)
+{
+    return client->session != NULL &&
+           ps_session_pending(client->session, true) >
+               ps_session_pending(client->session, false);
+}
+
+static psd_status_t
+check_clock(const ps_call_t *call, psd_error_t *err)
+{
+    psd_client_t *client = call->table->client;
+
+    if (!ends_clock(call)) {
+        return PSD_OK;
+    }
+    if (call->kind != PS_ERRAND_PUSH) {
+        return psd_error_set(
+            err, PSD_INVALID, "a %s ends no clock; allowed: pushes",
+            call->kind == PS_ERRAND_PULL ? "pull" : "pushpull");
+    }
+    if (awaits_values(client)) {
+        ps_pump(client, 0);
+    }
+    return ps_membership_check(client, err);
 }
 
 psd_status_t
@@ -118,10 +158,14 @@ ps_call_start_cuts(const ps_call_t *call,
                    psd_error_t *err)
 {
     psd_client_t *client = call->table->client;
+    struct ps_errands marks = TAILQ_HEAD_INITIALIZER(marks);
     ps_ticket_t *ticket = NULL;
     psd_status_t rc = ps_client_check(client, err);
 
     client->now_ms = ps_now_ms();
+    if (rc == PSD_OK) {
+        rc = check_clock(call, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_ticket_new(client, timeout_of(call), &ticket, err);
     }
@@ -129,6 +173,9 @@ ps_call_start_cuts(const ps_call_t *call,
         rc = make_errand(call, &cuts->items[i],
                          call->tallies == NULL ? NULL : &call->tallies[i],
                          ticket, err);
+    }
+    if (rc == PSD_OK && ends_clock(call)) {
+        rc = ps_membership_make_marks(client, ticket, &marks, err);
     }
     if (rc != PSD_OK) {
         if (ticket != NULL) {
@@ -141,7 +188,7 @@ ps_call_start_cuts(const ps_call_t *call,
     ticket->verb = call->verb != NULL ? call->verb : kind_name(call->kind);
     ticket->table = call->table->known;
     ticket->command = call->options == NULL ? 0 : call->options->command;
-    set_out(client, ticket);
+    set_out(call, ticket, &marks);
     *ret_ticket = ticket;
     return PSD_OK;
 }
@@ -337,6 +384,9 @@ ps_call_start(const ps_call_t *call, psd_ticket_t *ret_ticket, psd_error_t *err)
     if (rc == PSD_OK) {
         assert(ticket != NULL);
         *ret_ticket = ticket->number;
+        if (ends_clock(call)) {
+            ps_membership_greet(call->table->client);
+        }
     }
     return rc;
 }

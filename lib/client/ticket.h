@@ -13,8 +13,8 @@
  *
  *          A ticket ends when all of its errands have, or at its deadline:
  *          errands that push then go on alone (ticket NULL).
- * Shape    A queue is in order of round, marks last in theirs, greater priority
- *          first, then first come first served. A ticket's number is its place
+ * Shape    A queue is in order of round, what marks last in theirs, greater
+ * priority first, then first come first served. A ticket's number is its place
  *          among the client's tickets and, above that, how often the place was
  *          used before: looking one up takes no search.
  * Owner    The client keeps tickets and errands that have ended and uses them
@@ -75,6 +75,7 @@ struct ps_errand {
     bool is_sent;        /* counts as one of its queue that are under way */
     uint64_t sent_bytes; /* … with so many bytes */
     bool was_answered;   /* by ACK or VALUES */
+    bool marks;          /* a push: the last one of its clock there */
     psd_status_t status; /* ended: how */
     char *text;          /* owned; ended: why, when it failed; may be NULL */
 };
@@ -106,6 +107,7 @@ struct ps_queue {
     const ps_known_table_t *table;
     uint32_t partition;
     struct ps_errands waiting;
+    ps_errand_t *last;   /* of the call that is being made; else NULL */
     uint32_t n_sent;     /* errands under way */
     uint64_t sent_bytes; /* of their payloads */
 };

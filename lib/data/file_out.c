@@ -285,8 +285,8 @@ ps_file_out_write(ps_file_out_t *self,
     return put(self, bytes, size, false, err);
 }
 
-psd_status_t
-ps_file_out_commit(ps_file_out_t *self, psd_error_t *err)
+static psd_status_t
+put_in_place(ps_file_out_t *self, bool flushed, psd_error_t *err)
 {
     static const uint8_t nothing[1] = {0};
     psd_status_t rc = put(self, nothing, 0, true, err);
@@ -294,12 +294,33 @@ ps_file_out_commit(ps_file_out_t *self, psd_error_t *err)
     if (rc != PSD_OK || self->beside[0] == '\0') {
         return rc;
     }
-    if (fsync(self->fd) != 0 || rename(self->beside, self->path) != 0) {
+    if ((flushed && fsync(self->fd) != 0) ||
+        rename(self->beside, self->path) != 0) {
         return set_errno(self, err);
     }
     self->beside[0] = '\0';
-    ps_file_out_flush_name(self->path);
+    if (flushed) {
+        ps_file_out_flush_name(self->path);
+    }
     return PSD_OK;
+}
+
+psd_status_t
+ps_file_out_commit(ps_file_out_t *self, psd_error_t *err)
+{
+    return put_in_place(self, true, err);
+}
+
+psd_status_t
+ps_file_out_place(ps_file_out_t *self, psd_error_t *err)
+{
+    return put_in_place(self, false, err);
+}
+
+void
+ps_file_out_set_mode(ps_file_out_t *self, unsigned mode)
+{
+    (void)fchmod(self->fd, mode & 0666);
 }
 
 const char *

@@ -30,6 +30,12 @@ PSD_MUST_CHECK psd_status_t ps_file_out_write(ps_file_out_t *self,
 /* Nothing is written behind it. */
 PSD_MUST_CHECK psd_status_t ps_file_out_commit(ps_file_out_t *self,
                                                psd_error_t *err);
+/* The same without waiting for the disk: after a loss of power it may be
+ * broken. */
+PSD_MUST_CHECK psd_status_t ps_file_out_place(ps_file_out_t *self,
+                                              psd_error_t *err);
+/* May be read and written by those whom the mode lets. */
+void ps_file_out_set_mode(ps_file_out_t *self, unsigned mode);
 void ps_file_out_close(ps_file_out_t **self_p);
 /* Where it is until then, for who may be interrupted; "": nowhere. Borrowed. */
 const char *ps_file_out_beside(const ps_file_out_t *self);

@@ -2,19 +2,25 @@
 /* The formats by their names, and what they share. */
 #include "data/format.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "data/feed.h"
 #include "data/number.h"
 
 #define WORD_SHOWN 24
-#define NAMES_SIZE 128
+#define NAMES_SIZE 160
 
 static const ps_sample_format_t *const FORMATS[] = {
-    &ps_sample_format_libsvm,  &ps_sample_format_ps,
-    &ps_sample_format_vw,      &ps_sample_format_adfea,
-    &ps_sample_format_terafea, &ps_sample_format_criteo,
-    &ps_sample_format_csv,
+    &ps_sample_format_libsvm,      &ps_sample_format_ps,
+    &ps_sample_format_vw,          &ps_sample_format_adfea,
+    &ps_sample_format_terafea,     &ps_sample_format_criteo,
+    &ps_sample_format_csv,         &ps_sample_format_lda_c,
+    &ps_sample_format_text,        &ps_sample_format_idx,
+    &ps_sample_format_binary,      &ps_sample_format_uci,
+    &ps_sample_format_proto,       &ps_sample_format_proto_instance,
+    &ps_sample_format_proto_input,
 };
 #define N_FORMATS (sizeof FORMATS / sizeof FORMATS[0])
 
@@ -49,9 +55,12 @@ ps_sample_format_at(size_t i)
     return i < N_FORMATS ? FORMATS[i] : NULL;
 }
 
-/* Of the text's lines that say something, do nine of ten fit? */
-static bool
-is_likely(const ps_sample_format_t *format, ps_line_t text)
+/* How many of the text's lines that say something fit, and of how many. */
+static size_t
+count_fits(const ps_sample_format_t *format,
+           ps_line_t text,
+           size_t *ret_lines,
+           ps_line_t *ret_other)
 {
     size_t n_lines = 0;
     size_t n_fit = 0;
@@ -68,10 +77,50 @@ is_likely(const ps_sample_format_t *format, ps_line_t text)
             n_fit++;
         } else if (line.first) {
             continue; /* titles */
+        } else if (ret_other->text == NULL) {
+            *ret_other = line;
         }
         n_lines++;
     }
+    *ret_lines = n_lines;
+    return n_fit;
+}
+
+/* Do nine of ten fit? */
+static bool
+is_likely(const ps_sample_format_t *format, ps_line_t text)
+{
+    ps_line_t other = {0};
+    size_t n_lines = 0;
+    size_t n_fit = count_fits(format, text, &n_lines, &other);
+
     return n_fit > 0 && n_fit * 10 >= n_lines * 9;
+}
+
+const ps_sample_format_t *
+ps_sample_format_nearest(ps_line_t text,
+                         size_t *ret_fit,
+                         size_t *ret_lines,
+                         ps_line_t *ret_other)
+{
+    const ps_sample_format_t *best = NULL;
+
+    *ret_fit = 0;
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        ps_line_t other = {0};
+        size_t n_lines = 0;
+        size_t n_fit = FORMATS[i]->fits == NULL
+                           ? 0
+                           : count_fits(FORMATS[i], text, &n_lines, &other);
+
+        if (n_fit > *ret_fit) {
+            best = FORMATS[i];
+            *ret_fit = n_fit;
+            *ret_lines = n_lines;
+            *ret_other = other;
+        }
+    }
+    return best;
 }
 
 const ps_sample_format_t *
@@ -80,12 +129,25 @@ ps_sample_format_guess(ps_line_t text)
     const ps_sample_format_t *best = NULL;
 
     for (size_t i = 0; i < N_FORMATS; i++) {
-        if ((best == NULL || FORMATS[i]->sureness > best->sureness) &&
+        if (FORMATS[i]->fits != NULL &&
+            (best == NULL || FORMATS[i]->sureness > best->sureness) &&
             is_likely(FORMATS[i], text)) {
             best = FORMATS[i];
         }
     }
     return best;
+}
+
+const ps_sample_format_t *
+ps_sample_format_know(const char *path, const uint8_t *head, size_t size)
+{
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        if (FORMATS[i]->feed != NULL &&
+            FORMATS[i]->feed->knows(path, head, size)) {
+            return FORMATS[i];
+        }
+    }
+    return NULL;
 }
 
 psd_labels_t
@@ -141,6 +203,20 @@ ps_sample_print_f32(ps_buffer_t *out, float value)
         out->size = size;
     }
     return ps_buffer_print(out, "%.9g", (double)value);
+}
+
+bool
+ps_sample_is_count(float value)
+{
+    return value >= 1 && value <= (float)PS_COUNT_MAX && value == truncf(value);
+}
+
+psd_status_t
+ps_sample_refuse_count(float value, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_INVALID,
+                         "value %g is no count, a whole number 1 .. %" PRIu32,
+                         (double)value, PS_COUNT_MAX);
 }
 
 const char *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_sample_format - one text format: how a line becomes a sample, and back
+ * ps_sample_format - one format: how a line becomes a sample, and back
  *
  * What     A row of functions for each format, found by its name. A parser is
  *          a format with the settings that its lines are read by.
@@ -15,6 +15,9 @@
 
 typedef struct ps_sample_format ps_sample_format_t;
 
+/* The greatest whole number that a float holds with all those below it. */
+#define PS_COUNT_MAX ((uint32_t)1 << 24)
+
 /* What all samples of a file have in common; zeroed: there is none yet. */
 typedef struct ps_printed {
     bool any;
@@ -27,18 +30,35 @@ typedef struct ps_parser {
     psd_entries_t entries; /* what entries are; where that is open, as look
                               finds them, unless entries_set */
     bool entries_set;
-    psd_labels_t labels; /* what labels may be, where look decides */
-    uint64_t columns;    /* of each line, where look counts them; 0: any */
-    uint32_t bits;       /* of an index, where names are hashed */
-    bool constant;       /* samples get the constant entry */
-    bool hash_all;       /* names that are numbers are hashed, too */
+    const char *entries_path; /* borrowed; the input that says so; NULL: none */
+    psd_labels_t labels;      /* what labels may be, where look decides */
+    uint64_t columns;         /* of each line, where look counts them; 0: any */
+    uint32_t bits;            /* of an index, where names are hashed */
+    bool constant;            /* samples get the constant entry */
+    bool hash_all;            /* names that are numbers are hashed, too */
+    float scale;              /* of values that are stored as whole numbers */
+    char *vocabulary_path;    /* NULL: there is none */
+    const psd_vocabulary_t *vocabulary; /* borrowed; what is in that file */
+    char *labels_path;   /* of labels in a file of their own, or "none"; NULL:
+                            beside the input */
+    uint64_t first, end; /* samples of each input that are wanted, where they
+                            can be found by number; end 0: all */
 } ps_parser_t;
+
+/* A format that has no lines; see data/feed.h and data/sink.h. */
+typedef struct ps_feed_kind ps_feed_kind_t;
+typedef struct ps_sink_kind ps_sink_kind_t;
 
 struct ps_sample_format {
     const char *name;
     const char *about; /* a line for people */
     psd_entries_t entries;
     bool entries_open; /* what they are, the caller or the first lines say */
+    /* How it is read, where it has no lines of samples; NULL: by fits, look and
+     * parse, which are NULL then. */
+    const ps_feed_kind_t *feed;
+    /* How it is written, where print does not do so; NULL: by print. */
+    const ps_sink_kind_t *sink;
     /* Does a line, not empty and no comment, look like one of this format? */
     bool (*fits)(ps_line_t line);
     int sureness; /* of two formats that fit as well, the greater is taken */
@@ -57,7 +77,8 @@ struct ps_sample_format {
                           psd_samples_t *samples,
                           psd_error_t *err);
     /*
-     * Appends sample i as a line; NULL: this format is not written.
+     * Appends sample i as a line; NULL, without a sink: this format is not
+     * written.
      *
      * before  in out  what was written to the file so far
      *
@@ -71,6 +92,8 @@ struct ps_sample_format {
                           psd_error_t *err);
     bool holds_queries;
     bool holds_groups;
+    bool holds_heads; /* weights, initial predictions, tags */
+    bool unlabelled;  /* it has no place for labels */
 };
 
 extern const ps_sample_format_t ps_sample_format_libsvm;
@@ -80,6 +103,14 @@ extern const ps_sample_format_t ps_sample_format_adfea;
 extern const ps_sample_format_t ps_sample_format_terafea;
 extern const ps_sample_format_t ps_sample_format_criteo;
 extern const ps_sample_format_t ps_sample_format_csv;
+extern const ps_sample_format_t ps_sample_format_lda_c;
+extern const ps_sample_format_t ps_sample_format_text;
+extern const ps_sample_format_t ps_sample_format_idx;
+extern const ps_sample_format_t ps_sample_format_binary;
+extern const ps_sample_format_t ps_sample_format_uci;
+extern const ps_sample_format_t ps_sample_format_proto;
+extern const ps_sample_format_t ps_sample_format_proto_instance;
+extern const ps_sample_format_t ps_sample_format_proto_input;
 
 /* PSD_INVALID: there is none of that name; err names those that there are. */
 PSD_MUST_CHECK psd_status_t ps_sample_format_find(
@@ -88,6 +119,16 @@ PSD_MUST_CHECK psd_status_t ps_sample_format_find(
 const ps_sample_format_t *ps_sample_format_at(size_t i);
 /* The one that nine of ten of the text's lines fit; NULL: there is none. */
 const ps_sample_format_t *ps_sample_format_guess(ps_line_t text);
+/* The one that most of its lines fit, how many of how many, and the first that
+ * does not (text NULL: all do); NULL: no line fits any. */
+const ps_sample_format_t *ps_sample_format_nearest(ps_line_t text,
+                                                   size_t *ret_fit,
+                                                   size_t *ret_lines,
+                                                   ps_line_t *ret_other);
+/* The one without lines that the input of that name is, which begins with these
+ * bytes; NULL: there is none. */
+const ps_sample_format_t *
+ps_sample_format_know(const char *path, const uint8_t *head, size_t size);
 
 /* What a label alone says: the least kind that has it; NaN is none. */
 psd_labels_t ps_sample_label_kind(float label);
@@ -101,6 +142,10 @@ PSD_MUST_CHECK bool ps_sample_print_f32(ps_buffer_t *out, float value);
 /* PSD_INVALID: `"WORD" is not WHAT`, with the word at that place. */
 psd_status_t
 ps_sample_refuse(const char *at, const char *what, psd_error_t *err);
+/* Is it one that lda-c and uci files hold, whole, 1 .. PS_COUNT_MAX? */
+bool ps_sample_is_count(float value);
+/* PSD_INVALID: it is none. */
+psd_status_t ps_sample_refuse_count(float value, psd_error_t *err);
 /* For an error: what stands there up to a blank, ';' or ',', cut short. Static
  * within the thread. */
 const char *ps_sample_word(const char *at);

@@ -15,15 +15,16 @@
  */
 #include "data/format.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
-#include <strings.h>
 
 #include "data/murmur.h"
 #include "data/number.h"
 
 #define CONSTANT UINT64_C(11650396)
 #define LABEL_WORDS 3
+#define BITS_MAX 61 /* of an index, at the most */
 
 /* A group's name, and what its features begin with. */
 typedef struct space {
@@ -159,7 +160,9 @@ take_head(const char *at,
 static bool
 is_nan(const char *at)
 {
-    return strncasecmp(at, "nan", 3) == 0 && is_end(at + 3);
+    /* Letter by letter: nothing behind the first that differs is touched. */
+    return (at[0] == 'n' || at[0] == 'N') && (at[1] == 'a' || at[1] == 'A') &&
+           (at[2] == 'n' || at[2] == 'N') && is_end(at + 3);
 }
 
 /* at: behind the bar. */
@@ -338,6 +341,110 @@ fits(ps_line_t line)
     return memchr(line.text, '|', line.size) != NULL;
 }
 
+/* ---- writing ---- */
+
+/* "label weight initial 'tag", as much of it as says something. Where nothing
+ * is touched by the bar behind it, a blank is in front of that. */
+static psd_status_t
+print_head(const psd_samples_t *samples,
+           size_t i,
+           ps_buffer_t *out,
+           psd_error_t *err)
+{
+    bool has_initial = samples->initials[i] != 0;
+    bool has_weight = has_initial || samples->weights[i] != 1;
+    size_t tag_size = 0;
+    const char *tag = psd_samples_tag(samples, i, &tag_size);
+    bool room = true;
+
+    if (isnan(samples->labels[i]) && has_weight) {
+        return psd_error_set(err, PSD_INVALID,
+                             "a weight or an initial prediction without a "
+                             "label; in vw lines they stand behind one");
+    }
+    for (size_t k = 0; k < tag_size; k++) {
+        if (tag[k] == ' ' || tag[k] == '\t' || tag[k] == '|' ||
+            tag[k] == '\n' || tag[k] == '\r') {
+            return psd_error_set(err, PSD_INVALID,
+                                 "tag \"%.*s\" has a blank or a bar",
+                                 tag_size > 40 ? 40 : (int)tag_size, tag);
+        }
+    }
+    if (!isnan(samples->labels[i])) {
+        room = ps_sample_print_f32(out, samples->labels[i]);
+    }
+    if (room && has_weight) {
+        room = ps_buffer_append(out, " ", 1) &&
+               ps_sample_print_f32(out, samples->weights[i]);
+    }
+    if (room && has_initial) {
+        room = ps_buffer_append(out, " ", 1) &&
+               ps_sample_print_f32(out, samples->initials[i]);
+    }
+    if (room && (tag_size == 0 || !isnan(samples->labels[i]))) {
+        room = ps_buffer_append(out, " ", 1);
+    }
+    if (room && tag_size > 0) {
+        room = ps_buffer_append(out, "'", 1) &&
+               ps_buffer_append(out, tag, tag_size);
+    }
+    return room ? PSD_OK : ps_sample_no_memory(out->size, err);
+}
+
+/* Groups and features have the names that make them what they are: the digits
+ * of a group's id, and of what a key is more than that (it may wrap). */
+static psd_status_t
+print_group(const psd_samples_t *samples,
+            size_t g,
+            ps_buffer_t *out,
+            psd_error_t *err)
+{
+    uint64_t seed = (uint64_t)samples->group_ids[g];
+    bool room = ps_buffer_append(out, "|", 1);
+
+    if (room && seed != 0) {
+        room = ps_buffer_print(out, "%" PRIu64, seed);
+    }
+    for (size_t e = samples->starts[g]; room && e < samples->starts[g + 1];
+         e++) {
+        uint64_t key = samples->keys[e];
+
+        if (key >> BITS_MAX != 0) {
+            return psd_error_set(err, PSD_INVALID,
+                                 "key %" PRIu64 "; indices of vw have %d bits "
+                                 "at the most",
+                                 key, BITS_MAX);
+        }
+        room = ps_buffer_print(out, " %" PRIu64, key - seed);
+        if (room && samples->values[e] != 1) {
+            room = ps_buffer_append(out, ":", 1) &&
+                   ps_sample_print_f32(out, samples->values[e]);
+        }
+    }
+    room = room && ps_buffer_append(out, " ", 1);
+    return room ? PSD_OK : ps_sample_no_memory(out->size, err);
+}
+
+static psd_status_t
+print(const psd_samples_t *samples,
+      size_t i,
+      ps_printed_t *before,
+      ps_buffer_t *out,
+      psd_error_t *err)
+{
+    psd_status_t rc = print_head(samples, i, out, err);
+
+    (void)before;
+    for (size_t g = samples->groups[i];
+         rc == PSD_OK && g < samples->groups[i + 1]; g++) {
+        rc = print_group(samples, g, out, err);
+    }
+    if (rc == PSD_OK && !ps_buffer_append(out, "\n", 1)) {
+        rc = ps_sample_no_memory(out->size, err);
+    }
+    return rc;
+}
+
 const ps_sample_format_t ps_sample_format_vw = {
     .name = "vw",
     .about = "[label [weight [initial]]] [tag]|space name[:value] …",
@@ -345,4 +452,7 @@ const ps_sample_format_t ps_sample_format_vw = {
     .fits = fits,
     .sureness = 1,
     .parse = parse,
+    .print = print,
+    .holds_groups = true,
+    .holds_heads = true,
 };

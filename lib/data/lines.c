@@ -136,15 +136,28 @@ begin_of(uint64_t size, uint64_t part, uint64_t n_parts)
     return size / n_parts * part + size % n_parts * part / n_parts;
 }
 
-/* Goes to where the share begins: behind the line in which the byte in front of
- * it lies. */
+psd_status_t
+ps_lines_seek(ps_lines_t *self, uint64_t offset, psd_error_t *err)
+{
+    ps_line_t line = {0};
+    psd_status_t rc = PSD_OK;
+
+    /* Behind the line in which the byte in front of it lies. */
+    self->offset = offset == 0 ? 0 : offset - 1;
+    self->at = 0;
+    self->filled = 0;
+    self->ended = false;
+    self->from_middle = true;
+    rc = ps_source_seek(self->source, self->offset, err);
+    return rc == PSD_OK && offset > 0 ? take_line(self, &line, err) : rc;
+}
+
+/* Goes to where the share begins. */
 static psd_status_t
 go_to_share(ps_lines_t *self, psd_error_t *err)
 {
     uint64_t size = ps_source_size(self->source);
     uint64_t first = 0;
-    ps_line_t line = {0};
-    psd_status_t rc = PSD_OK;
 
     self->by_bytes = ps_source_can_seek(self->source);
     if (!self->by_bytes || self->share.n_parts == 1) {
@@ -153,16 +166,7 @@ go_to_share(ps_lines_t *self, psd_error_t *err)
     }
     first = begin_of(size, self->share.part, self->share.n_parts);
     self->end = begin_of(size, self->share.part + 1, self->share.n_parts);
-    if (first == 0) {
-        return PSD_OK;
-    }
-    rc = ps_source_seek(self->source, first - 1, err);
-    self->offset = first - 1;
-    if (rc == PSD_OK) {
-        rc = take_line(self, &line, err);
-    }
-    self->from_middle = true;
-    return rc;
+    return first == 0 ? PSD_OK : ps_lines_seek(self, first, err);
 }
 
 psd_status_t
@@ -229,6 +233,9 @@ ps_lines_peek(ps_lines_t *self,
     size_t seen = 0;
     psd_status_t rc = PSD_OK;
 
+    if (self->data == NULL) {
+        rc = fill(self, err); /* then there is something to point at */
+    }
     while (rc == PSD_OK && n_lines > 0 && size < max_bytes) {
         size_t left = self->filled - self->at;
         const char *text = self->data + self->at;

@@ -55,6 +55,11 @@ PSD_MUST_CHECK psd_status_t ps_lines_open(ps_lines_t *ret_lines,
                                           const char *path,
                                           ps_share_t share,
                                           psd_error_t *err);
+/* Goes on with the first line that begins at that byte or behind it, whatever
+ * was given. Only of a whole plain file (ps_source_can_seek). */
+PSD_MUST_CHECK psd_status_t ps_lines_seek(ps_lines_t *self,
+                                          uint64_t offset,
+                                          psd_error_t *err);
 /* Frees what is inside and zeroes it; fits PSD_AUTO. */
 void ps_lines_done(ps_lines_t *self);
 PSD_MUST_CHECK psd_status_t ps_lines_next(ps_lines_t *self,

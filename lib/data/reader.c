@@ -1,268 +1,142 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * psd_reader - one input after another, its lines made samples
+ * psd_reader - one input after another, its lines or records made samples
  *
- * The format, and what the first lines say of it, are found at the beginning of
- * the first input, so that all shares of it agree.
+ * Where samples are kept in a parse cache, the input is opened nevertheless: a
+ * cache that turns out to be damaged is left, and the input parsed from its
+ * beginning, without those samples that were given.
  */
-#include "psd_data.h"
+#include "data/reader.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "data/format.h"
-#include "data/inputs.h"
-#include "data/number.h"
 
-#define LOOK_LINES 1000
-#define LOOK_BYTES ((size_t)4 << 20)
-#define BAD_KEPT 10
-#define BITS_DEFAULT 18
-#define BITS_MAX 61
-
-struct psd_reader_options {
-    const ps_sample_format_t *format; /* NULL: auto */
-    ps_share_t share;
-    ps_parser_t parser;
-    uint64_t max_lines; /* of each input; 0: all */
-    bool strict;
-    bool merge;
-};
-
-struct psd_reader {
-    ps_inputs_t inputs;
-    size_t next; /* input to open */
-    bool is_open;
-    ps_lines_t lines; /* of the open one */
-    uint64_t n_lines; /* of it, taken so far */
-    psd_reader_options_t options;
-    ps_parser_t parser;
-    psd_labels_t labels;
-    uint64_t done_bytes; /* of inputs that are closed */
-    uint64_t n_samples;
-    uint64_t n_bad;
-    psd_error_t *bad[BAD_KEPT]; /* owned */
-};
-
-/* ---- options ---- */
-
-static const psd_reader_options_t DEFAULTS = {
-    .share = {0, 1}, .parser = {.bits = BITS_DEFAULT, .constant = true}};
-
-psd_reader_options_t *
-psd_reader_options_new(void)
-{
-    psd_reader_options_t *self = ps_alloc(1, sizeof *self);
-
-    if (self != NULL) {
-        *self = DEFAULTS;
-    }
-    return self;
-}
-
-void
-psd_reader_options_destroy(psd_reader_options_t **self_p)
-{
-    ps_free(*self_p);
-    *self_p = NULL;
-}
-
-psd_status_t
-psd_reader_options_set_format(psd_reader_options_t *self,
-                              const char *format,
-                              psd_error_t *err)
-{
-    if (strcmp(format, "auto") == 0) {
-        self->format = NULL;
-        return PSD_OK;
-    }
-    return ps_sample_format_find(format, &self->format, err);
-}
-
-psd_status_t
-psd_reader_options_set_share(psd_reader_options_t *self,
-                             uint32_t part,
-                             uint32_t n_parts,
-                             psd_error_t *err)
-{
-    if (part >= n_parts) {
-        return psd_error_set(err, PSD_INVALID,
-                             "share %" PRIu32 " of %" PRIu32
-                             "; shares count from 0",
-                             part, n_parts);
-    }
-    self->share = (ps_share_t){part, n_parts};
-    return PSD_OK;
-}
-
-void
-psd_reader_options_set_strict(psd_reader_options_t *self, bool strict)
-{
-    self->strict = strict;
-}
-
-psd_status_t
-psd_reader_options_set_entries(psd_reader_options_t *self,
-                               psd_entries_t entries,
-                               psd_error_t *err)
-{
-    /* A number of another language may be none of the enumeration's. */
-    if ((unsigned)entries > PSD_ENTRIES_DENSE) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%u is no kind of entries; 0, 1 and 2 are",
-                             (unsigned)entries);
-    }
-    self->parser.entries = entries;
-    self->parser.entries_set = true;
-    return PSD_OK;
-}
-
-void
-psd_reader_options_set_max_lines(psd_reader_options_t *self, uint64_t max_lines)
-{
-    self->max_lines = max_lines;
-}
-
-void
-psd_reader_options_set_merge(psd_reader_options_t *self, bool merge)
-{
-    self->merge = merge;
-}
-
-psd_status_t
-psd_reader_options_set_bits(psd_reader_options_t *self,
-                            uint32_t bits,
-                            psd_error_t *err)
-{
-    if (bits < 1 || bits > BITS_MAX) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%" PRIu32 " bits of an index; 1 .. %d are "
-                             "allowed",
-                             bits, BITS_MAX);
-    }
-    self->parser.bits = bits;
-    return PSD_OK;
-}
-
-void
-psd_reader_options_set_constant(psd_reader_options_t *self, bool constant)
-{
-    self->parser.constant = constant;
-}
-
-void
-psd_reader_options_set_hash_all(psd_reader_options_t *self, bool hash_all)
-{
-    self->parser.hash_all = hash_all;
-}
+#define BAD_KEPT PS_PARSE_BAD_KEPT
 
 /* ---- opening ---- */
+
+/* The cache of the open input, read if it holds (and is not made anew). */
+static psd_status_t
+open_cache(psd_reader_t *self, bool anew, psd_error_t *err)
+{
+    const ps_parse_what_t what = {.path = self->inputs.paths[self->next - 1],
+                                  .directory = self->options.cache_directory,
+                                  .parser = &self->parser,
+                                  .share = self->options.share,
+                                  .merge = self->options.merge,
+                                  .strict = self->options.strict,
+                                  .since = self->since};
+    bool wanted = what.directory != NULL && self->looked &&
+                  self->options.max_lines == 0 &&
+                  (self->kind == NULL || !self->kind->needs_no_parsing);
+
+    return wanted ? ps_parse_cache_open(&what, anew, &self->cache,
+                                        self->warning, err)
+                  : PSD_OK;
+}
+
+static bool
+is_cached(const psd_reader_t *self)
+{
+    return self->cache != NULL && ps_parse_cache_is_read(self->cache);
+}
 
 static psd_status_t
 open_next(psd_reader_t *self, psd_error_t *err)
 {
-    psd_status_t rc = ps_lines_open(
-        &self->lines, self->inputs.paths[self->next], self->options.share, err);
+    const ps_feed_kind_t *kind = self->kind;
+    const char *path = self->inputs.paths[self->next];
+    psd_status_t rc =
+        kind != NULL
+            ? kind->open(&self->parser, path, self->options.share, &self->feed,
+                         err)
+            : ps_lines_open(&self->lines, path, self->options.share, err);
 
     if (rc == PSD_OK) {
         self->next++;
         self->n_lines = 0;
+        self->n_given = 0;
+        self->n_skipped = 0;
+        self->bad_before = self->n_bad;
         self->is_open = true;
+        rc = open_cache(self, false, err);
     }
     return rc;
+}
+
+/* Bytes taken of the input that is open. */
+static uint64_t
+taken(const psd_reader_t *self)
+{
+    if (is_cached(self) && self->kind == NULL) {
+        return (uint64_t)(ps_parse_cache_taken(self->cache) *
+                          (double)ps_source_size(self->lines.source));
+    }
+    return self->kind != NULL ? self->kind->taken(self->feed)
+                              : ps_source_taken(self->lines.source);
 }
 
 static void
 close_input(psd_reader_t *self)
 {
-    uint64_t size = ps_source_size(self->lines.source);
+    uint64_t size = self->kind != NULL ? 0 : ps_source_size(self->lines.source);
 
-    self->done_bytes += size != 0 ? size : ps_source_taken(self->lines.source);
-    ps_lines_done(&self->lines);
+    self->done_bytes += size != 0 ? size : taken(self);
+    if (self->kind != NULL) {
+        self->kind->close(&self->feed);
+    } else {
+        ps_lines_done(&self->lines);
+    }
+    ps_parse_cache_close(&self->cache);
     self->is_open = false;
 }
 
 static psd_status_t
-look_at(psd_reader_t *self, const char *path, ps_line_t text, psd_error_t *err)
+open_first(psd_reader_t *self, psd_error_t *err)
 {
-    if (self->parser.format == NULL) {
-        self->parser.format = ps_sample_format_guess(text);
-    }
-    if (self->parser.format == NULL) {
-        return psd_error_set(err, PSD_INVALID,
-                             "%s: its first lines are of no format that is "
-                             "known; name the one that it has",
-                             path);
-    }
-    self->parser.entries_set =
-        self->parser.entries_set && self->parser.format->entries_open;
-    if (!self->parser.entries_set) {
-        self->parser.entries = self->parser.format->entries;
-    }
-    if (self->parser.format->look != NULL) {
-        self->parser.format->look(&self->parser, text);
-    }
-    return PSD_OK;
-}
-
-/* The first lines of input i: on its way where it is read once only, and is
- * open; else on a way of their own, from the very beginning. */
-static psd_status_t
-peek(psd_reader_t *self,
-     size_t i,
-     ps_lines_t *own,
-     ps_line_t *ret_text,
-     psd_error_t *err)
-{
-    ps_lines_t *lines = own;
     psd_status_t rc = PSD_OK;
 
-    if (i == 0 && ps_source_size(self->lines.source) == 0) {
-        lines = &self->lines;
-    } else {
-        rc = ps_lines_open(own, self->inputs.paths[i], (ps_share_t){0, 1}, err);
+    if (self->parser.format == NULL) {
+        rc = ps_reader_look_for_feed(self, err);
     }
-    return rc == PSD_OK
-               ? ps_lines_peek(lines, LOOK_LINES, LOOK_BYTES, ret_text, err)
-               : rc;
+    if (rc == PSD_OK && self->parser.format != NULL &&
+        self->parser.format->feed != NULL) {
+        rc = ps_reader_look_at_feed(self, err);
+        self->looked = true;
+        return rc == PSD_OK ? open_next(self, err) : rc;
+    }
+    if (rc == PSD_OK) {
+        rc = open_next(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_reader_look_at_lines(self, err);
+    }
+    self->looked = true;
+    return rc == PSD_OK ? open_cache(self, false, err) : rc;
 }
 
-static bool
-is_blank(ps_line_t text)
-{
-    for (size_t i = 0; i < text.size; i++) {
-        if (!ps_is_blank(text.text[i]) && text.text[i] != '\n') {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Looks at the first input in which anything is; at a pipe behind another input
- * not, for it cannot be read again. */
+/* Loads and makes what the options ask for. */
 static psd_status_t
-look(psd_reader_t *self, psd_error_t *err)
+set_up(psd_reader_t *self, psd_error_t *err)
 {
-    const ps_sample_format_t *format = self->parser.format;
-
-    if (format != NULL && format->look == NULL) {
-        return look_at(self, self->inputs.paths[0], (ps_line_t){.text = "\n"},
-                       err);
-    }
-    for (size_t i = 0;; i++) {
-        PSD_AUTO(ps_lines_done) ps_lines_t own = {0};
-        ps_line_t text = {0};
-        psd_status_t rc = peek(self, i, &own, &text, err);
-
-        if (rc != PSD_OK) {
-            return rc;
+    self->parser = self->options.parser;
+    self->parser.format = self->options.format;
+    if (self->options.cache_directory != NULL) {
+        self->warning = psd_error_new();
+        if (self->warning == NULL) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for a reader");
         }
-        if (!is_blank(text) || i + 1 == self->inputs.n ||
-            strcmp(self->inputs.paths[i + 1], "-") == 0) {
-            return look_at(self, self->inputs.paths[i], text, err);
-        }
+        (void)clock_gettime(CLOCK_REALTIME, &self->since);
     }
+    if (self->parser.vocabulary_path != NULL) {
+        psd_status_t rc = psd_vocabulary_read(self->parser.vocabulary_path,
+                                              &self->vocabulary, err);
+
+        self->parser.vocabulary = self->vocabulary;
+        return rc;
+    }
+    return PSD_OK;
 }
 
 psd_status_t
@@ -282,15 +156,16 @@ psd_reader_open(const char *const *paths,
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a reader");
     }
-    self->options = options == NULL ? DEFAULTS : *options;
-    self->parser = self->options.parser;
-    self->parser.format = self->options.format;
+    if (!ps_reader_options_copy(options, &self->options)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a reader");
+    }
+    rc = set_up(self, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     rc = ps_inputs_find(&self->inputs, paths, n_paths, err);
     if (rc == PSD_OK) {
-        rc = open_next(self, err);
-    }
-    if (rc == PSD_OK) {
-        rc = look(self, err);
+        rc = open_first(self, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -308,8 +183,16 @@ psd_reader_close(psd_reader_t **self_p)
     if (self == NULL) {
         return;
     }
+    if (self->feed != NULL) {
+        self->kind->close(&self->feed);
+    }
+    ps_parse_cache_close(&self->cache);
+    psd_error_destroy(&self->warning);
     ps_lines_done(&self->lines);
     ps_inputs_done(&self->inputs);
+    ps_reader_options_done(&self->options);
+    psd_vocabulary_destroy(&self->vocabulary);
+    psd_error_destroy(&self->why);
     for (size_t i = 0; i < BAD_KEPT; i++) {
         psd_error_destroy(&self->bad[i]);
     }
@@ -369,6 +252,15 @@ note_label(psd_reader_t *self, float label)
     self->labels = kind > self->labels ? kind : self->labels;
 }
 
+/* What holds for the samples of all formats. */
+static psd_status_t
+finish_sample(psd_reader_t *self, psd_samples_t *samples)
+{
+    note_label(self, samples->labels[samples->n - 1]);
+    return self->options.merge && !ps_samples_merge(samples) ? PSD_NOMEM
+                                                             : PSD_OK;
+}
+
 static psd_status_t
 take_line(psd_reader_t *self,
           ps_line_t line,
@@ -381,10 +273,7 @@ take_line(psd_reader_t *self,
         &self->parser, line, samples, self->options.strict ? err : NULL);
 
     if (rc == PSD_OK && samples->n > mark.n) {
-        note_label(self, samples->labels[mark.n]);
-        if (self->options.merge && !ps_samples_merge(samples)) {
-            rc = PSD_NOMEM;
-        }
+        rc = finish_sample(self, samples);
     }
     if (rc == PSD_OK) {
         return PSD_OK;
@@ -395,6 +284,172 @@ take_line(psd_reader_t *self,
     }
     return self->options.strict ? name_place(self, rc, err)
                                 : note_bad(self, line, samples, err);
+}
+
+/* Counts a feed's bad sample, and keeps what is wrong with the first ones. */
+static psd_status_t
+note_bad_sample(psd_reader_t *self, psd_error_t *err)
+{
+    if (self->n_bad < BAD_KEPT) {
+        self->bad[self->n_bad] = self->why;
+        self->why = psd_error_new();
+    }
+    self->n_bad++;
+    return self->why != NULL
+               ? PSD_OK
+               : psd_error_set(err, PSD_NOMEM, "no memory for what is wrong");
+}
+
+/* The next sample of a feed, or the end. */
+static psd_status_t
+take_sample(psd_reader_t *self,
+            psd_samples_t *samples,
+            bool *ret_end,
+            psd_error_t *err)
+{
+    ps_samples_mark_t mark = ps_samples_mark(samples);
+    psd_status_t rc = PSD_OK;
+
+    psd_error_clear(self->why);
+    rc = self->kind->next(self->feed, samples, self->why);
+    *ret_end = rc == PSD_OK && samples->n == mark.n;
+    if (rc == PSD_OK && !*ret_end) {
+        rc = finish_sample(self, samples);
+        return rc == PSD_OK ? rc : ps_sample_no_memory(0, err);
+    }
+    if (rc == PSD_OK) {
+        return rc;
+    }
+    ps_samples_go_back(samples, mark);
+    return rc == PSD_INVALID && !self->options.strict
+               ? note_bad_sample(self, err)
+               : psd_error_set(err, rc, "%s", psd_error_text(self->why));
+}
+
+/* ---- reading from a cache, and making it ---- */
+
+/* What was bad when the cache was made. */
+static psd_status_t
+take_bad(psd_reader_t *self, psd_error_t *err)
+{
+    const char *text = NULL;
+
+    for (size_t i = 0; i < BAD_KEPT && self->n_bad + i < BAD_KEPT &&
+                       (text = ps_parse_cache_bad(self->cache, i)) != NULL;
+         i++) {
+        psd_error_t *why = psd_error_new();
+
+        if (why == NULL) {
+            return psd_error_set(err, PSD_NOMEM, "no memory for what is wrong");
+        }
+        (void)psd_error_set(why, PSD_INVALID, "%s", text);
+        self->bad[self->n_bad + i] = why;
+    }
+    self->n_bad += ps_parse_cache_bad_count(self->cache);
+    return PSD_OK;
+}
+
+/* Samples of the cache, up to so many in the batch, or the end. What is damaged
+ * is made anew from the input, which is still at its beginning. */
+static psd_status_t
+take_cached(psd_reader_t *self,
+            size_t max_samples,
+            psd_samples_t *samples,
+            bool *ret_end,
+            psd_error_t *err)
+{
+    size_t before = samples->n;
+    psd_status_t rc = ps_parse_cache_next(self->cache, max_samples - before,
+                                          samples, self->warning);
+
+    if (rc == PSD_DAMAGED) {
+        self->n_skipped = self->n_given;
+        ps_parse_cache_close(&self->cache);
+        return open_cache(self, true, err);
+    }
+    if (rc != PSD_OK) {
+        return psd_error_set(err, rc, "%s", psd_error_text(self->warning));
+    }
+    for (size_t i = before; i < samples->n; i++) {
+        note_label(self, samples->labels[i]);
+    }
+    self->n_given += samples->n - before;
+    *ret_end = samples->n == before;
+    return *ret_end ? take_bad(self, err) : PSD_OK;
+}
+
+/* Adds what was parsed last to the cache that is made; takes it back where it
+ * was given before. */
+static void
+keep_sample(psd_reader_t *self, psd_samples_t *samples, ps_samples_mark_t mark)
+{
+    if (samples->n == mark.n) {
+        return;
+    }
+    if (self->cache != NULL) {
+        ps_parse_cache_add(self->cache, samples);
+    }
+    if (self->n_skipped > 0) {
+        self->n_skipped--;
+        ps_samples_go_back(samples, mark);
+    }
+}
+
+/* All of the input was parsed. A cache has what was wrong with its first bad
+ * lines: if that was not kept, there is none. */
+static void
+keep_cache(psd_reader_t *self)
+{
+    uint64_t n = self->n_bad - self->bad_before;
+    uint64_t n_texts = n < BAD_KEPT ? n : BAD_KEPT;
+
+    if (self->cache != NULL && self->bad_before <= BAD_KEPT &&
+        n_texts <= BAD_KEPT - self->bad_before) {
+        ps_parse_cache_keep(self->cache, n, self->bad + self->bad_before,
+                            self->warning);
+    }
+}
+
+/* The next line or sample of the open input, or its end. */
+static psd_status_t
+take_next(psd_reader_t *self,
+          psd_samples_t *samples,
+          bool *ret_end,
+          psd_error_t *err)
+{
+    ps_line_t line = {0};
+    psd_status_t rc = PSD_OK;
+
+    if (self->options.max_lines != 0 &&
+        self->n_lines >= self->options.max_lines) {
+        *ret_end = true;
+        return PSD_OK;
+    }
+    self->n_lines++;
+    if (self->kind != NULL) {
+        return take_sample(self, samples, ret_end, err);
+    }
+    rc = ps_lines_next(&self->lines, &line, err);
+    *ret_end = line.text == NULL;
+    return rc == PSD_OK && !*ret_end ? take_line(self, line, samples, err) : rc;
+}
+
+static psd_status_t
+parse_next(psd_reader_t *self,
+           psd_samples_t *samples,
+           bool *ret_end,
+           psd_error_t *err)
+{
+    ps_samples_mark_t mark = ps_samples_mark(samples);
+    psd_status_t rc = take_next(self, samples, ret_end, err);
+
+    if (rc == PSD_OK) {
+        keep_sample(self, samples, mark);
+    }
+    if (rc == PSD_OK && *ret_end) {
+        keep_cache(self);
+    }
+    return rc;
 }
 
 psd_status_t
@@ -408,24 +463,19 @@ psd_reader_next(psd_reader_t *self,
     ps_samples_clear(samples);
     samples->entries = self->parser.entries;
     while (rc == PSD_OK && samples->n < max_samples) {
-        ps_line_t line = {0};
+        bool ended = false;
 
-        if (!self->is_open) {
-            if (self->next == self->inputs.n) {
-                break;
-            }
+        if (self->is_open && is_cached(self)) {
+            rc = take_cached(self, max_samples, samples, &ended, err);
+        } else if (self->is_open) {
+            rc = parse_next(self, samples, &ended, err);
+        } else if (self->next < self->inputs.n) {
             rc = open_next(self, err);
-            continue;
+        } else {
+            break;
         }
-        if (self->options.max_lines == 0 ||
-            self->n_lines < self->options.max_lines) {
-            rc = ps_lines_next(&self->lines, &line, err);
-            self->n_lines++;
-        }
-        if (rc == PSD_OK && line.text == NULL) {
+        if (rc == PSD_OK && ended) {
             close_input(self);
-        } else if (rc == PSD_OK) {
-            rc = take_line(self, line, samples, err);
         }
     }
     self->n_samples += samples->n;
@@ -438,6 +488,12 @@ psd_reader_format(const psd_reader_t *self)
     return self->parser.format->name;
 }
 
+const psd_vocabulary_t *
+psd_reader_vocabulary(const psd_reader_t *self)
+{
+    return self->vocabulary;
+}
+
 psd_labels_t
 psd_reader_labels(const psd_reader_t *self)
 {
@@ -448,8 +504,7 @@ uint64_t
 psd_reader_bytes(const psd_reader_t *self, uint64_t *ret_total)
 {
     *ret_total = self->inputs.bytes;
-    return self->done_bytes +
-           (self->is_open ? ps_source_taken(self->lines.source) : 0);
+    return self->done_bytes + (self->is_open ? taken(self) : 0);
 }
 
 uint64_t
@@ -469,4 +524,12 @@ psd_reader_bad(const psd_reader_t *self, size_t i)
 {
     return i < BAD_KEPT && self->bad[i] != NULL ? psd_error_text(self->bad[i])
                                                 : NULL;
+}
+
+const char *
+psd_reader_warning(const psd_reader_t *self)
+{
+    return self->warning != NULL && psd_error_status(self->warning) != PSD_OK
+               ? psd_error_text(self->warning)
+               : NULL;
 }

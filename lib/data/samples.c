@@ -3,6 +3,7 @@
 #include "data/samples.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -151,9 +152,87 @@ ps_samples_go_back(psd_samples_t *self, ps_samples_mark_t mark)
 bool
 ps_samples_reserve(psd_samples_t *self, size_t n_groups, size_t n_entries)
 {
-    return grow_samples(self, self->n + 1) &&
+    return ps_samples_reserve_all(self, 1, n_groups, n_entries);
+}
+
+bool
+ps_samples_reserve_all(psd_samples_t *self,
+                       size_t n_samples,
+                       size_t n_groups,
+                       size_t n_entries)
+{
+    return grow_samples(self, self->n + n_samples) &&
            grow_groups(self, self->n_groups + n_groups) &&
            grow_entries(self, self->n_entries + n_entries);
+}
+
+static size_t
+tags_before(const psd_samples_t *self, size_t i)
+{
+    return i == 0 ? 0 : self->tag_ends[i - 1];
+}
+
+/* Room is there. */
+static void
+copy_samples(psd_samples_t *self,
+             const psd_samples_t *from,
+             size_t first,
+             size_t n)
+{
+    size_t group = from->groups[first];
+    size_t entry = from->starts[group];
+    size_t n_groups = from->groups[first + n] - group;
+    size_t n_entries = from->starts[group + n_groups] - entry;
+    size_t tags = self->tags.size - tags_before(from, first);
+
+    memcpy(self->labels + self->n, from->labels + first, n * sizeof(float));
+    memcpy(self->weights + self->n, from->weights + first, n * sizeof(float));
+    memcpy(self->initials + self->n, from->initials + first, n * sizeof(float));
+    memcpy(self->queries + self->n, from->queries + first,
+           n * sizeof(uint64_t));
+    memcpy(self->group_ids + self->n_groups, from->group_ids + group,
+           n_groups * sizeof(int64_t));
+    memcpy(self->keys + self->n_entries, from->keys + entry,
+           n_entries * sizeof(uint64_t));
+    memcpy(self->values + self->n_entries, from->values + entry,
+           n_entries * sizeof(float));
+    for (size_t i = 0; i < n; i++) {
+        self->tag_ends[self->n + i] = from->tag_ends[first + i] + tags;
+        self->groups[self->n + i + 1] =
+            from->groups[first + i + 1] - group + self->n_groups;
+    }
+    for (size_t g = 0; g < n_groups; g++) {
+        self->starts[self->n_groups + g + 1] =
+            from->starts[group + g + 1] - entry + self->n_entries;
+    }
+    self->n += n;
+    self->n_groups += n_groups;
+    self->n_entries += n_entries;
+}
+
+bool
+ps_samples_append(psd_samples_t *self,
+                  const psd_samples_t *from,
+                  size_t first,
+                  size_t n)
+{
+    size_t group = from->groups[first];
+    size_t n_groups = from->groups[first + n] - group;
+    size_t n_entries = from->starts[group + n_groups] - from->starts[group];
+    size_t tags = tags_before(from, first);
+    size_t n_tags = tags_before(from, first + n) - tags;
+
+    if (!ps_samples_reserve_all(self, n, n_groups, n_entries) ||
+        !ps_buffer_reserve(&self->tags, n_tags)) {
+        return false;
+    }
+    copy_samples(self, from, first, n);
+    if (n_tags > 0) {
+        memcpy(self->tags.data + self->tags.size, from->tags.data + tags,
+               n_tags);
+        self->tags.size += n_tags;
+    }
+    return true;
 }
 
 bool
@@ -223,6 +302,9 @@ ps_samples_merge(psd_samples_t *self)
     size_t first = self->starts[group];
     size_t n = self->n_entries - first;
 
+    if (!grow_groups(self, group + 1)) {
+        return false; /* it had none */
+    }
     if (self->entries == PSD_ENTRIES_DENSE) {
         for (size_t i = 0; i < n; i++) {
             self->keys[first + i] = i;

@@ -49,6 +49,18 @@ void ps_samples_go_back(psd_samples_t *self, ps_samples_mark_t mark);
 PSD_MUST_CHECK bool
 ps_samples_reserve(psd_samples_t *self, size_t n_groups, size_t n_entries);
 
+/* The same for so many more samples, with all that they have. */
+PSD_MUST_CHECK bool ps_samples_reserve_all(psd_samples_t *self,
+                                           size_t n_samples,
+                                           size_t n_groups,
+                                           size_t n_entries);
+/* Adds n samples of another batch, from `first` on. false: no memory, nothing
+ * changed. */
+PSD_MUST_CHECK bool ps_samples_append(psd_samples_t *self,
+                                      const psd_samples_t *from,
+                                      size_t first,
+                                      size_t n);
+
 /* The pieces of a sample, in this order: begin; for each group its entries and
  * then its end; end. Room was reserved. */
 static inline void

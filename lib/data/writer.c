@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* psd_writer - samples, printed line by line into a file that is there when it
- * is whole. */
+ * is whole, or given to the sink of a format that has no lines. */
 #include "psd_data.h"
 
 #include <inttypes.h>
 #include <locale.h>
+#include <math.h>
 
 #include "base/alloc.h"
-#include "data/format.h"
 #include "data/file_out.h"
+#include "data/sink.h"
 
 #define FLUSH_BYTES ((size_t)1 << 20)
 
 struct psd_writer {
     const ps_sample_format_t *format;
-    ps_file_out_t *file; /* owned */
+    char *path;          /* owned */
+    ps_file_out_t *file; /* owned; of formats with lines */
+    ps_sink_t *sink;     /* owned; of others */
     ps_buffer_t text;
     uint64_t n_samples;
     ps_printed_t before; /* what all of them have in common */
@@ -35,12 +38,15 @@ psd_writer_open(const char *path,
     if (rc != PSD_OK) {
         return rc;
     }
-    if (found->print == NULL) {
+    if (found->print == NULL && found->sink == NULL) {
         return psd_error_set(err, PSD_INVALID, "format %s is only read",
                              found->name);
     }
     self = ps_alloc(1, sizeof *self);
-    if (self == NULL) {
+    if (self != NULL) {
+        self->path = ps_strdup(path);
+    }
+    if (self == NULL || self->path == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a writer");
     }
     self->format = found;
@@ -48,7 +54,8 @@ psd_writer_open(const char *path,
     if (self->plain == (locale_t)0) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a locale");
     }
-    rc = ps_file_out_open(path, &self->file, err);
+    rc = found->sink != NULL ? found->sink->open(path, &self->sink, err)
+                             : ps_file_out_open(path, &self->file, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -66,6 +73,10 @@ psd_writer_close(psd_writer_t **self_p)
         return;
     }
     ps_file_out_close(&self->file);
+    if (self->sink != NULL) {
+        self->format->sink->close(&self->sink);
+    }
+    ps_free(self->path);
     ps_buffer_done(&self->text);
     if (self->plain != (locale_t)0) {
         freelocale(self->plain);
@@ -95,14 +106,16 @@ check_whole(const ps_sample_format_t *format,
     const char *what = NULL;
 
     (void)psd_samples_tag(samples, i, &tag_size);
-    if (samples->weights[i] != 1) {
+    if (samples->weights[i] != 1 && !format->holds_heads) {
         what = "a weight";
-    } else if (samples->initials[i] != 0) {
+    } else if (samples->initials[i] != 0 && !format->holds_heads) {
         what = "an initial prediction";
-    } else if (tag_size != 0) {
+    } else if (tag_size != 0 && !format->holds_heads) {
         what = "a tag";
     } else if (samples->queries[i] != 0 && !format->holds_queries) {
         what = "a query";
+    } else if (!isnan(samples->labels[i]) && format->unlabelled) {
+        what = "a label";
     }
     if (what != NULL) {
         return psd_error_set(err, PSD_INVALID,
@@ -149,12 +162,14 @@ print_one(psd_writer_t *self,
         rc = check_groups(self->format, samples, i, self->lossy, err);
     }
     if (rc == PSD_OK) {
-        rc = self->format->print(samples, i, &self->before, &self->text, err);
+        rc = self->sink != NULL
+                 ? self->format->sink->write(self->sink, samples, i, err)
+                 : self->format->print(samples, i, &self->before, &self->text,
+                                       err);
     }
     if (rc != PSD_OK) {
         self->text.size = size;
-        return psd_error_wrap(err, rc, "%s: sample %" PRIu64,
-                              ps_file_out_path(self->file),
+        return psd_error_wrap(err, rc, "%s: sample %" PRIu64, self->path,
                               self->n_samples + 1);
     }
     self->n_samples++;
@@ -198,13 +213,17 @@ psd_writer_write(psd_writer_t *self,
 psd_status_t
 psd_writer_commit(psd_writer_t *self, psd_error_t *err)
 {
-    psd_status_t rc = flush(self, err);
+    psd_status_t rc = PSD_OK;
 
+    if (self->sink != NULL) {
+        return self->format->sink->commit(self->sink, err);
+    }
+    rc = flush(self, err);
     return rc == PSD_OK ? ps_file_out_commit(self->file, err) : rc;
 }
 
 const char *
 psd_writer_beside(const psd_writer_t *self)
 {
-    return ps_file_out_beside(self->file);
+    return self->file != NULL ? ps_file_out_beside(self->file) : "";
 }

@@ -94,6 +94,32 @@ psd_samples_tag(const psd_samples_t *self, size_t i, size_t *ret_size);
 /* What the entries of the whole batch are. */
 PSD_EXPORT psd_entries_t psd_samples_entries(const psd_samples_t *self);
 
+/* ---- vocabularies ---- */
+
+/* The words that keys stand for: the word of line i of a file, from 0, has the
+ * key i. Any threads may look at it. */
+typedef struct psd_vocabulary psd_vocabulary_t;
+
+/*
+ * Reads the first word of every line of a file, plain or packed.
+ *
+ * Errors: PSD_INVALID a line without a word, a word that stands there twice, no
+ * word at all; PSD_IO; PSD_DAMAGED; PSD_LIMIT more than 2^31 - 1; PSD_NOMEM.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_vocabulary_read(
+    const char *path, psd_vocabulary_t **ret_vocabulary, psd_error_t *err);
+PSD_EXPORT void psd_vocabulary_destroy(psd_vocabulary_t **self_p);
+/* How many words it has. */
+PSD_EXPORT size_t psd_vocabulary_count(const psd_vocabulary_t *self);
+/* Borrowed until it is destroyed; NULL: it has no such key. */
+PSD_EXPORT const char *psd_vocabulary_word(const psd_vocabulary_t *self,
+                                           uint64_t key);
+/* false: it has no such word, of `size` bytes. */
+PSD_EXPORT bool psd_vocabulary_find(const psd_vocabulary_t *self,
+                                    const char *word,
+                                    size_t size,
+                                    uint64_t *ret_key);
+
 /* ---- readers ---- */
 
 typedef struct psd_reader psd_reader_t;
@@ -102,8 +128,10 @@ typedef struct psd_reader_options psd_reader_options_t;
 /* How to read; NULL anywhere means the defaults. NULL: no memory. */
 PSD_EXPORT psd_reader_options_t *psd_reader_options_new(void);
 PSD_EXPORT void psd_reader_options_destroy(psd_reader_options_t **self_p);
-/* "libsvm", "ps", "vw", "adfea", "terafea", "criteo", "csv"; "auto", the
- * default, looks at the first 1000 lines. PSD_INVALID: no such format. */
+/* "libsvm", "ps", "vw", "adfea", "terafea", "criteo", "csv", "lda-c", "text",
+ * "idx", "binary", "uci", "proto" (of all schemas; also "proto-instance",
+ * "proto-input"); "auto", the default, looks at the first bytes and then at the
+ * first 1000 lines. PSD_INVALID: no such format. */
 PSD_EXPORT psd_status_t psd_reader_options_set_format(
     psd_reader_options_t *self, const char *format, psd_error_t *err);
 /* Reads share `part` of n_parts: every file is cut into n_parts shares of about
@@ -118,12 +146,14 @@ PSD_EXPORT psd_status_t psd_reader_options_set_share(psd_reader_options_t *self,
  * default: it is left out and counted. */
 PSD_EXPORT void psd_reader_options_set_strict(psd_reader_options_t *self,
                                               bool strict);
-/* What entries without ':' are, in "ps" files: of dense or of binary groups; of
- * no effect in others. Not set: as the first 1000 lines have it. PSD_INVALID:
- * no such kind. */
+/* What entries without ':' are, in "ps" files: of dense or of binary groups;
+ * not set: as the first 1000 lines have it. In "text" files what a line
+ * becomes: its words in their order (binary), or each word once with its count
+ * (sparse, the default). Of no effect in others. PSD_INVALID: no such kind. */
 PSD_EXPORT psd_status_t psd_reader_options_set_entries(
     psd_reader_options_t *self, psd_entries_t entries, psd_error_t *err);
-/* At most so many lines of each input; 0, the default: all. */
+/* At most so many lines (samples, in formats without lines) of each input; 0,
+ * the default: all. */
 PSD_EXPORT void psd_reader_options_set_max_lines(psd_reader_options_t *self,
                                                  uint64_t max_lines);
 /* true: the entries of all groups of a sample come in one group of id 0, by
@@ -140,6 +170,42 @@ PSD_EXPORT void psd_reader_options_set_constant(psd_reader_options_t *self,
 /* true: names of "vw" features are hashed also where they are numbers. */
 PSD_EXPORT void psd_reader_options_set_hash_all(psd_reader_options_t *self,
                                                 bool hash_all);
+
+/* Samples [first, end) of each input only, where formats say where they are
+ * ("idx", "binary"): nothing else is read. A share is one of them. PSD_INVALID:
+ * there is none between. */
+PSD_EXPORT psd_status_t psd_reader_options_set_rows(psd_reader_options_t *self,
+                                                    uint64_t first,
+                                                    uint64_t end,
+                                                    psd_error_t *err);
+/* What the values of "idx" samples are multiplied by, say 1.0f / 255; default
+ * 1. PSD_INVALID: 0, or beyond 1e9 on either side. */
+PSD_EXPORT psd_status_t psd_reader_options_set_scale(psd_reader_options_t *self,
+                                                     float scale,
+                                                     psd_error_t *err);
+/* The file that has the labels of "idx" or "binary" samples; "none": they have
+ * none. NULL, the default: it is beside them, and named as they are but for
+ * "labels" in place of "images" and "idx1" in place of "idx3", packed or not;
+ * STEM.y.info for binary matrices. Copied. PSD_NOMEM. */
+PSD_EXPORT psd_status_t psd_reader_options_set_labels(
+    psd_reader_options_t *self, const char *path, psd_error_t *err);
+/* The file whose words are the keys of "text" samples; words that it lacks are
+ * left out. "lda-c" lines with keys beyond it are bad; "uci" files of more
+ * words are refused. NULL, the default: there is none, and words are hashed.
+ * Copied. PSD_NOMEM. */
+PSD_EXPORT psd_status_t psd_reader_options_set_vocabulary(
+    psd_reader_options_t *self, const char *path, psd_error_t *err);
+/* Where the samples of each input are kept when all of it was parsed, so that
+ * who reads it again with the same settings need not parse it: a directory, or
+ * "beside" for hidden files beside the inputs. What is kept is of an input as
+ * it lies there, by its size, inode and times; a cache that is damaged is left
+ * and made anew. Inputs that are no files, that changed less than 20 ms before
+ * they were opened, or that are read by max_lines or without parsing ("idx",
+ * "binary") have none. NULL, the default: nothing is kept. Copied. PSD_NOMEM.
+ */
+PSD_EXPORT psd_status_t psd_reader_options_set_cache(psd_reader_options_t *self,
+                                                     const char *directory,
+                                                     psd_error_t *err);
 
 /*
  * Opens the inputs and looks what they are; nothing else is read yet.
@@ -190,6 +256,69 @@ PSD_EXPORT uint64_t psd_reader_bad_count(const psd_reader_t *self);
  * Borrowed until the reader is closed. */
 PSD_EXPORT const char *psd_reader_bad(const psd_reader_t *self, size_t i);
 
+/* Why a cache could not be used or made, the first reason; NULL: nothing was
+ * wrong. Borrowed until the reader is closed. */
+PSD_EXPORT const char *psd_reader_warning(const psd_reader_t *self);
+/* What psd_reader_options_set_vocabulary named, borrowed until the reader is
+ * closed; NULL: nothing. */
+PSD_EXPORT const psd_vocabulary_t *
+psd_reader_vocabulary(const psd_reader_t *self);
+
+/* ---- localizers ---- */
+
+/*
+ * What     The keys of a batch, any 64-bit numbers, made 0, 1, 2, …: what a
+ *          trainer wants to index its arrays by, and the rows that it pulls.
+ *
+ *     psd_localizer_run(localizer, psd_samples_keys(batch),
+ *                       psd_samples_entry_count(batch), err);
+ *     psd_select_rows(…, psd_localizer_keys(localizer),
+ *                     psd_localizer_count(localizer));
+ *     … model[psd_localizer_ids(localizer)[entry]] …
+ *
+ * Shape    keys ascend, each once; ids are their indexes:
+ *          keys[ids[e]] is the key of entry e. The same on any number of
+ *          threads.
+ * Units    36 bytes of memory for each entry of the largest batch, and 16 for
+ *          each key of it
+ */
+typedef struct psd_localizer psd_localizer_t;
+
+/* The id of an entry whose key was left out. */
+#define PSD_ID_NONE UINT32_MAX
+
+/* n_threads 1 .. 1024, the caller's among them. Errors: PSD_INVALID; PSD_IO a
+ * thread that the system does not give; PSD_NOMEM. */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_localizer_new(
+    uint32_t n_threads, psd_localizer_t **ret_localizer, psd_error_t *err);
+PSD_EXPORT void psd_localizer_destroy(psd_localizer_t **self_p);
+/*
+ * From now on a key is left out until min_count (1 .. 255) entries had it, in
+ * this batch and those before it since this call. Counted in a count-min sketch
+ * of n_cells (>= 1) bytes: a key is never left out too long; it comes in too
+ * soon, by e / (n_cells / 4) of all entries or more, with a probability of 2 %.
+ * Errors: PSD_INVALID; PSD_NOMEM: it goes on as before.
+ */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t
+psd_localizer_set_min_count(psd_localizer_t *self,
+                            uint32_t min_count,
+                            uint64_t n_cells,
+                            psd_error_t *err);
+/* Looks at the n (< 2^32 - 1) keys of a batch; what it found before is gone.
+ * Errors: PSD_LIMIT n; PSD_NOMEM; nothing is found or counted then. */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_localizer_run(psd_localizer_t *self,
+                                                         const uint64_t *keys,
+                                                         size_t n,
+                                                         psd_error_t *err);
+/* How many keys were found and are not left out. */
+PSD_EXPORT size_t psd_localizer_count(const psd_localizer_t *self);
+/* These keys; borrowed, as the others, until the next run. */
+PSD_EXPORT const uint64_t *psd_localizer_keys(const psd_localizer_t *self);
+/* How many entries of the batch have each of them. */
+PSD_EXPORT const uint32_t *psd_localizer_counts(const psd_localizer_t *self);
+/* Of each entry of the batch, its key's index; PSD_ID_NONE: left out. */
+PSD_EXPORT const uint32_t *psd_localizer_ids(const psd_localizer_t *self);
+
 /* ---- writers ---- */
 
 typedef struct psd_writer psd_writer_t;
@@ -200,20 +329,22 @@ typedef struct psd_writer psd_writer_t;
  * until then.
  *
  * path    in  "-": standard output; ending .gz or .zst: packed; what is there
- * and no file (a pipe, a device) is written as it comes format  in  "libsvm",
- * "ps", "csv"
+ *              and no file (a pipe, a device) is written as it comes. "binary":
+ *              what the names of its files begin with
+ * format  in  "libsvm", "ps", "vw", "csv", "lda-c", "binary", "uci", "proto",
+ *              "proto-instance", "proto-input"
  *
  * Errors: PSD_INVALID no such format, or one that is only read; a directory;
- * PSD_IO; PSD_NOMEM.
+ * binary files that are there already; PSD_IO; PSD_NOMEM.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t
 psd_writer_open(const char *path,
                 const char *format,
                 psd_writer_t **ret_writer,
                 psd_error_t *err);
-/* true: weights, initial predictions, queries, tags and ids of groups are left
- * out where the format has no place for them. false, the default: a sample that
- * has some is refused. */
+/* true: weights, initial predictions, queries, tags, labels and ids of groups
+ * are left out where the format has no place for them. false, the default: a
+ * sample that has some is refused. */
 PSD_EXPORT void psd_writer_set_lossy(psd_writer_t *self, bool lossy);
 /* Errors: PSD_INVALID a sample that the format cannot hold, naming it: those
  * before it are written, and the writer goes on; PSD_IO, PSD_NOMEM: it only

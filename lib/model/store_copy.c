@@ -59,6 +59,18 @@ ps_store_n_taken(const ps_store_t *self)
     return self->is_array ? self->n_taken : self->indexed.rows.n;
 }
 
+bool
+ps_store_place_of(const ps_store_t *self, uint64_t row, uint64_t *ret_place)
+{
+    uint64_t place = row - self->array.first_row; /* wraps in front of it */
+
+    if (!self->is_array || place >= self->array.n_rows) {
+        return false;
+    }
+    *ret_place = place;
+    return true;
+}
+
 static psd_status_t
 check_head(const ps_store_t *self,
            uint64_t layout,

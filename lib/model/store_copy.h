@@ -78,4 +78,8 @@ bool ps_store_is_partial(const ps_store_t *self);
 /* Rows that a store which is partial has taken in: the place of the next one.
  */
 uint64_t ps_store_n_taken(const ps_store_t *self);
+/* The place of a row of an array. false: this is none, so that no number tells
+ * it, or it has no such row. */
+bool
+ps_store_place_of(const ps_store_t *self, uint64_t row, uint64_t *ret_place);
 #endif

@@ -23,6 +23,7 @@ struct ps_gate {
     size_t n_workers;
     size_t n_live;
     uint64_t closed;
+    uint64_t highest; /* of all marks that there ever were */
     uint64_t slowest; /* of the live workers; below `closed` when one began
                          anew after all others had gone */
 };
@@ -71,6 +72,24 @@ settle_closed(ps_gate_t *self)
     self->slowest = least;
     if (least > self->closed) {
         self->closed = least;
+    }
+    if (self->closed > self->highest) {
+        self->highest = self->closed;
+    }
+}
+
+/* Marks of those that go are forgotten, but for this. */
+static void
+settle_highest(ps_gate_t *self)
+{
+    for (size_t i = 0; i < self->n_workers; i++) {
+        const gate_worker_t *worker = &self->workers[i];
+
+        for (uint32_t k = 0; k < worker->is.n_members; k++) {
+            if (worker->marks[k] > self->highest) {
+                self->highest = worker->marks[k];
+            }
+        }
     }
 }
 
@@ -152,6 +171,7 @@ ps_gate_update(ps_gate_t *self, const ps_job_t *job, psd_error_t *err)
     self->n_workers = job->n_workers;
     self->max_delay = job->max_delay;
     self->stopped = job->stopped;
+    settle_highest(self);
     settle_closed(self);
     return PSD_OK;
 }
@@ -278,6 +298,9 @@ ps_gate_mark(ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock)
     if (found != NULL && member < found->is.n_members &&
         found->marks[member] < clock) {
         found->marks[member] = clock;
+        if (clock > self->highest) {
+            self->highest = clock;
+        }
         settle_closed(self);
     }
 }
@@ -291,23 +314,19 @@ ps_gate_closed(const ps_gate_t *self)
 uint64_t
 ps_gate_highest(const ps_gate_t *self)
 {
-    uint64_t highest = self->closed;
-
-    for (size_t i = 0; i < self->n_workers; i++) {
-        const gate_worker_t *worker = &self->workers[i];
-
-        for (uint32_t k = 0;
-             ps_worker_is_live(&worker->is) && k < worker->is.n_members; k++) {
-            highest = worker->marks[k] > highest ? worker->marks[k] : highest;
-        }
-    }
-    return highest;
+    return self->highest;
 }
 
 bool
 ps_gate_is_deserted(const ps_gate_t *self)
 {
     return self->n_live == 0;
+}
+
+bool
+ps_gate_is_settled(const ps_gate_t *self)
+{
+    return self->n_live > 0 && self->slowest >= self->closed;
 }
 
 size_t
@@ -356,7 +375,10 @@ ps_gate_marks(const ps_gate_t *self, size_t i, uint32_t *ret_n)
 }
 
 void
-ps_gate_restore(ps_gate_t *self, uint64_t closed, const uint64_t *marks)
+ps_gate_restore(ps_gate_t *self,
+                uint64_t closed,
+                uint64_t highest,
+                const uint64_t *marks)
 {
     for (size_t i = 0; i < self->n_workers; i++) {
         const gate_worker_t *worker = &self->workers[i];
@@ -365,6 +387,8 @@ ps_gate_restore(ps_gate_t *self, uint64_t closed, const uint64_t *marks)
         marks += worker->is.n_members;
     }
     self->closed = closed;
+    self->highest = highest;
+    settle_highest(self);
     settle_closed(self);
 }
 

@@ -57,11 +57,14 @@ ps_gate_mark(ps_gate_t *self, uint32_t worker, uint32_t member, uint64_t clock);
 /* Clocks that every live worker has finished: they are closed. Never falls.
  * Without live workers: the highest that any has finished. */
 uint64_t ps_gate_closed(const ps_gate_t *self);
-/* The greatest clock that a member of a live worker has marked; what is closed
- * when there is none. */
+/* The greatest clock that anybody has ever marked, workers that have gone too:
+ * no push of a later one is in the rows. */
 uint64_t ps_gate_highest(const ps_gate_t *self);
 /* No live worker is left. */
 bool ps_gate_is_deserted(const ps_gate_t *self);
+/* There are live workers, and all have finished what is closed: none began anew
+ * behind it after all others had gone. */
+bool ps_gate_is_settled(const ps_gate_t *self);
 /* Clocks finished by the i-th worker, i < ps_gate_n_workers. One that is
  * joining has those that are closed: what its rank did in an earlier life is
  * forgotten but for them. */
@@ -76,9 +79,12 @@ PSD_MUST_CHECK psd_status_t ps_gate_job_now(const ps_gate_t *self,
 /* Marks of the i-th worker's members, borrowed until the gate changes. */
 const uint64_t *ps_gate_marks(const ps_gate_t *self, size_t i, uint32_t *ret_n);
 /* Sets the marks of all workers, which stand one behind the other, and how many
- * clocks are closed, which those that are left need not show any more. More are
- * when the marks say so. */
-void ps_gate_restore(ps_gate_t *self, uint64_t closed, const uint64_t *marks);
+ * clocks are closed and which is the highest, which those that are left need
+ * not show any more. Either is more when the marks say so. */
+void ps_gate_restore(ps_gate_t *self,
+                     uint64_t closed,
+                     uint64_t highest,
+                     const uint64_t *marks);
 /* The slowest live worker below what `clock` needs; false when there is none.
  */
 bool ps_gate_slowest(const ps_gate_t *self,

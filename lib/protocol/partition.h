@@ -45,6 +45,7 @@ typedef struct ps_partition_image {
     uint32_t job;     /* PENDING: begins when this job has … */
     uint64_t clock;   /* … closed this clock */
     bool exact;       /* what the job pushes behind it waits for that */
+    bool in_turn;     /* PENDING: begins when it is told to */
     ps_image_since_t since;
     uint64_t early_bytes;
 } ps_partition_image_t;

@@ -366,6 +366,10 @@ ps_partition_check(ps_shard_t *shard,
     if (rc != PSD_OK) {
         return rc;
     }
+    if (*ret_place == NULL && ps_request_marks(request)) {
+        return psd_error_set(err, PSD_NOT_JOINED,
+                             "a mark of a client that is no worker");
+    }
     bsp = *ret_place != NULL && ps_gate_is_bsp((*ret_place)->gate);
     if (request->kind == PS_KIND_PULL) {
         return is_plain_read(request)
@@ -398,10 +402,6 @@ ps_partition_check(ps_shard_t *shard,
         }
         return rc != PSD_OK ? rc
                             : check_open_clock(shard, *ret_place, request, err);
-    }
-    if (*ret_place == NULL) {
-        return psd_error_set(err, PSD_NOT_JOINED,
-                             "a mark of a client that is no worker");
     }
     return PSD_OK;
 }
@@ -451,6 +451,14 @@ takes_push(ps_shard_t *shard,
             ps_store_check_worker(self->store, record->worker, NULL) == PSD_OK);
 }
 
+static bool
+takes_mark(const ps_job_place_t *place, const ps_record_t *record)
+{
+    return place != NULL &&
+           ps_gate_check(place->gate, record->worker, record->joins,
+                         record->member, NULL) == PSD_OK;
+}
+
 /* A job that can be read, and is the one that the record names. */
 static bool
 takes_job(const ps_record_t *record, const ps_payload_t *payload)
@@ -474,9 +482,16 @@ ps_partition_takes_record(ps_shard_t *shard,
     const ps_job_place_t *place =
         record->job == 0 ? NULL : ps_partition_find_place(self, record->job);
 
+    if ((record->kind == PS_RECORD_MARK || record->marks) &&
+        !takes_mark(place, record)) {
+        return false;
+    }
     if (record->kind == PS_RECORD_PUSH) {
         return (record->job == 0 || place != NULL) &&
                takes_push(shard, self, record, payload);
+    }
+    if (record->kind == PS_RECORD_AHEAD) {
+        return ps_partition_takes_ahead(self, record);
     }
     if (record->kind == PS_RECORD_JOB) {
         return takes_job(record, payload);
@@ -486,11 +501,6 @@ ps_partition_takes_record(ps_shard_t *shard,
                ps_store_check_piece(self->store, payload->spans[0], NULL) ==
                    PSD_OK;
     }
-    if (record->kind == PS_RECORD_ANEW || record->kind == PS_RECORD_LEAVE) {
-        return false; /* a log's business */
-    }
-    return record->kind != PS_RECORD_MARK ||
-           (place != NULL &&
-            ps_gate_check(place->gate, record->worker, record->joins,
-                          record->member, NULL) == PSD_OK);
+    return record->kind != PS_RECORD_ANEW &&
+           record->kind != PS_RECORD_LEAVE; /* a log's business */
 }

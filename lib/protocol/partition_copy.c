@@ -205,6 +205,7 @@ put_place(ps_buffer_t *to,
 {
     bool fits = put_job(to, place->gate) &&
                 ps_buffer_u64(to, ps_gate_closed(place->gate)) &&
+                ps_buffer_u64(to, ps_gate_highest(place->gate)) &&
                 ps_buffer_u64(to, place->applied) &&
                 put_marks(to, place->gate) &&
                 ps_buffer_u32(to, (uint32_t)place->open.n_pushes);

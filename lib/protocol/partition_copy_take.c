@@ -228,6 +228,7 @@ read_gate(ps_cursor_t *cursor, ps_job_place_t *place, psd_error_t *err)
     uint32_t size = ps_cursor_u32(cursor);
     ps_bytes_t bytes = ps_cursor_take(cursor, size);
     uint64_t closed = 0;
+    uint64_t highest = 0;
     size_t n = 0;
     psd_status_t rc = PSD_OK;
 
@@ -242,6 +243,7 @@ read_gate(ps_cursor_t *cursor, ps_job_place_t *place, psd_error_t *err)
         return rc;
     }
     closed = ps_cursor_u64(cursor);
+    highest = ps_cursor_u64(cursor);
     place->applied = ps_cursor_u64(cursor);
     for (size_t i = 0; i < job.n_workers; i++) {
         n += job.workers[i].n_members;
@@ -257,7 +259,7 @@ read_gate(ps_cursor_t *cursor, ps_job_place_t *place, psd_error_t *err)
     if (n > 0) {
         memcpy(marks, bytes.data, bytes.size);
     }
-    ps_gate_restore(place->gate, closed, marks);
+    ps_gate_restore(place->gate, closed, highest, marks);
     if (ps_gate_closed(place->gate) != closed || place->applied > closed) {
         return psd_error_set(
             err, PSD_PROTO,

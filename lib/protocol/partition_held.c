@@ -204,7 +204,7 @@ ps_partition_follow(ps_shard_t *shard,
 {
     bool moved = self->n_held > 0;
 
-    if (request->kind == PS_KIND_MARK && (moved || shard->n_paired > 0)) {
+    if (ps_request_marks(request) && (moved || shard->n_paired > 0)) {
         ps_partition_advance(shard, self);
         return;
     }
@@ -214,12 +214,12 @@ ps_partition_follow(ps_shard_t *shard,
         moved = false;
         for (ps_held_t *held = ps_held_of(&self->held, request->session);
              held != NULL; held = next) {
-            bool is_mark = held->is.kind == PS_KIND_MARK;
+            bool marks = ps_request_marks(&held->is);
 
             next = held->next_own;
             if (let_through(shard, self, held)) {
                 moved = true;
-                if (is_mark) {
+                if (marks) {
                     ps_partition_advance(shard, self);
                     return;
                 }
@@ -376,6 +376,9 @@ ps_partition_tick(ps_shard_t *shard, ps_partition_t *self)
         return;
     }
     self->deadline_ms = UINT64_MAX;
+    if (self->image.hold_ms > shard->now_ms) {
+        ps_shard_wake(shard, self, self->image.hold_ms);
+    }
     for (size_t i = 0; i < self->n_jobs; i++) {
         if (!ps_partition_close_clocks(shard, self, &self->jobs[i])) {
             ps_shard_wake(shard, self, shard->now_ms + RETRY_MS);

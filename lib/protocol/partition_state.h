@@ -4,6 +4,6 @@
 #ifndef PS_PROTOCOL_PARTITION_STATE_H
 #define PS_PROTOCOL_PARTITION_STATE_H
 
-#define PS_STATE_FORMAT UINT32_C(3)
+#define PS_STATE_FORMAT UINT32_C(4)
 #define PS_STATE_NO_TEXT UINT16_MAX /* there was no memory for it */
 #endif

@@ -35,6 +35,17 @@ withhold(ps_shard_t *shard,
     }
 }
 
+/* A push that ends a clock does so also when its rows are not taken. */
+static bool
+marks_refused(const ps_partition_t *self, const ps_request_t *request)
+{
+    const ps_gate_t *gate =
+        request->marks ? ps_partition_gate(self, request->job) : NULL;
+
+    return gate != NULL && ps_gate_check(gate, request->worker, request->joins,
+                                         request->member, NULL) == PSD_OK;
+}
+
 /* Refuses for good: the seq is used up and the refusal remembered. */
 static bool
 refuse(ps_shard_t *shard,
@@ -57,6 +68,7 @@ refuse(ps_shard_t *shard,
     words = ps_payload_copy(none, none,
                             (ps_bytes_t){(const uint8_t *)text, strlen(text)});
     record.status = status;
+    record.marks = marks_refused(self, request);
     if (words == NULL || !ps_partition_record(shard, self, &record, words)) {
         return false;
     }
@@ -74,6 +86,7 @@ take_push(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 
     record.op = request->op;
     record.slice = request->slice;
+    record.marks = request->marks;
     if (!ps_partition_record(shard, self, &record, request->payload)) {
         return false;
     }
@@ -111,12 +124,16 @@ needs_own_payload(const ps_shard_t *shard,
                   const ps_request_t *request)
 {
     const ps_gate_t *gate = NULL;
+    uint64_t lowest = 0;
 
     if (request->kind != PS_KIND_PUSH || request->payload == NULL ||
         !request->payload->shared) {
         return false;
     }
-    if (shard->args.log || self->replicas != NULL) {
+    if (shard->args.log ||
+        (self->replicas != NULL &&
+         !ps_rows_lie_ahead(self, request->job, &request->op, &request->slice,
+                            request->payload, &lowest))) {
         return true;
     }
     if (request->job == 0) {

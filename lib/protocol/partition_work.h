@@ -92,7 +92,7 @@ PSD_MUST_CHECK psd_status_t ps_partition_change(const ps_shard_t *shard,
                                                 const ps_row_op_t *op);
 /* shard_image.c: an image that waits begins, if it is time. Nothing may have
  * changed since the clock that it waits for was closed. */
-void ps_partition_image_try(ps_partition_t *self);
+void ps_partition_image_try(const ps_shard_t *shard, ps_partition_t *self);
 /* A PULL, with an op or without. */
 PSD_MUST_CHECK psd_status_t ps_partition_check_read(const ps_shard_t *shard,
                                                     const ps_partition_t *self,

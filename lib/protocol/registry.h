@@ -407,6 +407,8 @@ bool ps_node_knows(const ps_node_t *self, const ps_id_t *secret);
 const ps_node_t *ps_registry_node_by_incarnation(const ps_registry_t *self,
                                                  uint64_t incarnation);
 size_t ps_registry_n_tables(const ps_registry_t *self);
+/* The highest id that was ever given to one. */
+uint32_t ps_registry_last_table(const ps_registry_t *self);
 const ps_table_t *ps_registry_table_at(const ps_registry_t *self, size_t i);
 const ps_table_t *ps_registry_table(const ps_registry_t *self,
                                     const char *name);

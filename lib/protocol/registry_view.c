@@ -68,6 +68,12 @@ ps_registry_n_tables(const ps_registry_t *self)
     return self->n_tables;
 }
 
+uint32_t
+ps_registry_last_table(const ps_registry_t *self)
+{
+    return self->last_table;
+}
+
 const ps_table_t *
 ps_registry_table_at(const ps_registry_t *self, size_t i)
 {

@@ -2,6 +2,7 @@
 /* What each kind of record does to a partition. */
 #include "protocol/replay.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -171,6 +172,45 @@ keep_push(ps_shard_t *shard,
     return true;
 }
 
+/* The member has finished so many clocks. */
+static void
+mark(ps_shard_t *shard,
+     const ps_partition_t *self,
+     const ps_job_place_t *place,
+     const ps_record_t *record,
+     uint64_t clock)
+{
+    PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = PS_NOTE_MARKED,
+                                       .table = self->table,
+                                       .partition = self->number,
+                                       .a = record->job,
+                                       .b = record->worker,
+                                       .c = record->member,
+                                       .d = clock}));
+    ps_gate_mark(place->gate, record->worker, record->member, clock);
+}
+
+/* The push was taken. */
+static void
+note_push(ps_shard_t *shard,
+          ps_partition_t *self,
+          ps_window_t *window,
+          const ps_record_t *record,
+          ps_note_kind_t kind)
+{
+    ps_window_finish(window, record->seq);
+    self->pushes++;
+    self->rows_pushed += record->slice.n_rows;
+    PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = kind,
+                                       .table = self->table,
+                                       .partition = self->number,
+                                       .a = record->session,
+                                       .b = record->seq,
+                                       .c = record->lsn,
+                                       .d = record->worker,
+                                       .e = record->clock}));
+}
+
 static bool
 replay_push(ps_shard_t *shard,
             ps_partition_t *self,
@@ -182,25 +222,39 @@ replay_push(ps_shard_t *shard,
     ps_window_t *window = window_of(shard, self, record->session);
     bool bsp = place != NULL && ps_gate_is_bsp(place->gate);
 
-    if (window == NULL ||
+    if (window == NULL || (record->marks && place == NULL) ||
         !(bsp ? keep_push(shard, self, place, record, payload)
               : apply(shard, self,
                       record->job == 0 ? PS_UPDATER_NO_WORKER : record->worker,
                       &record->op, &record->slice, payload))) {
         return false;
     }
-    ps_window_finish(window, record->seq);
-    self->pushes++;
-    self->rows_pushed += record->slice.n_rows;
-    PS_NOTE_TRACE(shard,
-                  (&(ps_note_t){.kind = bsp ? PS_NOTE_LOGGED : PS_NOTE_APPLIED,
-                                .table = self->table,
-                                .partition = self->number,
-                                .a = record->session,
-                                .b = record->seq,
-                                .c = record->lsn,
-                                .d = record->worker,
-                                .e = record->clock}));
+    note_push(shard, self, window, record,
+              bsp ? PS_NOTE_LOGGED : PS_NOTE_APPLIED);
+    if (record->marks) {
+        mark(shard, self, place, record, record->clock + 1);
+    }
+    return true;
+}
+
+/* A push into rows that come later, with the change in them. */
+static bool
+replay_ahead(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record)
+{
+    const ps_job_place_t *place =
+        record->marks ? ps_partition_find_place(self, record->job) : NULL;
+    ps_window_t *window = window_of(shard, self, record->session);
+
+    if (window == NULL || (record->marks && place == NULL)) {
+        return false;
+    }
+    if (ps_store_has_versions(self->store)) {
+        self->version++;
+    }
+    note_push(shard, self, window, record, PS_NOTE_APPLIED);
+    if (record->marks) {
+        mark(shard, self, place, record, record->clock + 1);
+    }
     return true;
 }
 
@@ -210,11 +264,13 @@ replay_refusal(ps_shard_t *shard,
                const ps_record_t *record,
                const ps_payload_t *payload)
 {
+    const ps_job_place_t *place =
+        record->marks ? ps_partition_find_place(self, record->job) : NULL;
     ps_window_t *window = window_of(shard, self, record->session);
     char text[PS_TEXT_MAX + 1] = "";
     size_t size = 0;
 
-    if (window == NULL) {
+    if (window == NULL || (record->marks && place == NULL)) {
         return false;
     }
     if (payload != NULL && payload->n_spans > 0) {
@@ -222,8 +278,14 @@ replay_refusal(ps_shard_t *shard,
                                                     : PS_TEXT_MAX;
         memcpy(text, payload->spans[0].data, size);
     }
-    return ps_window_refuse(window, record->seq, record->status, text,
-                            shard->args.credit_requests);
+    if (!ps_window_refuse(window, record->seq, record->status, text,
+                          shard->args.credit_requests)) {
+        return false;
+    }
+    if (record->marks) {
+        mark(shard, self, place, record, record->clock + 1);
+    }
+    return true;
 }
 
 static bool
@@ -235,15 +297,8 @@ replay_mark(ps_shard_t *shard, ps_partition_t *self, const ps_record_t *record)
     if (window == NULL || place == NULL) {
         return false;
     }
-    PS_NOTE_TRACE(shard, (&(ps_note_t){.kind = PS_NOTE_MARKED,
-                                       .table = self->table,
-                                       .partition = self->number,
-                                       .a = record->job,
-                                       .b = record->worker,
-                                       .c = record->member,
-                                       .d = record->clock}));
     ps_window_finish(window, record->seq);
-    ps_gate_mark(place->gate, record->worker, record->member, record->clock);
+    mark(shard, self, place, record, record->clock);
     return true;
 }
 
@@ -336,6 +391,8 @@ replay(ps_shard_t *shard,
     switch (record->kind) {
     case PS_RECORD_PUSH:
         return replay_push(shard, self, record, payload);
+    case PS_RECORD_AHEAD:
+        return replay_ahead(shard, self, record);
     case PS_RECORD_REFUSAL:
         return replay_refusal(shard, self, record, payload);
     case PS_RECORD_MARK:
@@ -368,16 +425,17 @@ ps_partition_replay(ps_shard_t *shard,
     if (!finish_clocks(shard, self)) {
         return false;
     }
-    ps_partition_image_try(self);
+    ps_partition_image_try(shard, self);
     if (!replay(shard, self, record, payload)) {
         return false;
     }
     self->lsn = record->lsn;
     self->lsn_epoch = record->epoch;
     ps_epochs_add(&self->epochs, record->lsn, record->epoch);
-    if (record->kind == PS_RECORD_MARK || record->kind == PS_RECORD_JOB) {
+    if (record->kind == PS_RECORD_MARK || record->kind == PS_RECORD_JOB ||
+        record->marks) {
         (void)finish_clocks(shard, self); /* or with the next one, or a tick */
-        ps_partition_image_try(self);
+        ps_partition_image_try(shard, self);
     }
     return true;
 }
@@ -402,6 +460,36 @@ ps_partition_replay_noted(ps_shard_t *shard,
     return is_done;
 }
 
+/* What goes to the other copies; *ret_bytes is NULL where nothing can. false:
+ * no memory. */
+static bool
+prepare(ps_shard_t *shard,
+        ps_partition_t *self,
+        const ps_record_t *record,
+        const ps_payload_t *payload,
+        ps_payload_t **ret_bytes)
+{
+    ps_record_t ahead = *record;
+
+    *ret_bytes = NULL;
+    if (self->replicas == NULL || self->replicas->n_followers == 0) {
+        return true;
+    }
+    if (record->kind == PS_RECORD_PUSH &&
+        ps_rows_lie_ahead(self, record->job, &record->op, &record->slice,
+                          payload, &ahead.slice.first_row)) {
+        ahead.kind = PS_RECORD_AHEAD;
+        *ret_bytes = ps_replicas_prepare(self->replicas, &ahead, NULL);
+        return *ret_bytes != NULL;
+    }
+    if (!ps_replicas_can_send(shard, self, &record->op, payload)) {
+        return true;
+    }
+    assert(payload == NULL || !payload->shared); /* as what is applied */
+    *ret_bytes = ps_replicas_prepare(self->replicas, record, payload);
+    return *ret_bytes != NULL;
+}
+
 bool
 ps_partition_record(ps_shard_t *shard,
                     ps_partition_t *self,
@@ -409,18 +497,13 @@ ps_partition_record(ps_shard_t *shard,
                     ps_payload_t *payload)
 {
     PSD_AUTO(ps_payload_destroy) ps_payload_t *bytes = NULL;
-    bool goes = self->replicas != NULL && self->replicas->n_followers > 0 &&
-                ps_replicas_can_send(shard, self, &record->op, payload);
 
     record->table = self->table;
     record->partition = self->number;
     record->lsn = self->lsn + 1;
     record->epoch = self->epoch;
-    if (goes) {
-        bytes = ps_replicas_prepare(self->replicas, record, payload);
-        if (bytes == NULL) {
-            return false;
-        }
+    if (!prepare(shard, self, record, payload, &bytes)) {
+        return false;
     }
     if (!ps_partition_replay_noted(shard, self, record, payload)) {
         return false;

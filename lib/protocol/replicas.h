@@ -240,6 +240,9 @@ bool ps_rows_state_is_given(ps_replicas_t *self, const ps_follower_t *follower);
 bool ps_rows_is_old(ps_replicas_t *self,
                     const ps_follower_t *follower,
                     const ps_msg_appended_t *appended);
+/* There are other copies, and each is being given rows and has none from that
+ * place on: no piece with them ever went in its transfer. */
+bool ps_rows_all_lack(const ps_replicas_t *self, uint64_t *ret_place);
 /* Parts of a piece are still to go, with no record between them. */
 bool ps_rows_hold_records(ps_replicas_t *self, const ps_follower_t *follower);
 /* A ROWS of a shard that said PEER on conn. */
@@ -261,4 +264,16 @@ PSD_MUST_CHECK bool ps_partition_takes_record(ps_shard_t *shard,
                                               ps_partition_t *self,
                                               const ps_record_t *record,
                                               ps_payload_t *payload);
+/* Whether a push, of such content that it will not be refused, is into rows
+ * only that no other copy has yet, while there are some that are given rows:
+ * they need no more than an AHEAD record of it. *ret_row: the lowest. */
+bool ps_rows_lie_ahead(const ps_partition_t *self,
+                       uint32_t job,
+                       const ps_row_op_t *op,
+                       const ps_slice_t *slice,
+                       const ps_payload_t *payload,
+                       uint64_t *ret_row);
+/* An AHEAD record may be replayed here: the rows are to come, all of them. */
+bool ps_partition_takes_ahead(const ps_partition_t *self,
+                              const ps_record_t *record);
 #endif

@@ -103,7 +103,11 @@ take_next(ps_shard_t *shard,
     if (!ps_partition_replay_noted(shard, partition, record, payload)) {
         return PS_APPENDED_NOMEM;
     }
-    ps_tail_add(&self->tail, record->epoch, bytes, holder);
+    if (record->kind == PS_RECORD_AHEAD) { /* of no use to any other copy */
+        ps_tail_pass(&self->tail, record->lsn, record->epoch);
+    } else {
+        ps_tail_add(&self->tail, record->epoch, bytes, holder);
+    }
     return PS_APPENDED_OK;
 }
 

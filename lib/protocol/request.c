@@ -41,6 +41,7 @@ ps_request_read(const ps_message_t *message, ps_request_t *ret)
         ret->seq = message->push.seq;
         ret->ack = message->push.ack;
         ret->pull = message->push.pull != 0;
+        ret->marks = (message->flags & PS_FLAG_MARK) != 0;
         READ_OP(message->push);
         ps_message_slice(message, &ret->slice);
     } else if (message->kind == PS_KIND_PULL) {

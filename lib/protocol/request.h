@@ -32,6 +32,7 @@ typedef struct ps_request {
     uint8_t ack;
     bool of_mark;  /* a PROBE: of a MARK, not of a PUSH */
     bool pull;     /* a PUSH that wants values back */
+    bool marks;    /* a PUSH that finishes its worker's clock */
     bool filtered; /* it came through a filter; its answer may go so: */
     bool answer_delta;
     uint8_t answer_pack;      /* ps_pack_t */
@@ -63,6 +64,20 @@ ps_request_names_other(const ps_request_t *self)
 {
     return ps_request_is_paired(self) ||
            (self->kind == PS_KIND_PUSH && self->op.op == PS_CHANGE_AXPY);
+}
+
+/* It finishes a clock … */
+static inline bool
+ps_request_marks(const ps_request_t *self)
+{
+    return self->kind == PS_KIND_MARK || self->marks;
+}
+
+/* … and behind it so many are finished. */
+static inline uint64_t
+ps_request_finishes(const ps_request_t *self)
+{
+    return self->kind == PS_KIND_MARK ? self->clock : self->clock + 1;
 }
 
 typedef struct ps_held {

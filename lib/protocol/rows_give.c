@@ -121,6 +121,31 @@ ps_rows_settled(ps_replicas_t *self)
     }
 }
 
+bool
+ps_rows_all_lack(const ps_replicas_t *self, uint64_t *ret_place)
+{
+    *ret_place = 0;
+    for (uint32_t k = 0; k < self->n_followers; k++) {
+        const ps_giving_t *giving = NULL;
+
+        for (size_t i = 0; i < PS_COPIES_MAX - 1; i++) {
+            if (self->giving[i] != NULL &&
+                ps_shard_name_equal(self->giving[i]->to,
+                                    name_of(&self->followers[k]))) {
+                giving = self->giving[i];
+            }
+        }
+        if (ps_follower_counts(&self->followers[k]) || giving == NULL ||
+            giving->number == 0) {
+            return false;
+        }
+        if (giving->most > *ret_place) {
+            *ret_place = giving->most;
+        }
+    }
+    return self->n_followers > 0;
+}
+
 /* ---- sending ---- */
 
 static uint64_t

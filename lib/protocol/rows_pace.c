@@ -4,7 +4,9 @@
 
 #define US_PER_S UINT64_C(1000000)
 #define BUSY_MS 100         /* behind the last request */
-#define BEHIND_US 20000     /* of time that has passed unused is made good */
+#define BURST_US 100000     /* rows beside requests go once in that time */
+#define BEHIND_US 200000    /* a turn may be so late, and the next not wait */
+#define BEGINS_US 20000     /* of time before it that is made good to others */
 #define GIVES_AGAIN_MS 1000 /* that a shard has given rows counts so long */
 
 static bool
@@ -25,16 +27,22 @@ ps_shard_gives_rows(const ps_shard_t *shard, uint64_t now_ms)
     return is_within(now_ms, shard->gave_ms, GIVES_AGAIN_MS);
 }
 
+/* Clients ask it, or the shard that takes, for something. */
+static bool
+is_busy(const ps_shard_t *shard, const ps_giving_t *giving)
+{
+    return ps_pace_is_busy(shard) ||
+           is_within(shard->now_ms, giving->copy_busy_ms, BUSY_MS);
+}
+
 /* Bytes in a second that this shard may give now; 0: any. */
 static uint64_t
 rate_now(const ps_shard_t *shard, const ps_giving_t *giving)
 {
     uint64_t rate = shard->args.copy_bytes_per_s;
     uint64_t busy = shard->args.busy_copy_bytes_per_s;
-    bool is_busy = ps_pace_is_busy(shard) ||
-                   is_within(shard->now_ms, giving->copy_busy_ms, BUSY_MS);
 
-    if (is_busy && busy > 0 && (rate == 0 || busy < rate)) {
+    if (is_busy(shard, giving) && busy > 0 && (rate == 0 || busy < rate)) {
         rate = busy;
     }
     if (rate == 0) {
@@ -50,6 +58,20 @@ time_of(uint64_t bytes, uint64_t rate)
     return bytes * US_PER_S / rate + 1;
 }
 
+/* When a turn that would come at slot_us by its rate is had: beside requests
+ * with all others of its burst, at the burst's end. Each part that travels
+ * takes the cores from who waits for an answer, for longer than it needs them
+ * itself; so the many go close together, and between bursts nobody notices. */
+static uint64_t
+turn_us(const ps_shard_t *shard, const ps_giving_t *giving)
+{
+    uint64_t slot_us = giving->slot_us;
+
+    return is_busy(shard, giving)
+               ? (slot_us + BURST_US - 1) / BURST_US * BURST_US
+               : slot_us;
+}
+
 bool
 ps_pace_has_turn(ps_shard_t *shard,
                  ps_partition_t *partition,
@@ -58,19 +80,24 @@ ps_pace_has_turn(ps_shard_t *shard,
 {
     uint64_t rate = rate_now(shard, giving);
     uint64_t now_us = shard->now_ms * 1000;
-    uint64_t least_us = now_us > BEHIND_US ? now_us - BEHIND_US : 1;
+    uint64_t due_us = 0;
 
     if (rate == 0) {
         giving->slot_us = 0;
         return true;
     }
     if (giving->slot_us == 0) {
+        uint64_t begins_us = now_us > BEGINS_US ? now_us - BEGINS_US : 1;
+
         giving->slot_us =
-            shard->give_free_us > least_us ? shard->give_free_us : least_us;
+            shard->give_free_us + BEHIND_US > now_us && shard->give_free_us > 0
+                ? shard->give_free_us
+                : begins_us;
         shard->give_free_us = giving->slot_us + time_of(bytes, rate);
     }
-    if (giving->slot_us > now_us + 999) {
-        ps_shard_wake(shard, partition, giving->slot_us / 1000);
+    due_us = turn_us(shard, giving);
+    if (due_us > now_us + 999) {
+        ps_shard_wake(shard, partition, due_us / 1000);
         return false;
     }
     return true;

@@ -4,7 +4,8 @@
  *
  * What     Rows give way to requests: while clients ask this shard for
  *          something, or the one that takes the rows, they go no faster than
- *          args.busy_copy_bytes_per_s; with nobody there as fast as they can.
+ *          args.busy_copy_bytes_per_s, and in bursts; with nobody there as fast
+ *          as they can.
  *          Neither is more than args.copy_bytes_per_s. Both are of the node:
  *          shards that give at the same time share them. Who asks for a turn
  *          first has it first; what a shard that was late has not used of the

@@ -75,6 +75,7 @@ typedef struct ps_op_start {
                               if the server is silent, here; a push never */
     uint8_t ack;           /* PUSH: ps_ack_t */
     bool pull;             /* PUSH: answered by VALUES */
+    bool marks;            /* PUSH: a mark of the worker's clock + 1, too */
     uint8_t op;            /* ps_change_op_t or ps_read_op_t */
     uint32_t other;        /* the table that the op reads too */
     uint64_t operand;      /* of the op */

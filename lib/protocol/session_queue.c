@@ -254,6 +254,7 @@ fill_request(const ps_op_t *op, uint64_t now_ms, ps_message_t *message)
         message->push.timeout_ms = time_left(op, now_ms);
         message->push.ack = ask->ack;
         message->push.pull = ask->pull;
+        message->flags = ask->marks ? PS_FLAG_MARK : 0;
         message->push.op = ask->op;
         message->push.other = ask->other;
         message->push.operand = ask->operand;
@@ -361,8 +362,9 @@ static bool
 waits_for_values(const ps_part_t *part, const ps_op_t *op)
 {
     const ps_op_t *before = TAILQ_FIRST(&part->ops);
+    bool marks = op->ask.kind == PS_KIND_MARK || op->ask.marks;
 
-    while (op->ask.kind == PS_KIND_MARK && before != op) {
+    while (marks && before != op) {
         if (before->ask.kind == PS_KIND_PULL || before->ask.pull) {
             return true;
         }

@@ -169,7 +169,7 @@ pass(passing_t *self)
 
     ps_message_slice(&self->message, &slice);
     rc = open_body(self, keep || slice.rows == PS_ROWS_CACHED);
-    self->message.flags = 0;
+    self->message.flags &= PS_FLAG_MARK; /* the rest was about the body */
     if (rc != PSD_OK) {
         return rc;
     }

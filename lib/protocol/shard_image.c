@@ -53,6 +53,15 @@ closed_here(const ps_partition_t *self, uint32_t job)
                                        : ps_gate_closed(place->gate);
 }
 
+/* The greatest clock that was marked here, so of a push in the rows. */
+static uint64_t
+highest_here(const ps_partition_t *self, uint32_t job)
+{
+    const ps_gate_t *gate = ps_partition_gate(self, job);
+
+    return gate == NULL ? 0 : ps_gate_highest(gate);
+}
+
 /* The version behind which rows are wanted; 0: all. */
 static uint64_t
 since_here(const ps_partition_t *self)
@@ -72,8 +81,21 @@ may_begin(const ps_partition_t *self)
     const ps_partition_image_t *image = &self->image;
     const ps_gate_t *gate = ps_partition_gate(self, image->job);
 
+    if (image->in_turn) {
+        return false;
+    }
     return image->job == 0 || closed_here(self, image->job) >= image->clock ||
-           (image->exact && gate != NULL && ps_gate_is_deserted(gate));
+           (gate != NULL && ps_gate_is_deserted(gate));
+}
+
+/* The clock whose pushes, and no others of BSP, are in the rows; 0: of none. */
+static uint64_t
+clock_of_rows(const ps_partition_t *self, uint32_t job)
+{
+    const ps_gate_t *gate = ps_partition_gate(self, job);
+
+    return gate != NULL && ps_gate_is_settled(gate) ? closed_here(self, job)
+                                                    : 0;
 }
 
 bool
@@ -83,31 +105,38 @@ ps_partition_image_holds(const ps_shard_t *shard,
 {
     const ps_partition_image_t *image = &self->image;
     const ps_gate_t *gate = ps_partition_gate(self, request->job);
-    bool is_mark = request->kind == PS_KIND_MARK;
+    bool marks = ps_request_marks(request);
 
-    if (is_mark && image->hold_ms > shard->now_ms) {
+    if (marks && image->hold_ms > shard->now_ms) {
         return true;
     }
     if (!image->exact || image->view.state != PS_IMAGE_PENDING ||
         request->job != image->job || gate == NULL) {
         return false;
     }
+    if (marks && ps_request_finishes(request) > image->clock) {
+        return true;
+    }
     /* BSP keeps pushes of a clock out of the rows until it closes anyway. */
-    return is_mark ? request->clock > image->clock
-                   : request->kind == PS_KIND_PUSH && !ps_gate_is_bsp(gate) &&
-                         request->clock >= image->clock;
+    return request->kind == PS_KIND_PUSH && !ps_gate_is_bsp(gate) &&
+           request->clock >= image->clock;
 }
 
 void
-ps_partition_image_try(ps_partition_t *self)
+ps_partition_image_try(const ps_shard_t *shard, ps_partition_t *self)
 {
     ps_partition_image_t *image = &self->image;
     const ps_image_args_t args = {.since = since_here(self),
                                   .early_bytes = image->early_bytes,
                                   .step_bytes = STEP_BYTES};
-    uint64_t clock = closed_here(self, image->job);
+    uint64_t clock = clock_of_rows(self, image->job);
 
     if (image->view.state != PS_IMAGE_PENDING || !may_begin(self)) {
+        return;
+    }
+    if (self->replicas != NULL && !ps_replicas_may_answer(shard, self)) {
+        image->view.state =
+            PS_IMAGE_NONE; /* another may have what it has not */
         return;
     }
     if (ps_partition_is_restoring(self)) {
@@ -126,7 +155,8 @@ ps_partition_image_try(ps_partition_t *self)
                           .epoch = self->epoch,
                           .version = self->version,
                           .clock = clock,
-                          .exact = image->exact && clock == image->clock};
+                          .exact = image->exact && clock == image->clock &&
+                                   highest_here(self, image->job) <= clock};
 }
 
 uint64_t
@@ -141,16 +171,13 @@ ps_shard_image_arm(ps_shard_t *self,
     for (uint32_t i = 0; i < ps_shard_image_partitions(self, order->table);
          i++) {
         ps_partition_t *partition = find(self, order->table, i);
-        const ps_gate_t *gate = NULL;
         uint64_t clock = 0;
 
         if (partition == NULL) {
             continue;
         }
-        gate = ps_partition_gate(partition, order->job);
-        clock = order->exact && gate != NULL
-                    ? ps_gate_highest(gate)
-                    : closed_here(partition, order->job);
+        clock = order->exact ? highest_here(partition, order->job)
+                             : closed_here(partition, order->job);
         most = clock > most ? clock : most;
         if (order->job != 0) {
             partition->image.hold_ms = step->now_ms + hold_ms;
@@ -159,6 +186,27 @@ ps_shard_image_arm(ps_shard_t *self,
     }
     self->outbox = NULL;
     return most;
+}
+
+void
+ps_shard_image_disarm(ps_shard_t *self)
+{
+    size_t at = 0;
+    uint64_t id = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&self->tables, &at, &id, &value)) {
+        const ps_shard_table_t *table = value;
+
+        for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
+            ps_partition_t *partition = table->partitions[i];
+
+            if (partition != NULL && partition->image.hold_ms > 0) {
+                partition->image.hold_ms = 0;
+                ps_shard_wake(self, partition, self->now_ms);
+            }
+        }
+    }
 }
 
 void
@@ -183,10 +231,27 @@ ps_shard_image_begin(ps_shard_t *self,
             .job = order->job,
             .clock = order->clock,
             .exact = order->exact && is_armed,
+            .in_turn = order->in_turn && order->job == 0,
             .since = order->since == NULL ? none : order->since[i],
             .early_bytes = order->early_bytes};
-        ps_partition_image_try(partition);
+        ps_partition_image_try(self, partition);
         ps_partition_advance(self, partition); /* MARKs that were held back */
+    }
+    self->outbox = NULL;
+}
+
+void
+ps_shard_image_take_turn(ps_shard_t *self,
+                         const ps_image_step_t *step,
+                         uint32_t table,
+                         uint32_t i)
+{
+    ps_partition_t *partition = find(self, table, i);
+
+    begin_step(self, step);
+    if (partition != NULL && partition->image.in_turn) {
+        partition->image.in_turn = false;
+        ps_partition_image_try(self, partition);
     }
     self->outbox = NULL;
 }

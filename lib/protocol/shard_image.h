@@ -39,11 +39,13 @@ typedef struct ps_image_order {
                                       changed behind it; NULL: all rows */
     uint64_t early_bytes;          /* as ps_image_args_t */
     bool exact; /* nothing that the job has pushed behind the clock is in it */
+    bool in_turn; /* of no job: a partition waits until it is told to begin, so
+                     that fewer rows change before they are handed out */
 } ps_image_order_t;
 
 typedef enum ps_image_state {
     PS_IMAGE_NONE = 0,    /* there is none, or it was taken away */
-    PS_IMAGE_PENDING = 1, /* waits for its clock */
+    PS_IMAGE_PENDING = 1, /* waits for its clock, or its turn */
     PS_IMAGE_BEGUN = 2,
     PS_IMAGE_FAILED = 3,   /* no memory when it was to begin */
     PS_IMAGE_RESTORING = 4 /* rows of a checkpoint are still to come */
@@ -60,7 +62,10 @@ typedef struct ps_image_view {
                          too where the table has no versions, and where the
                          records behind that earlier image were lost or are
                          too long ago: versions would not mean the same. */
-    uint64_t clock;   /* of the job: closed; 0 without one */
+    uint64_t clock;   /* of the job: closed; 0: of none. So it is also when the
+                         job had no live worker left, as pushes of open clocks
+                         are in the rows then, and when a worker has begun anew
+                         behind what those before it had closed */
     bool exact;       /* it was wanted so, and is */
     uint64_t rows;    /* handed out */
 } ps_image_view_t;
@@ -78,10 +83,18 @@ uint64_t ps_shard_image_arm(ps_shard_t *self,
                             const ps_image_step_t *step,
                             const ps_image_order_t *order,
                             uint64_t hold_ms);
+/* No image is to begin: MARKs that are still held back go on with the next
+ * tick, which is due. */
+void ps_shard_image_disarm(ps_shard_t *self);
 /* Begins, or waits for the clock, and lets MARKs go on. */
 void ps_shard_image_begin(ps_shard_t *self,
                           const ps_image_step_t *step,
                           const ps_image_order_t *order);
+/* An image that is to begin in turn begins, and is not asked twice. */
+void ps_shard_image_take_turn(ps_shard_t *self,
+                              const ps_image_step_t *step,
+                              uint32_t table,
+                              uint32_t i);
 /* Partitions of the table, wherever they are; 0: it is not known here. */
 uint32_t ps_shard_image_partitions(const ps_shard_t *self, uint32_t table);
 /* Partition i is primary here; false: it is not. */

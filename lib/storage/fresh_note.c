@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "storage/inventory.h"
 #include "storage/log_dir.h"
 #include "storage/segment.h"
 
@@ -144,7 +145,13 @@ empty_log(ps_disk_t *disk,
     if (rc != PSD_OK || log.is_filled || !log.is_opened) {
         return rc;
     }
-    rc = ps_disk_path(&path, err, in, PS_FLUSHED_NAME);
+    rc = ps_disk_path(&path, err, in, PS_INVENTORY_NAME);
+    if (rc == PSD_OK) {
+        rc = disk->remove(disk, (const char *)path.data, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ps_disk_path(&path, err, in, PS_FLUSHED_NAME);
+    }
     if (rc == PSD_OK) {
         rc = disk->remove(disk, (const char *)path.data, err);
     }

@@ -123,6 +123,7 @@ ps_journal_open(const ps_journal_args_t *args,
     if (self->dir == NULL) {
         return no_memory(err);
     }
+    self->inventory = (ps_inventory_t){.disk = self->disk, .dir = self->dir};
     rc = ps_log_dir_look(self->disk, self->dir, &before, err);
     if (rc == PSD_OK) {
         self->was_there = ps_log_dir_is_used(&before);
@@ -155,6 +156,7 @@ ps_journal_close(ps_journal_t **self_p)
     }
     ps_map_done(&self->parts);
     ps_shard_log_close(&self->log);
+    ps_inventory_done(&self->inventory);
     ps_free(self->positions);
     ps_free(self->old);
     ps_free(self->dropped);
@@ -265,6 +267,29 @@ ps_journal_log_bytes(const ps_journal_t *self)
 
 /* ---- what goes ---- */
 
+/* Of those that remove_files removes. */
+static bool
+goes(const void *context, const char *name)
+{
+    const ps_journal_t *self = context;
+    ps_snapshot_id_t id = {0};
+    uint32_t table = 0;
+    bool is_table = ps_table_file_parse(name, &table);
+    bool is_snapshot = !is_table && ps_snapshot_parse(name, &id);
+    bool found = false;
+
+    for (size_t i = 0; is_table && !found && i < self->n_dropped; i++) {
+        found = self->dropped[i] == table;
+    }
+    for (size_t i = 0; is_snapshot && !found && i < self->n_old; i++) {
+        const ps_snapshot_id_t *old = &self->old[i];
+
+        found = old->table == id.table && old->partition == id.partition &&
+                old->life == id.life && old->lsn == id.lsn;
+    }
+    return found;
+}
+
 /* Removes the files that are of no use, and those of dropped tables. */
 static psd_status_t
 remove_files(ps_journal_t *self, psd_error_t *err)
@@ -306,14 +331,18 @@ cut(ps_journal_t *self, psd_error_t *err)
     return ps_shard_log_cut(self->log, lowest, err);
 }
 
-/* The marks are on the disk before anything goes for them, and snapshots are
- * gone before the marks that say what they are worth. */
+/* The marks are on the disk before anything goes for them, and so is an
+ * inventory without it; snapshots are gone before the marks that say what they
+ * are worth. */
 psd_status_t
 ps_journal_tidy(ps_journal_t *self, psd_error_t *err)
 {
     psd_status_t rc =
         self->is_untidy ? ps_shard_log_flush(self->log, err) : PSD_OK;
 
+    if (rc == PSD_OK && self->is_untidy) {
+        rc = ps_inventory_write(&self->inventory, goes, self, err);
+    }
     if (rc == PSD_OK && self->is_untidy) {
         rc = remove_files(self, err);
     }

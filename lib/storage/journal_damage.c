@@ -99,6 +99,66 @@ ps_journal_pass_table(ps_journal_t *self,
     return rc == PSD_OK ? add_lost(self, table, 0, UINT32_MAX, err) : rc;
 }
 
+/* ---- missing files ---- */
+
+/* The newest snapshot of its partition; an older one does not do. */
+static psd_status_t
+miss_snapshot(ps_journal_t *self,
+              ps_shard_t *shard,
+              const ps_snapshot_id_t *id,
+              psd_status_t rc,
+              psd_error_t *err)
+{
+    ps_journal_part_t *part = ps_journal_part(self, id->table, id->partition);
+    ps_snapshot_id_t older = {0};
+
+    if (part == NULL) {
+        return no_memory(err);
+    }
+    older = ps_journal_base(part);
+    part->base_life = id->life;
+    part->base_lsn = id->lsn;
+    rc = ps_journal_pass_snapshot(self, shard, part, rc, err);
+    return rc != PSD_OK || older.lsn == 0
+               ? rc
+               : ps_journal_give_up(self, &older, err);
+}
+
+static bool
+is_newer(const ps_journal_part_t *part, const ps_snapshot_id_t *id)
+{
+    return part == NULL || id->life > part->base_life ||
+           (id->life == part->base_life && id->lsn > part->base_lsn);
+}
+
+psd_status_t
+ps_journal_pass_missing(ps_journal_t *self,
+                        ps_shard_t *shard,
+                        const char *name,
+                        psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+    ps_snapshot_id_t id = {0};
+    uint32_t table = 0;
+    psd_status_t rc = ps_disk_path(&path, err, self->dir, "%s", name);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = psd_error_set(err, PSD_DAMAGED,
+                       "%s: byte 0: the file is missing; somebody has removed "
+                       "it",
+                       (const char *)path.data);
+    if (self->damage != NULL && ps_table_file_parse(name, &table)) {
+        return ps_journal_pass_table(self, table, (const char *)path.data, err);
+    }
+    return ps_snapshot_parse(name, &id) &&
+                   ps_shard_recover_knows(shard, id.table) &&
+                   is_newer(ps_journal_find(self, id.table, id.partition), &id)
+               ? miss_snapshot(self, shard, &id, rc, err)
+               : ps_damage_pass(self->damage, rc, NULL, err);
+}
+
 /* ---- holes ---- */
 
 psd_status_t

@@ -4,6 +4,7 @@
 #define PS_STORAGE_JOURNAL_INNER_H
 
 #include "base/map.h"
+#include "storage/inventory.h"
 #include "storage/journal.h"
 #include "storage/snapshot_file.h"
 #include "storage/table_file.h"
@@ -64,6 +65,7 @@ struct ps_journal {
     uint32_t *dropped; /* owned; tables whose files are to be removed */
     size_t n_dropped;
     size_t dropped_capacity;
+    ps_inventory_t inventory;
     bool is_untidy; /* something may be there that nobody needs */
 };
 
@@ -120,6 +122,11 @@ PSD_MUST_CHECK psd_status_t ps_journal_pass_table(ps_journal_t *self,
                                                   uint32_t table,
                                                   const char *path,
                                                   psd_error_t *err);
+/* A file that is to be there is not. Errors: PSD_DAMAGED, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_journal_pass_missing(ps_journal_t *self,
+                                                    ps_shard_t *shard,
+                                                    const char *name,
+                                                    psd_error_t *err);
 /* A record of the part was read, and the part is not harmed by holes in front
  * of it; or it is, and is lost. */
 PSD_MUST_CHECK psd_status_t ps_journal_see_record(ps_journal_t *self,

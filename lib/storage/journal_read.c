@@ -396,6 +396,28 @@ take_rest(reading_t *self, ps_journal_part_t *part, psd_error_t *err)
 
 /* ---- all of it ---- */
 
+static psd_status_t
+each_missing(void *context, const char *name, psd_error_t *err)
+{
+    reading_t *self = context;
+    ps_snapshot_id_t id = {0};
+
+    if (ps_snapshot_parse(name, &id)) {
+        see_life(self, id.life);
+    }
+    return ps_journal_pass_missing(self->self, self->shard, name, err);
+}
+
+/* An inventory that is damaged costs nothing: all else may be there. */
+static psd_status_t
+check_inventory(reading_t *self, psd_error_t *err)
+{
+    psd_status_t rc =
+        ps_inventory_check(&self->self->inventory, each_missing, self, err);
+
+    return ps_damage_pass(self->self->damage, rc, NULL, err);
+}
+
 /* Lives that are over are not needed any more. */
 static void
 forget_over(ps_journal_t *self)
@@ -427,6 +449,9 @@ read_all(reading_t *self, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         rc = for_parts(self, open_first, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_inventory(self, err);
     }
     if (rc == PSD_OK) {
         rc = ps_shard_log_read(self->self->log, each_record, self,

@@ -15,6 +15,7 @@
 #define SAMPLED_FROM ((size_t)64 << 10) /* pieces that are tried before … */
 #define SAMPLE_BYTES ((size_t)8 << 10)  /* … with two of so many bytes … */
 #define LEAST_PART 10                   /* … of which a 10th is to be saved */
+#define MOST_UNTRIED 15 /* pieces behind one that was tried in vain */
 
 struct ps_snapshot_writer {
     ps_snapshot_dir_t dir;
@@ -27,6 +28,8 @@ struct ps_snapshot_writer {
     ZSTD_CCtx *zstd;     /* owned; NULL until it is needed */
     uint8_t *packed;     /* owned */
     size_t capacity;
+    unsigned untried; /* pieces behind the last one tried in vain … */
+    unsigned left;    /* … of which so many are still to come */
 };
 
 static psd_status_t
@@ -90,6 +93,14 @@ parse_name(const char *name, ps_snapshot_id_t *ret_id, bool *ret_is_whole)
                    ret_id->table, ret_id->partition, ret_id->life, ret_id->lsn,
                    *ret_is_whole ? "" : ".tmp");
     return strcmp(name, again) == 0;
+}
+
+bool
+ps_snapshot_parse(const char *name, ps_snapshot_id_t *ret_id)
+{
+    bool is_whole = false;
+
+    return parse_name(name, ret_id, &is_whole) && is_whole;
 }
 
 /* A name of ours, but for what we do not know: rows may be in there. */
@@ -298,15 +309,10 @@ ps_snapshot_begin(const ps_snapshot_dir_t *dir,
     return PSD_OK;
 }
 
-/* zstd makes something of the bytes: of two samples, if there are many of them.
- * Trying it on all of what does not shrink would take longer than writing it.
- */
+/* zstd makes something of two samples. */
 static bool
-shrinks(ps_snapshot_writer_t *self, ps_bytes_t bytes)
+samples_shrink(ps_snapshot_writer_t *self, ps_bytes_t bytes)
 {
-    if (bytes.size < SAMPLED_FROM) {
-        return true;
-    }
     for (size_t i = 1; i <= 3; i += 2) {
         size_t size = ZSTD_compressCCtx(
             self->zstd, self->packed, self->capacity,
@@ -318,6 +324,31 @@ shrinks(ps_snapshot_writer_t *self, ps_bytes_t bytes)
             return true;
         }
     }
+    return false;
+}
+
+/* zstd makes something of the bytes. Trying it on all of what does not shrink
+ * would take longer than writing it; what comes behind such a piece is mostly
+ * of its kind, so that fewer and fewer are tried. */
+static bool
+shrinks(ps_snapshot_writer_t *self, ps_bytes_t bytes)
+{
+    if (bytes.size < SAMPLED_FROM) {
+        return true;
+    }
+    if (self->left > 0) {
+        self->left--;
+        return false;
+    }
+    if (samples_shrink(self, bytes)) {
+        self->untried = 0;
+        return true;
+    }
+    self->untried = 2 * self->untried + 1;
+    if (self->untried > MOST_UNTRIED) {
+        self->untried = MOST_UNTRIED;
+    }
+    self->left = self->untried;
     return false;
 }
 

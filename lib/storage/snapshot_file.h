@@ -39,6 +39,9 @@ typedef struct ps_snapshot_dir {
 typedef psd_status_t
 ps_snapshot_each_t(void *context, const ps_snapshot_id_t *id, psd_error_t *err);
 
+/* The id in the name of a whole snapshot. false: it is no such name. */
+PSD_MUST_CHECK bool ps_snapshot_parse(const char *name,
+                                      ps_snapshot_id_t *ret_id);
 /* To be called before writers are: removes what an earlier psd did not finish,
  * then tells of what there is. Errors: PSD_IO, PSD_NOMEM, PSD_FOREIGN naming a
  * snapshot of another version, and what `each` returned. */

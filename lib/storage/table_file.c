@@ -100,32 +100,49 @@ typedef struct listing {
 } listing_t;
 
 /* Only names that we would write are ours. */
-static psd_status_t
-take_name(void *context, const char *name, psd_error_t *err)
+static bool
+parse_name(const char *name, uint32_t *ret_table, bool *ret_is_stale)
 {
-    listing_t *self = context;
     char digits[16];
     char again[48];
     uint64_t table = 0;
     size_t length = 0;
-    bool is_stale = false;
 
     if (strncmp(name, "table-", 6) != 0) {
-        return PSD_OK;
+        return false;
     }
     length = strspn(name + 6, "0123456789");
     if (length == 0 || length >= sizeof digits) {
-        return PSD_OK;
+        return false;
     }
     memcpy(digits, name + 6, length);
     digits[length] = '\0';
     if (!ps_text_u64(digits, &table) || table > UINT32_MAX) {
-        return PSD_OK;
+        return false;
     }
-    is_stale = strcmp(name + 6 + length, ".spec.tmp") == 0;
+    *ret_table = (uint32_t)table;
+    *ret_is_stale = strcmp(name + 6 + length, ".spec.tmp") == 0;
     (void)snprintf(again, sizeof again, "table-%" PRIu64 ".spec%s", table,
-                   is_stale ? ".tmp" : "");
-    if (strcmp(name, again) != 0) {
+                   *ret_is_stale ? ".tmp" : "");
+    return strcmp(name, again) == 0;
+}
+
+bool
+ps_table_file_parse(const char *name, uint32_t *ret_table)
+{
+    bool is_stale = false;
+
+    return parse_name(name, ret_table, &is_stale) && !is_stale;
+}
+
+static psd_status_t
+take_name(void *context, const char *name, psd_error_t *err)
+{
+    listing_t *self = context;
+    uint32_t table = 0;
+    bool is_stale = false;
+
+    if (!parse_name(name, &table, &is_stale)) {
         return PSD_OK;
     }
     if (!ps_grow(&self->tables, &self->tables_capacity, self->n + 1,
@@ -134,7 +151,7 @@ take_name(void *context, const char *name, psd_error_t *err)
                  sizeof *self->stale)) {
         return no_memory(err);
     }
-    self->tables[self->n] = (uint32_t)table;
+    self->tables[self->n] = table;
     self->stale[self->n++] = is_stale;
     return PSD_OK;
 }

@@ -45,6 +45,8 @@ PSD_MUST_CHECK psd_status_t ps_table_file_write(const ps_table_dir_t *dir,
 PSD_MUST_CHECK psd_status_t ps_table_file_remove(const ps_table_dir_t *dir,
                                                  uint32_t table,
                                                  psd_error_t *err);
+/* The table in the name of a whole file. false: it is no such name. */
+PSD_MUST_CHECK bool ps_table_file_parse(const char *name, uint32_t *ret_table);
 /* Removes what an earlier psd did not finish, and tells of the others. Errors:
  * PSD_DAMAGED naming the file; PSD_FOREIGN of another cluster, number of shards
  * or a newer version, naming both; PSD_IO, PSD_NOMEM, and what `each` returned.

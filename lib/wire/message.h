@@ -55,6 +55,10 @@ typedef enum ps_read_op {
 #define PS_FLAG_KEEP                                           \
     0x04 /* of a request: the receiver keeps its list of keys, \
             so that the next one may name it CACHED */
+#define PS_FLAG_MARK                                     \
+    0x08 /* of a PUSH of a worker: it is the last one of \
+            its clock here, and a MARK of `clock` + 1 as \
+            well, also when it is refused itself */
 
 /* Field types: u8 u16 u32 u64 as they are; id: ps_id_t, 16 bytes.
  * SLICE(X) are the fields of a ps_slice_t (member `slice`). */

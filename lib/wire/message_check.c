@@ -150,6 +150,18 @@ check_slice(const ps_message_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
+/* A mark is a worker's, and behind all values that it asked for. */
+static inline bool
+marks_rightly(const ps_message_t *self, rule_t *ret_broken)
+{
+    return (self->flags & PS_FLAG_MARK) == 0 ||
+           (lies_in(ret_broken, "job", self->push.job, 1, UINT32_MAX,
+                    "it marks") &&
+            lies_in(ret_broken, "pull", self->push.pull, 0, 0, "it marks") &&
+            lies_in(ret_broken, "clock", self->push.clock, 0, UINT64_MAX - 1,
+                    "it marks"));
+}
+
 static psd_status_t
 check_push(const ps_message_t *self, psd_error_t *err)
 {
@@ -167,7 +179,8 @@ check_push(const ps_message_t *self, psd_error_t *err)
                  self->push.op != 0 ? UINT64_MAX : 0, "op is UPDATE") &&
          lies_in(&broken, "layout", self->push.layout, 0,
                  self->push.op == 0 ? UINT8_MAX : PS_LAYOUT_DENSE,
-                 "op is not UPDATE"))
+                 "op is not UPDATE") &&
+         marks_rightly(self, &broken))
             ? PSD_OK
             : refuse(self->kind, &broken, err);
 
@@ -360,7 +373,7 @@ static uint8_t
 flags_of(ps_kind_t kind)
 {
     if (kind == PS_KIND_PUSH) {
-        return PS_FLAG_MORE | PS_FLAG_CODED | PS_FLAG_KEEP;
+        return PS_FLAG_MORE | PS_FLAG_CODED | PS_FLAG_KEEP | PS_FLAG_MARK;
     }
     if (kind == PS_KIND_VALUES) {
         return PS_FLAG_MORE | PS_FLAG_CODED;

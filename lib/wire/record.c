@@ -33,6 +33,8 @@ ps_record_kind_name(ps_record_kind_t kind)
         return "ROWS";
     case PS_RECORD_LEAVE:
         return "LEAVE";
+    case PS_RECORD_AHEAD:
+        return "AHEAD";
     }
     return "?";
 }
@@ -66,7 +68,8 @@ ps_record_size(const ps_record_t *self, const ps_payload_t *payload)
 static void
 write_head(const ps_record_t *self, size_t size, size_t values, uint8_t *to)
 {
-    ps_record_fields_t fields = {.kind = (uint8_t)self->kind,
+    uint8_t marks = self->marks ? PS_RECORD_MARKS : 0;
+    ps_record_fields_t fields = {.kind = (uint8_t)self->kind | marks,
                                  .status = (uint16_t)self->status,
                                  .lsn = self->lsn,
                                  .epoch = self->epoch,
@@ -81,6 +84,10 @@ write_head(const ps_record_t *self, size_t size, size_t values, uint8_t *to)
                                  .joins = self->joins,
                                  .values_size = (uint32_t)values};
 
+    if (self->kind == PS_RECORD_AHEAD) {
+        fields.n_rows = self->slice.n_rows;
+        fields.first_row = self->slice.first_row;
+    }
     if (self->kind == PS_RECORD_PUSH) {
         fields.op = self->op.op;
         fields.other = self->op.other;

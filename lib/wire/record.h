@@ -44,8 +44,11 @@ typedef enum ps_record_kind {
     PS_RECORD_ROWS = 8,    /* rows of a checkpoint (model/store_image.h); seq 1,
                               of an older psd: more of them come, and requests
                               wait */
-    PS_RECORD_LEAVE = 9    /* in logs only: the copy has left this shard; seq:
+    PS_RECORD_LEAVE = 9,   /* in logs only: the copy has left this shard; seq:
                               the life that has ended, lsn: its last record */
+    PS_RECORD_AHEAD = 10   /* never in logs: a PUSH of n_rows rows, first_row
+                              the lowest, for a copy that has none of them yet
+                              and gets them with the change in them */
 } ps_record_kind_t;
 
 typedef struct ps_record {
@@ -57,14 +60,18 @@ typedef struct ps_record {
     uint64_t session;
     uint64_t seq;
     psd_status_t status; /* REFUSAL only, else PSD_OK */
+    bool marks;          /* PUSH, REFUSAL, AHEAD: a MARK of `clock` + 1, too */
     uint32_t job;
     uint32_t worker;
     uint32_t member;
     uint32_t joins;
     uint64_t clock;
     ps_row_op_t op;   /* PUSH only; in bytes of others zero */
-    ps_slice_t slice; /* PUSH only, its rows LIST or RANGE */
+    ps_slice_t slice; /* PUSH, its rows LIST or RANGE; AHEAD: n_rows and
+                         first_row */
 } ps_record_t;
+
+#define PS_RECORD_MARKS 0x80 /* bit of the kind: it marks */
 
 /* The fields behind the checksum. values_size: bytes of the values part. */
 #define PS_RECORD_FIELDS(X) \

@@ -119,8 +119,10 @@ check_unused(const ps_record_fields_t *fields, psd_error_t *err)
     UNUSED(cols)
     UNUSED(type)
     UNUSED(operand)
-    UNUSED(n_rows)
-    UNUSED(first_row)
+    if (fields->kind != PS_RECORD_AHEAD) {
+        UNUSED(n_rows)
+        UNUSED(first_row)
+    }
     UNUSED(n_values)
     UNUSED(other)
     UNUSED(first_col)
@@ -129,14 +131,30 @@ check_unused(const ps_record_fields_t *fields, psd_error_t *err)
     return PSD_OK;
 }
 
+/* Takes the bit off the kind, where it has one. */
+static psd_status_t
+split_kind(ps_record_fields_t *fields, bool *ret_marks, psd_error_t *err)
+{
+    uint8_t kind = fields->kind & (uint8_t)~PS_RECORD_MARKS;
+
+    *ret_marks = kind != fields->kind;
+    if (*ret_marks && kind != PS_RECORD_PUSH && kind != PS_RECORD_REFUSAL &&
+        kind != PS_RECORD_AHEAD) {
+        return damaged(err, PS_RECORD_PLACE_OF(kind), "kind", fields->kind,
+                       "1..10, and 128 more of 1, 2 and 10");
+    }
+    fields->kind = kind;
+    return PSD_OK;
+}
+
 static psd_status_t
 check_kind(const ps_record_fields_t *fields, psd_error_t *err)
 {
     bool refusal = fields->kind == PS_RECORD_REFUSAL;
 
-    if (fields->kind < PS_RECORD_PUSH || fields->kind > PS_RECORD_LEAVE) {
+    if (fields->kind < PS_RECORD_PUSH || fields->kind > PS_RECORD_AHEAD) {
         return damaged(err, PS_RECORD_PLACE_OF(kind), "kind", fields->kind,
-                       "1..9");
+                       "1..10");
     }
     if (refusal ? fields->status == PSD_OK || !is_status(fields->status)
                 : fields->status != PSD_OK) {
@@ -273,7 +291,7 @@ read_body(const ps_record_fields_t *fields,
 }
 
 static void
-to_record(const ps_record_fields_t *fields, ps_record_t *ret)
+to_record(const ps_record_fields_t *fields, bool marks, ps_record_t *ret)
 {
     *ret = (ps_record_t){
         .kind = (ps_record_kind_t)fields->kind,
@@ -284,6 +302,7 @@ to_record(const ps_record_fields_t *fields, ps_record_t *ret)
         .session = fields->session,
         .seq = fields->seq,
         .status = (psd_status_t)fields->status,
+        .marks = marks,
         .job = fields->job,
         .worker = fields->worker,
         .member = fields->member,
@@ -328,6 +347,7 @@ ps_record_read(ps_bytes_t bytes,
     ps_bytes_t rest = {NULL, 0};
     ps_body_t body = {0};
     size_t size = 0;
+    bool marks = false;
     psd_status_t rc = check_whole(bytes, &size, err);
 
     if (rc != PSD_OK) {
@@ -338,7 +358,10 @@ ps_record_read(ps_bytes_t bytes,
     PS_RECORD_FIELDS(LOAD)
 #undef LOAD
     rest = (ps_bytes_t){bytes.data + PS_RECORD_HEAD, size - PS_RECORD_HEAD};
-    rc = check_kind(&fields, err);
+    rc = split_kind(&fields, &marks, err);
+    if (rc == PSD_OK) {
+        rc = check_kind(&fields, err);
+    }
     if (rc == PSD_OK && fields.kind == PS_RECORD_PUSH) {
         rc = read_body(&fields, rest, &body, NULL);
         if (rc != PSD_OK) {
@@ -350,7 +373,7 @@ ps_record_read(ps_bytes_t bytes,
     if (rc != PSD_OK) {
         return rc;
     }
-    to_record(&fields, ret_record);
+    to_record(&fields, marks, ret_record);
     *ret_size = size;
     *ret_body = body;
     return PSD_OK;

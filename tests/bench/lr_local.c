@@ -29,7 +29,12 @@ struct psd_options {
     uint32_t timeout_ms;
 };
 
+struct psd_call {
+    bool ends_clock;
+};
+
 struct psd_table {
+    psd_client_t *client; /* that opened it last */
     ps_table_spec_t spec; /* owned */
     ps_store_t *store;    /* owned; NULL: there is no such table */
     ps_payload_t *batch;  /* owned; what a call is about, for the store */
@@ -124,6 +129,19 @@ psd_join(psd_client_t *client,
 }
 
 psd_status_t
+psd_fail(psd_client_t *client,
+         const char *reason,
+         uint32_t timeout_ms,
+         psd_error_t *err)
+{
+    (void)client;
+    (void)reason;
+    (void)timeout_ms;
+    (void)err;
+    return PSD_OK;
+}
+
+psd_status_t
 psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
     (void)client;
@@ -168,6 +186,25 @@ psd_wait_all(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
     return psd_leave(client, timeout_ms, err);
 }
 
+psd_call_t *
+psd_call_new(void)
+{
+    return calloc(1, sizeof(psd_call_t));
+}
+
+void
+psd_call_destroy(psd_call_t **self_p)
+{
+    free(*self_p);
+    *self_p = NULL;
+}
+
+void
+psd_call_set_ends_clock(psd_call_t *self, bool ends)
+{
+    self->ends_clock = ends;
+}
+
 static psd_table_t *
 find(const char *name)
 {
@@ -188,10 +225,10 @@ psd_table_open(psd_client_t *client,
 {
     psd_table_t *table = find(name);
 
-    (void)client;
     if (table == NULL) {
         return psd_error_set(err, PSD_NO_TABLE, "no table \"%s\"", name);
     }
+    table->client = client;
     *ret_table = table;
     return PSD_OK;
 }
@@ -242,7 +279,13 @@ psd_table_ensure(psd_client_t *client,
 {
     psd_status_t rc = psd_table_open(client, name, ret_table, NULL);
 
-    return rc == PSD_OK ? rc : make(name, spec, ret_table, err);
+    if (rc != PSD_OK) {
+        rc = make(name, spec, ret_table, err);
+    }
+    if (rc == PSD_OK) {
+        (*ret_table)->client = client;
+    }
+    return rc;
 }
 
 void
@@ -333,9 +376,11 @@ psd_push_start(psd_table_t *table,
     ps_slice_t slice = {0};
     psd_status_t rc = describe(table, select, n_values, &slice, err);
 
-    (void)call;
     if (rc != PSD_OK) {
         return rc;
+    }
+    if (call != NULL && call->ends_clock) {
+        table->client->clock++;
     }
     slice.n_values = n_values;
     table->batch->spans = &span;

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lr_reference and lr_cost have in common: the data sets with the settings
-that examples/lr/README.md recommends, and a psd to train against."""
+"""What lr_reference, bcd_reference and lr_cost have in common: the data sets
+with the settings that the examples' pages recommend, and a psd to train
+against."""
 
 import gzip
 import json
+import lzma
 import os
 import shutil
 import subprocess
@@ -13,25 +15,37 @@ import time
 L2 = ["--objective", "l2:1", "--updater", "adagrad"]
 FTRL = ["--updater", "ftrl"]
 # With the references: F and AUC at the optimum (L2, C = 1), the best AUC of any
-# penalty.
+# penalty; "l1" is the optimum of F with |w|_1.
 SETS = {
     "agaricus": {
-        "file": "agaricus",
+        "files": "agaricus/agaricus.{}.libsvm.gz",
         "l2": "--alpha 0.5 --beta 5 --minibatch 50 --epochs 120",
         "ftrl": "--alpha 0.1 --minibatch 100 --epochs 5",
-        "optimum": 98.5136, "auc": 1.0, "best": 1.0,
+        "optimum": 98.5136, "auc": 1.0, "best": 1.0, "l1": 78.8649,
     },
     "criteo-10k": {
-        "file": "criteo",
+        "files": "criteo-10k/criteo.{}.libsvm.gz",
         "l2": "--alpha 0.2 --beta 1 --minibatch 100 --epochs 60",
         "ftrl": "--alpha 0.05 --minibatch 100 --epochs 5",
         "optimum": 1763.345, "auc": 0.7101, "best": 0.7458,
     },
     "imdb-bow": {
-        "file": "imdb",
+        "files": "imdb-bow/imdb.{}.libsvm.gz",
         "l2": "--alpha 0.2 --beta 5 --minibatch 50 --epochs 100",
         "ftrl": "--alpha 0.05 --minibatch 200 --epochs 5",
         "optimum": 1884.287, "auc": 0.9339, "best": 0.9472,
+        "l1": 3899.974,
+    },
+    "imdb-bigram": {
+        "files": "imdb-bigram/imdb-bigram.{}.libsvm.xz",
+        "l2": "--alpha 0.2 --beta 5 --minibatch 25 --epochs 60",
+        "optimum": 787.624, "auc": 0.9590, "l1": 3207.46,
+    },
+    "vw-0001": {
+        "files": "vw-samples/0001.{}.vw.gz",
+        "options": "--format vw --constant no",
+        "l2": "--alpha 0.2 --minibatch 10 --epochs 100",
+        "optimum": 111.547, "auc": 0.9576,
     },
 }
 
@@ -40,11 +54,12 @@ def unpack_set(data, name, directory):
     """Paths of the unpacked training and test file of a set."""
     files = []
     for part in ("train", "test"):
-        plain = f"{SETS[name]['file']}.{part}.libsvm"
+        path = os.path.join(data, SETS[name]["files"].format(part))
+        plain, ending = os.path.splitext(os.path.basename(path))
         files.append(os.path.join(directory, plain))
-        with gzip.open(os.path.join(data, name, plain + ".gz"), "rb") as packed:
-            with open(files[-1], "wb") as target:
-                shutil.copyfileobj(packed, target)
+        opener = lzma.open if ending == ".xz" else gzip.open
+        with opener(path, "rb") as packed, open(files[-1], "wb") as target:
+            shutil.copyfileobj(packed, target)
     return files
 
 

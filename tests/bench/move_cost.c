@@ -11,7 +11,10 @@
  * copies.bytes_per_s that is given. Prints, for each, the bytes that moved in a
  * second and the client's rounds before and meanwhile; and in front of that
  * what the link and the machine allow: as many bytes down a plain tcp
- * connection between two threads, with nobody there and beside that client.
+ * connection between two threads, with nobody there and beside that client, as
+ * fast as it goes and no faster than rows do beside a client, each byte copied
+ * on either side; and that client's rounds where two nodes have half of the
+ * table each, and nothing moves.
  * The client does nothing else; then a second one works on what it has pulled,
  * about as long as that took, as a job that trains does.
  * PSD_PROGRAM names the daemon.
@@ -38,6 +41,7 @@
 #define MOST_S 55.0
 #define LOOK_NS 20000000L
 #define JOB_PASSES 2
+#define BUSY_RATE ((uint64_t)64 << 20) /* copies.busy_bytes_per_s */
 
 typedef struct watch {
     const char *endpoint;
@@ -50,6 +54,7 @@ typedef struct stream {
     int from;
     int to;
     uint64_t bytes;
+    uint64_t rate; /* in a second; 0: any */
     double from_s;
     double done_s;
     atomic_bool ended;
@@ -83,24 +88,46 @@ now_s(void)
 
 /* ---- a plain stream ---- */
 
+static void
+await_turn(const stream_t *self, uint64_t sent)
+{
+    double ahead = self->rate == 0 ? 0
+                                   : (double)sent / (double)self->rate -
+                                         (now_s() - self->from_s);
+
+    if (ahead > 0) {
+        (void)nanosleep(
+            &(struct timespec){
+                .tv_sec = (time_t)ahead,
+                .tv_nsec = (long)((ahead - (double)(time_t)ahead) * 1e9)},
+            NULL);
+    }
+}
+
 static void *
 send_all(void *arg)
 {
     stream_t *self = arg;
     char *bytes = calloc(1, PART_BYTES);
-    uint64_t left = bytes == NULL ? 0 : self->bytes;
+    char *from = calloc(1, PART_BYTES);
+    uint64_t sent = bytes == NULL || from == NULL ? self->bytes : 0;
 
-    while (left > 0) {
-        ssize_t n = send(self->from, bytes,
-                         left < PART_BYTES ? left : PART_BYTES, MSG_NOSIGNAL);
+    while (sent < self->bytes) {
+        uint64_t left = self->bytes - sent;
+        ssize_t n = 0;
 
+        await_turn(self, sent);
+        memcpy(bytes, from, PART_BYTES);
+        n = send(self->from, bytes, left < PART_BYTES ? left : PART_BYTES,
+                 MSG_NOSIGNAL);
         if (n <= 0) {
             break;
         }
-        left -= (uint64_t)n;
+        sent += (uint64_t)n;
     }
     (void)shutdown(self->from, SHUT_WR);
     free(bytes);
+    free(from);
     return NULL;
 }
 
@@ -109,12 +136,19 @@ receive_all(void *arg)
 {
     stream_t *self = arg;
     char *bytes = calloc(1, PART_BYTES);
+    char *to = calloc(1, PART_BYTES);
+    ssize_t n = bytes != NULL && to != NULL ? 1 : 0;
 
-    while (bytes != NULL && recv(self->to, bytes, PART_BYTES, 0) > 0) {
+    while (n > 0) {
+        n = recv(self->to, bytes, PART_BYTES, 0);
+        if (n > 0) {
+            memcpy(to, bytes, (size_t)n);
+        }
     }
     self->done_s = now_s();
     atomic_store(&self->ended, true);
     free(bytes);
+    free(to);
     return NULL;
 }
 
@@ -209,10 +243,10 @@ fill(place_t *self)
 }
 
 static bool
-open_place(place_t *self, uint64_t mb, const char *limit)
+open_place(place_t *self, uint64_t mb, const char *limit, unsigned n_nodes)
 {
     cluster_args_t args = {
-        .n_nodes = 1, .net = CLUSTER_DIRECT, .config = self->config};
+        .n_nodes = n_nodes, .net = CLUSTER_DIRECT, .config = self->config};
     psd_options_t *options = psd_options_new();
     psd_spec_t *spec = psd_spec_new();
     char text[32];
@@ -329,10 +363,11 @@ move(place_t *self, const char *limit, bool with_job)
 
 /* As many bytes by a plain connection. */
 static bool
-stream(place_t *self, bool with_job)
+stream(place_t *self, bool with_job, uint64_t rate)
 {
     double bytes = (double)self->n_rows * COLS * 4;
-    stream_t way = {.bytes = (uint64_t)bytes, .from = -1, .to = -1};
+    stream_t way = {
+        .bytes = (uint64_t)bytes, .rate = rate, .from = -1, .to = -1};
     pthread_t sender;
     pthread_t receiver;
     double before = 0;
@@ -377,12 +412,30 @@ static bool
 run(uint64_t mb, const plan_t *plan)
 {
     place_t place;
-    bool good = open_place(&place, mb, plan->limit);
+    bool good = open_place(&place, mb, plan->limit, 1);
 
     place.n_passes = plan->n_passes;
     good = good && (!plan->has_stream ||
-                    (stream(&place, false) && stream(&place, true)));
+                    (stream(&place, false, 0) && stream(&place, true, 0) &&
+                     stream(&place, true, BUSY_RATE)));
     good = good && move(&place, plan->limit, plan->has_job);
+    close_place(&place, good);
+    return good;
+}
+
+/* What the job pays for two nodes, also when nothing moves. */
+static bool
+run_halves(uint64_t mb)
+{
+    place_t place;
+    double rate = 0;
+    double worst_ms = 0;
+    bool good = open_place(&place, mb, "0", 2) &&
+                run_rounds(&place, BEFORE_S, NULL, &rate, &worst_ms);
+
+    (void)printf(
+        "half on each of two nodes, nothing moves: job %.0f rounds/s\n", rate);
+    (void)fflush(stdout);
     close_place(&place, good);
     return good;
 }
@@ -393,7 +446,7 @@ main(int argc, char **argv)
     uint64_t mb = argc > 1 ? strtoull(argv[1], NULL, 10) : 2048;
     bool good =
         mb > 0 && run(mb, &(plan_t){.limit = "0", .has_stream = true}) &&
-        run(mb, &(plan_t){.limit = "0", .has_job = true}) &&
+        run_halves(mb) && run(mb, &(plan_t){.limit = "0", .has_job = true}) &&
         run(mb,
             &(plan_t){.limit = "0", .has_job = true, .n_passes = JOB_PASSES});
 

@@ -291,7 +291,10 @@ adders_finish(adders_t *self, adder_end_t end)
 }
 
 static bool
-read_rows(const adders_t *self, int64_t *values, psd_error_t *err)
+read_rows(const adders_t *self,
+          const char *name,
+          int64_t *values,
+          psd_error_t *err)
 {
     psd_options_t *options = psd_options_new();
     psd_client_t *client = NULL;
@@ -304,7 +307,7 @@ read_rows(const adders_t *self, int64_t *values, psd_error_t *err)
     }
     CHECK_OK(psd_options_set_transport(options, "tcp", err), err);
     CHECK_OK(psd_connect(self->args.endpoint, options, &client, err), err);
-    CHECK_OK(psd_table_open(client, self->args.job, &table, err), err);
+    CHECK_OK(psd_table_open(client, name, &table, err), err);
     CHECK_OK(psd_pull(table, rows, self->args.n_rows, values, self->args.n_rows,
                       err),
              err);
@@ -322,7 +325,7 @@ adders_check(adders_t *self, ledger_level_t least)
     psd_error_t *err = psd_error_new();
     ledger_sums_t sums = {0};
     bool good =
-        values != NULL && read_rows(self, values, err) &&
+        values != NULL && read_rows(self, self->args.job, values, err) &&
         ledger_check(self->ledger, values, self->args.n_rows, least, stderr);
 
     ledger_sum(self->ledger, &sums);
@@ -332,6 +335,28 @@ adders_check(adders_t *self, ledger_level_t least)
         " not known, %" PRIu64 " deadlines, longest call %" PRIu64 " ms: %s\n",
         sums.n_started, sums.n_acked, sums.n_unknown, sums.n_deadlines,
         self->longest_ms, good ? "every sum as it must be" : "WRONG");
+    psd_error_destroy(&err);
+    free(values);
+    return good;
+}
+
+bool
+adders_check_copy(adders_t *self,
+                  const char *table,
+                  ledger_level_t least,
+                  uint64_t then)
+{
+    int64_t *values = calloc(self->args.n_rows, sizeof *values);
+    psd_error_t *err = psd_error_new();
+    bool good = values != NULL && read_rows(self, table, values, err) &&
+                drain(self) &&
+                ledger_check_at(self->ledger, values, self->args.n_rows, least,
+                                then, stderr);
+
+    if (!good) {
+        (void)fprintf(stderr, "table %s: WRONG %s\n", table,
+                      psd_error_text(err));
+    }
     psd_error_destroy(&err);
     free(values);
     return good;

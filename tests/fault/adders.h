@@ -83,5 +83,12 @@ bool adders_finish(adders_t *self, adder_end_t end);
 bool adders_wait_end(adders_t *self, adder_end_t end);
 /* Reads all rows, and holds them against the ledger; prints the sums. */
 bool adders_check(adders_t *self, ledger_level_t least);
+/* The same for another table, which has the rows as they were at some time
+ * behind `then` (ledger_now, behind adders_mark); what was told since may be in
+ * it or not. */
+bool adders_check_copy(adders_t *self,
+                       const char *table,
+                       ledger_level_t least,
+                       uint64_t then);
 void adders_drop(adders_t *self);
 #endif

@@ -4,12 +4,11 @@
  *
  * A round: a node is killed, and one of its files, of each kind in turn, gets a
  * flipped bit or is cut at a random place; psd names the file and the byte.
- * With copies it may be gone as a whole: what it had comes from the others,
- * also where nothing that is left shows that there was a file. With one copy it
- * does not start, unless nothing was lost; then the file is put back. With more
- * it starts, but for what says who it is, and has what it lost from the others
- * again. At the end the ledger: whatever was acknowledged at level disk is
- * there, once.
+ * With copies it may be gone as a whole: what it had comes from the others.
+ * With one copy it does not start, unless nothing was lost; then the file is
+ * put back. With more it starts, but for what says who it is, and has what it
+ * lost from the others again. At the end the ledger: whatever was acknowledged
+ * at level disk is there, once.
  *
  * fault_damage KEY=VALUE…: those of fault_nodes; faults and net count for
  * nothing. With moves=1 the node has often given all its copies away before,
@@ -49,8 +48,8 @@ static const char config[] = "shards: 2\n"
                              "  lost_after_ms: 120000\n";
 
 /* What a file's name begins with, and where it lies. */
-static const char *const kinds[] = {"log-0", "snap-", "table-", "log-flushed",
-                                    "member.json"};
+static const char *const kinds[] = {"log-0",       "snap-",     "table-",
+                                    "log-flushed", "inventory", "member.json"};
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 #define MEMBER (N_KINDS - 1)
 
@@ -59,6 +58,7 @@ typedef struct victim {
     char name[NAME_MAX + 1];
     uint8_t *bytes;
     size_t size;
+    bool is_listed; /* the inventory says that it is to be there */
 } victim_t;
 
 typedef struct test {
@@ -71,7 +71,7 @@ typedef struct test {
     unsigned n_refused[N_KINDS];
     unsigned n_started[N_KINDS];
     unsigned n_gone;    /* files that were removed, … */
-    unsigned n_unnamed; /* … and not missed: nothing showed what they had */
+    unsigned n_unnamed; /* … and not missed: nothing showed that they were */
 } test_t;
 
 typedef enum harm { FLIPPED, CUT, GONE } harm_t;
@@ -139,6 +139,28 @@ write_bytes(const victim_t *victim, size_t size)
     CHECK(file != NULL && fwrite(victim->bytes, 1, size, file) == size);
     CHECK(fclose(file) == 0);
     return true;
+}
+
+/* Looks it up in the inventory beside it, if there is one. */
+static void
+look_up(victim_t *victim)
+{
+    char path[PATH_MAX];
+    char line[NAME_MAX + 2];
+    FILE *file = NULL;
+
+    (void)snprintf(path, sizeof path, "%.*s/inventory",
+                   (int)(strrchr(victim->path, '/') - victim->path),
+                   victim->path);
+    file = fopen(path, "re");
+    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        victim->is_listed =
+            victim->is_listed || strcmp(line, victim->name) == 0;
+    }
+    if (file != NULL) {
+        (void)fclose(file);
+    }
 }
 
 /* Flips a bit, cuts, or removes where there are other copies. */
@@ -220,9 +242,10 @@ says(const test_t *test, long since, const char *name, bool refused)
     return false;
 }
 
-/* A file that is gone has no bytes; records that only it had are missed. */
+/* What is in the inventory is named; of a segment, records that only it had are
+ * missed. */
 static bool
-note_gone(test_t *test, long since, bool refused)
+note_gone(test_t *test, long since, const victim_t *victim, bool refused)
 {
     static char text[LOG_SIZE];
 
@@ -230,6 +253,7 @@ note_gone(test_t *test, long since, bool refused)
     test->n_gone++;
     test->n_unnamed +=
         strstr(text, refused ? "psd: E" : " damaged ") == NULL ? 1 : 0;
+    CHECK(!victim->is_listed || has_line(text, " damaged ", victim->name));
     return true;
 }
 
@@ -237,7 +261,7 @@ static bool
 is_noticed(
     test_t *test, long since, const victim_t *victim, harm_t harm, bool refused)
 {
-    return harm == GONE ? note_gone(test, since, refused)
+    return harm == GONE ? note_gone(test, since, victim, refused)
                         : says(test, since, victim->name, refused);
 }
 
@@ -264,6 +288,7 @@ play(test_t *test, unsigned kind)
     for (int i = 0; i < TRIES && !find_file(test, kinds[kind], &victim); i++) {
     }
     if (victim.path[0] != '\0') {
+        look_up(&victim);
         CHECK(read_bytes(&victim) && damage(test, &victim, &at, &harm));
     }
     if (cluster_restart(&test->cluster, NODE)) {

@@ -112,6 +112,34 @@ holds_against_values(void)
     return true;
 }
 
+/* As they were behind the first acknowledgement: the later ones may lack. */
+static bool
+holds_against_values_of_then(void)
+{
+    ledger_t *ledger = ledger_new(ROWS);
+    const int64_t then[] = {1000, 70, 0};
+    const int64_t later[] = {1000, 75, 0};
+    const int64_t lost[] = {0, 75, 0};
+    const int64_t twice[] = {1000, 80, 0};
+    uint64_t now = 0;
+
+    CHECK(ledger != NULL);
+    CHECK(take(ledger, LEDGER_STARTED, 1, 1, 0, 1000, LEDGER_NONE));
+    CHECK(take(ledger, LEDGER_STARTED, 1, 1, 1, 70, LEDGER_NONE));
+    CHECK(take(ledger, LEDGER_ACKED, 1, 1, 0, 0, LEDGER_MEMORY));
+    now = ledger_now(ledger);
+    CHECK(take(ledger, LEDGER_STARTED, 1, 2, 1, 5, LEDGER_NONE));
+    CHECK(take(ledger, LEDGER_ACKED, 1, 2, 0, 0, LEDGER_MEMORY));
+    CHECK(ledger_check_at(ledger, then, ROWS, LEDGER_MEMORY, now, stderr));
+    CHECK(ledger_check_at(ledger, later, ROWS, LEDGER_MEMORY, now, stderr));
+    CHECK(!ledger_check_at(ledger, lost, ROWS, LEDGER_MEMORY, now, stderr));
+    CHECK(!ledger_check_at(ledger, twice, ROWS, LEDGER_MEMORY, now, stderr));
+    CHECK(!ledger_check_at(ledger, then, ROWS, LEDGER_MEMORY,
+                           ledger_now(ledger), stderr));
+    ledger_destroy(&ledger);
+    return true;
+}
+
 static bool
 refuses_nonsense(void)
 {
@@ -133,5 +161,8 @@ refuses_nonsense(void)
 int
 main(void)
 {
-    return holds_against_values() && refuses_nonsense() ? 0 : 1;
+    return holds_against_values() && holds_against_values_of_then() &&
+                   refuses_nonsense()
+               ? 0
+               : 1;
 }

@@ -22,9 +22,9 @@ cli_end() {
 }
 trap cli_end EXIT
 
-# Waits until a condition (a command) holds; 30 s are enough everywhere.
+# Waits until a condition (a command) holds; 100 s are enough everywhere.
 wait_for() {
-    local end=$((SECONDS + 30))
+    local end=$((SECONDS + 100))
     until "$@"; do
         if [ $SECONDS -ge $end ]; then
             echo "gave up waiting for: $*"

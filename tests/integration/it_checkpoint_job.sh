@@ -7,12 +7,13 @@
 # shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
 slices=12
-epochs=250
+epochs=60
 
-# start JOB: its workers, in the background.
+# start JOB: its workers, in the background; they do not end before $work/gate
+# is there.
 start() {
     "$PSCLI_PROGRAM" run -n 3 --job "$1" --max-delay "${1##*-}" -- \
-        "$SLICE_WORKER" "$1" $slices $epochs >run.out 2>run.err &
+        "$SLICE_WORKER" "$1" $slices $epochs "$work/gate" >run.out 2>run.err &
     job=$!
 }
 
@@ -59,9 +60,11 @@ is_promised() {
 
 # goes_on JOB: to its end, with each slice counted once an epoch.
 goes_on() {
+    touch "$work/gate"
     start "$1"
     wait "$job" || fail "the job does not go on: $(cat run.err)"
     job=
+    rm "$work/gate"
     expect 0 pull "$1" "0-$((slices - 1))" -o csv
     all_done >want
     cmp -s want out || {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Four worker processes, 200 clocks: nothing is lost, nobody runs ahead of the
- * bound, and with max_delay 0 the same job ends with the same bytes. */
+ * bound, and with max_delay 0 the same job ends with the same bytes, also when
+ * its clocks end with a push. */
+#include <math.h>
 #include <psd.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -30,6 +32,7 @@ typedef struct run {
     const char *name; /* of the job and of its table */
     int32_t max_delay;
     bool is_float; /* deltas of all sizes, whose sum depends on the order */
+    bool joined;   /* clocks end with a push, some with one that is refused */
     unsigned naps; /* seed of the pauses only */
     shared_t *shared;
 } run_t;
@@ -86,7 +89,7 @@ sum_fits(const run_t *run,
 
     psd_select_all_rows(all);
     CHECK_OK(psd_pull_start(table, all, values, ROWS, NULL, &ticket, err), err);
-    CHECK_OK(psd_wait(client, ticket, 20000, err), err);
+    CHECK_OK(psd_wait(client, ticket, 60000, err), err);
     psd_select_destroy(&all);
     for (int i = 0; i < ROWS; i++) {
         sum += values[i];
@@ -111,6 +114,38 @@ make_deltas(const run_t *run, uint64_t *state, uint64_t *rows, void *deltas)
             ((int64_t *)deltas)[i] = 1;
         }
     }
+}
+
+/* A push, and the end of the clock with it; of every third with one behind it
+ * that the server does not take. */
+static bool
+end_with_push(const run_t *run,
+              psd_client_t *client,
+              psd_table_t *table,
+              const uint64_t *rows,
+              const void *deltas,
+              psd_error_t *err)
+{
+    const float nan = NAN;
+    bool is_bad = run->is_float && psd_clock_count(client) % 3 == 2;
+    psd_call_t *call = psd_call_new();
+    psd_select_t *select = psd_select_new();
+    psd_ticket_t ticket = 0;
+
+    psd_call_set_ends_clock(call, true);
+    psd_select_rows(select, rows, is_bad ? 1 : PER_CLOCK);
+    if (is_bad) {
+        CHECK_OK(psd_push(table, rows, PER_CLOCK, deltas, PER_CLOCK, err), err);
+    }
+    CHECK_OK(psd_push_start(table, select, is_bad ? &nan : deltas,
+                            is_bad ? 1 : PER_CLOCK, call, &ticket, err),
+             err);
+    CHECK(psd_wait(client, ticket, 60000, err) ==
+          (is_bad ? PSD_NOT_FINITE : PSD_OK));
+    psd_error_clear(err);
+    psd_select_destroy(&select);
+    psd_call_destroy(&call);
+    return true;
 }
 
 static bool
@@ -139,13 +174,20 @@ work(const run_t *run, uint32_t worker, psd_client_t *client, psd_error_t *err)
         if (!run->is_float && clock % LOOK_EVERY == 0) {
             CHECK(sum_fits(run, client, table, clock, err));
         }
-        CHECK_OK(psd_push(table, rows, PER_CLOCK, deltas, PER_CLOCK, err), err);
-        nap(&naps);
-        atomic_fetch_add(&run->shared->finished[worker], 1);
-        CHECK_OK(psd_clock(client, err), err);
+        if (run->joined && clock % 4 > 0) {
+            nap(&naps);
+            atomic_fetch_add(&run->shared->finished[worker], 1);
+            CHECK(end_with_push(run, client, table, rows, deltas, err));
+        } else {
+            CHECK_OK(psd_push(table, rows, PER_CLOCK, deltas, PER_CLOCK, err),
+                     err);
+            nap(&naps);
+            atomic_fetch_add(&run->shared->finished[worker], 1);
+            CHECK_OK(psd_clock(client, err), err);
+        }
         CHECK(psd_clock_count(client) == clock + 1);
     }
-    CHECK_OK(psd_leave(client, 20000, err), err);
+    CHECK_OK(psd_leave(client, 60000, err), err);
     psd_table_close(&table);
     psd_spec_destroy(&spec);
     psd_close(&client);
@@ -202,7 +244,7 @@ read_table(const run_t *run, void *values)
              psd_table_open(client, run->name, &table, err) == PSD_OK &&
              psd_pull_start(table, all, values, ROWS, NULL, &ticket, err) ==
                  PSD_OK &&
-             psd_wait(client, ticket, 20000, err) == PSD_OK;
+             psd_wait(client, ticket, 60000, err) == PSD_OK;
         if (!ok) {
             (void)fprintf(stderr, "%s\n", psd_error_text(err));
         }
@@ -246,6 +288,7 @@ repeats_exactly(run_t *run, char *values)
     memcpy(first, values, SIZE);
     run->name = "again2";
     run->naps = 8;
+    run->joined = true;
     CHECK(run_job(run));
     CHECK(read_table(run, values));
     CHECK(memcmp(first, values, SIZE) == 0);
@@ -275,10 +318,12 @@ main(void)
     ok = ok && adds_up(&run, values);
     run.name = "ssp";
     run.max_delay = 2;
+    run.joined = true;
     ok = ok && adds_up(&run, values);
     run.name = "asp";
     run.max_delay = -1;
     ok = ok && adds_up(&run, values);
+    run.joined = false;
     ok = ok && repeats_exactly(&run, (char *)values);
     daemon_drop(&daemon, !ok);
     return ok ? 0 : 1;

@@ -96,6 +96,40 @@ what_is_opened_with_a_spec_is_made_and_the_jobs(daemon_t *d)
     return true;
 }
 
+/* Asked before there is the table, the nodes may answer before they have it: a
+ * worker that were told of it would mark its clocks where nobody knows it. */
+static bool
+jobs_tables_are_those_that_nodes_had_when_they_were_asked(daemon_t *d)
+{
+    control_t c = {.fd = -1};
+
+    CHECK(control_open(&c, d, 52));
+    CHECK(control_ask(&c, "job_join",
+                      ",\"job\":\"t\",\"worker\":0,\"workers\":1,"
+                      "\"max_delay\":0",
+                      "\"OK\""));
+    for (int i = 0; i < 8; i++) {
+        char open[128];
+        char name[32];
+
+        (void)snprintf(name, sizeof name, "\"late%02d\"", i);
+        (void)snprintf(open, sizeof open,
+                       ",\"name\":%s,\"job\":\"t\",\"spec\":{\"name\":%s,"
+                       "\"rows\":10}",
+                       name, name);
+        CHECK(control_post(&c, "job_tables", ",\"job\":\"t\""));
+        CHECK(control_post(&c, "table_open", open));
+        for (int k = 0; k < 2; k++) {
+            CHECK(answer_has(&c, "\"OK\""));
+            CHECK(strstr(c.reply, "\"tables\"") == NULL ||
+                  strstr(c.reply, name) == NULL);
+        }
+        CHECK(control_ask(&c, "job_tables", ",\"job\":\"t\"", name));
+    }
+    control_close(&c);
+    return true;
+}
+
 static bool
 a_barrier_opens_for_all_or_names_who_is_missing(daemon_t *d)
 {
@@ -219,14 +253,14 @@ who_calls_shards_silent_is_understood(daemon_t *d)
     control_t a = {.fd = -1};
 
     CHECK(control_open(&a, d, 90));
-    CHECK(control_ask(&a, "routes", ",\"tables\":[9]", "\"gone\":[9]"));
+    CHECK(control_ask(&a, "routes", ",\"tables\":[99]", "\"gone\":[99]"));
     CHECK(control_ask(&a, "routes",
-                      ",\"tables\":[9],\"silent\":[77,1,5000,77,0,10]",
-                      "\"gone\":[9]"));
-    CHECK(control_ask(&a, "routes", ",\"tables\":[9],\"silent\":[77,1]",
+                      ",\"tables\":[99],\"silent\":[77,1,5000,77,0,10]",
+                      "\"gone\":[99]"));
+    CHECK(control_ask(&a, "routes", ",\"tables\":[99],\"silent\":[77,1]",
                       "silent: 2 numbers; they come in threes"));
     CHECK(control_ask(&a, "routes",
-                      ",\"tables\":[9],\"silent\":[77,\"x\",5000]",
+                      ",\"tables\":[99],\"silent\":[77,\"x\",5000]",
                       "silent[1] is \\\"x\\\"; allowed: "));
     control_close(&a);
     return true;
@@ -295,7 +329,8 @@ main(void)
         &d, "shards: 2\nworkers: {heartbeat_ms: 50, lost_after_ms: 400}\n");
 
     RUN(a_repeated_request_is_answered_as_the_first(&d));
-    RUN(what_is_opened_with_a_spec_is_made_and_the_jobs(&d));
+    RUN(what_is_opened_with_a_spec_is_made_and_the_jobs(&d) &&
+        jobs_tables_are_those_that_nodes_had_when_they_were_asked(&d));
     RUN(a_barrier_opens_for_all_or_names_who_is_missing(&d));
     RUN(a_silent_worker_is_lost_and_named(&d));
     RUN(a_daemon_that_stood_still_hears_its_workers_first(&d));

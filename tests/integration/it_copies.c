@@ -14,7 +14,7 @@
 #define NODES 3
 #define ROWS 600
 #define PUSHES 50 /* before the kill, and behind it */
-#define CALL_MS 20000
+#define CALL_MS 60000
 
 static uint64_t rows[ROWS];
 static int64_t ones[ROWS];

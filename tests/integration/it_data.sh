@@ -58,6 +58,47 @@ err_has 'sample 1: a sample with a weight, for which libsvm has no place'
 expect 0 data convert --to libsvm --merge --lossy weight.vw weight.libsvm
 [ "$(cat weight.libsvm)" = "1 3:2 9:1 116060:1" ] || fail "merged: $(cat weight.libsvm)"
 
+# The arrays of binary files, whole and some of their rows.
+printf '1 0:1 1:2\n-1 1:3 2:9\n1 1:1 2:4\n' >matrix.libsvm
+expect 0 data convert --to binary matrix.libsvm name
+[ "$(od -An -tu8 -v name.offset | xargs)" = "0 2 4 6" ] || fail "offset"
+[ "$(od -An -tu8 -v name.index | xargs)" = "0 1 1 2 1 2" ] || fail "index"
+[ "$(od -An -tf4 -v name.value | xargs)" = "1 2 3 9 1 4" ] || fail "value"
+expect 0 data convert --rows 1:3 --to libsvm name.info rows.libsvm
+tail -n 2 matrix.libsvm | cmp -s - rows.libsvm || fail "rows 1 and 2: $(cat rows.libsvm)"
+expect 2 data convert --to binary matrix.libsvm name
+err_has 'name.info is there'
+expect 2 data show --rows 0:1 matrix.libsvm
+err_has 'libsvm files do not say where they are'
+expect 2 data show --rows 1 name.info
+expect 2 data show --scale 1/x name.info
+err_has 'is no number, and no fraction'
+
+# Messages are what protoc's own decoder reads.
+schemas=$(realpath "$(dirname "${BASH_SOURCE[0]}")/../../lib/data/proto")
+printf '1 3:0.5\n' >one.libsvm
+# decode SCHEMA MESSAGE <bytes: its text in one line
+decode() {
+    protoc --decode="psd.$1.$2" --proto_path="$schemas" "$1.proto" | tr -s ' \n' ' '
+}
+expect 0 data convert --to proto one.libsvm one.example
+got=$(tail -c +9 one.example | decode example Example)
+[ "$got" = 'slot { id: 0 val: 1 } slot { id: 1 key: 3 val: 0.5 unnamed: true } ' ] ||
+    fail "Example: $got"
+expect 0 data convert --to proto-input one.libsvm one.input
+got=$(tail -c +21 one.input |
+    python3 -c 'import sys, zlib; sys.stdout.buffer.write(zlib.decompress(sys.stdin.buffer.read()))' |
+    decode input PServerInput)
+[ "$got" = 'label: 1 feature_group { group_id: 0 feature_id: 3 value: 0.5 } ' ] ||
+    fail "PServerInput: $got"
+expect 0 data convert --to proto-instance one.libsvm one.instance
+size=$(od -An -tu4 -j4 -N4 one.instance | tr -d ' ')
+got=$(tail -c +9 one.instance | head -c "$size" | decode instance InstanceInfo)
+[ "$got" = 'label_type: BINARY fea_type: SPARSE fea_group { group_id: 0 fea_begin: 3 fea_end: 4 nnz: 1 } num_ins: 1 ' ] ||
+    fail "InstanceInfo: $got"
+got=$(tail -c +$((size + 17)) one.instance | decode instance Instance)
+[ "$got" = 'label: 1 fea_id: 3 fea_val: 0.5 ' ] || fail "Instance: $got"
+
 # Bad lines: left out, counted, named; or the end.
 printf '1 1:1\n1 x\n1 2:1 1:1\n1 1:1\n' >bad.libsvm
 expect 8 data convert --from libsvm --to ps bad.libsvm good.ps
@@ -82,7 +123,7 @@ err_has 'words: its first lines are of no format that is known'
 head -c 100 a.ps.gz >cut.gz
 expect 9 data detect cut.gz
 err_has 'E2008 cut.gz: its gzip data ends early'
-expect 2 data convert --to vw a.libsvm x
+expect 2 data convert --to adfea a.libsvm x
 expect 2 data convert a.libsvm x
 err_has '--to is missing'
 expect 1 data convert --to libsvm a.libsvm nowhere/x

@@ -12,7 +12,7 @@
 #include "support/check.h"
 #include "support/cluster.h"
 
-#define CALL_MS 30000
+#define CALL_MS 60000
 #define TRIES 6000 /* of 5 ms */
 #define BEFORE 6   /* pushes of 1 */
 #define SINCE 3    /* pushes of 100: fewer records than before */

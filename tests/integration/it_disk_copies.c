@@ -14,7 +14,7 @@
 #define NODES 3
 #define ROWS 600
 #define PUSHES 30 /* in each part of the test */
-#define CALL_MS 30000
+#define CALL_MS 60000
 #define LOOKS_MAX 6000
 
 static uint64_t rows[ROWS];

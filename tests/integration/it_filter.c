@@ -75,12 +75,12 @@ push_and_pull(fixture_t *f, psd_table_t *t)
     CHECK_OK(
         psd_push_start(t, rows, f->deltas, N_VALUES, f->call, &ticket, f->err),
         f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 20000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     memset(f->values, 0, N_VALUES * sizeof *f->values);
     CHECK_OK(
         psd_pull_start(t, rows, f->values, N_VALUES, f->call, &ticket, f->err),
         f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 20000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     psd_select_destroy(&rows);
     return true;
 }
@@ -193,7 +193,7 @@ integers_are_exact_or_refused(fixture_t *f)
     CHECK_OK(psd_pushpull_start(t, rows, deltas, values, N_VALUES, f->call,
                                 &ticket, f->err),
              f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 20000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     CHECK(memcmp(deltas, values, N_VALUES * sizeof *values) == 0);
     CHECK_OK(psd_call_set_filter(f->call, "f16", f->err), f->err);
     CHECK_ERROR(
@@ -236,10 +236,10 @@ large_bodies_go_in_pieces(fixture_t *f)
     CHECK_OK(psd_call_set_filter(f->call, "fixed2", f->err), f->err);
     CHECK_OK(psd_push_start(t, all, deltas, N, f->call, &ticket, f->err),
              f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 20000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     CHECK_OK(psd_pull_start(t, all, values, N, f->call, &ticket, f->err),
              f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 20000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     for (int i = 0; i < N; i++) {
         CHECK(is_within("wide", i, values[i], (double)deltas[i],
                         4 * 1.01 / 65534));
@@ -359,7 +359,7 @@ tables_have_filters_of_their_own(fixture_t *f)
     CHECK_OK(psd_call_set_filter(f->call, "none", f->err), f->err);
     CHECK_OK(psd_pull_start(t, all, &value, 1, f->call, &ticket, f->err),
              f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     CHECK(value != third && fabs((double)(value - third)) < 0x1p-9);
     psd_table_close(&t);
     CHECK_OK(psd_spec_set(spec, "type", "i32", f->err), f->err);
@@ -433,7 +433,7 @@ forgotten_lists_are_sent_again(fixture_t *f)
                             2 * round * (double)f->deltas[i], 4));
         }
     }
-    CHECK_OK(psd_wait_all(f->client, 20000, f->err), f->err);
+    CHECK_OK(psd_wait_all(f->client, 60000, f->err), f->err);
     CHECK_OK(psd_pull(t, f->keys, N_ROWS, f->values, N_VALUES, f->err), f->err);
     for (int i = 0; i < N_VALUES; i++) {
         CHECK(f->values[i] == 40 * f->deltas[i]);

@@ -138,11 +138,11 @@ a_wait_elsewhere_is_explained(fleet_t *f, psd_error_t *err)
                       "\"status\":\"OK\""));
     CHECK(control_ask(&c, "job_leave",
                       ",\"job\":\"j\",\"worker\":1,\"member\":0", "\"OK\""));
-    CHECK_OK(psd_wait(client, ticket, 20000, err), err);
+    CHECK_OK(psd_wait(client, ticket, 60000, err), err);
     for (size_t i = 0; i < ROWS; i++) {
         CHECK(values[i] == (int64_t)i + 2);
     }
-    CHECK_OK(psd_leave(client, 20000, err), err);
+    CHECK_OK(psd_leave(client, 60000, err), err);
     psd_select_destroy(&all);
     psd_table_close(&table);
     psd_close(&client);
@@ -219,7 +219,7 @@ a_drop_ends_what_waits(fleet_t *f, psd_error_t *err)
         CHECK(control_ask(&c, "table_drop", fields, "\"dropped\":true"));
     }
     for (size_t i = 0; i < 3; i++) {
-        CHECK(psd_wait(client, tickets[i], 20000, err) == PSD_NO_TABLE);
+        CHECK(psd_wait(client, tickets[i], 60000, err) == PSD_NO_TABLE);
         psd_error_clear(err);
         psd_table_close(&tables[i]);
     }

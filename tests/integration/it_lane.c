@@ -78,7 +78,7 @@ add_ones(const place_t *place, uint32_t worker, psd_error_t *err)
         }
         CHECK_OK(psd_clock(client, err), err);
     }
-    CHECK_OK(psd_leave(client, 20000, err), err);
+    CHECK_OK(psd_leave(client, 60000, err), err);
     psd_table_close(&table);
     psd_close(&client);
     return true;
@@ -109,7 +109,7 @@ push_on(const place_t *place, int out, psd_error_t *err)
             say(out);
         }
         if (i >= 8) {
-            CHECK_OK(psd_wait_all(client, 20000, err), err);
+            CHECK_OK(psd_wait_all(client, 60000, err), err);
         }
     }
 }

@@ -62,7 +62,7 @@ push_all(fixture_t *f, psd_table_t *t, const float *values)
     psd_select_all_rows(all);
     CHECK_OK(psd_push_start(t, all, values, VALUES, NULL, &ticket, f->err),
              f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     psd_select_destroy(&all);
     return true;
 }
@@ -77,7 +77,7 @@ holds(fixture_t *f, psd_table_t *t, const float *wanted)
     psd_select_all_rows(all);
     CHECK_OK(psd_pull_start(t, all, got, VALUES, NULL, &ticket, f->err),
              f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     CHECK(memcmp(got, wanted, sizeof got) == 0);
     psd_select_destroy(&all);
     return true;

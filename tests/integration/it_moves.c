@@ -13,7 +13,7 @@
 #include "support/check.h"
 #include "support/cluster.h"
 
-#define CALL_MS 30000
+#define CALL_MS 60000
 #define TRIES 6000 /* of 5 ms */
 #define WORKERS 3
 

@@ -16,7 +16,7 @@
 #include "support/check.h"
 #include "support/cluster.h"
 
-#define CALL_MS 30000
+#define CALL_MS 60000
 #define LOOKS_MAX 20000 /* a look takes a millisecond or so */
 
 static const cluster_args_t args = {

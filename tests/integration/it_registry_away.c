@@ -15,7 +15,7 @@
 
 #define WORKERS 2
 #define ROWS 60
-#define CALL_MS 30000
+#define CALL_MS 60000
 #define ROUNDS 200 /* that each does while nobody is there, at least */
 
 static uint64_t rows[ROWS];

@@ -116,12 +116,12 @@ select_in(fixture_t *f, const char *name, const pair_t *pairs)
     psd_select_all_rows(all);
     CHECK_OK(psd_push_start(t, all, values, ROWS * COLS, NULL, &ticket, f->err),
              f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
 
     psd_select_rows(some, keys, 6);
     psd_select_cols(some, cols, 3);
     CHECK_OK(psd_pull_start(t, some, few, 18, NULL, &ticket, f->err), f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     for (size_t i = 0; i < 6; i++) {
         for (size_t j = 0; j < 3; j++) {
             CHECK(few[i * 3 + j] == (int64_t)(keys[i] * COLS + cols[j]));
@@ -131,7 +131,7 @@ select_in(fixture_t *f, const char *name, const pair_t *pairs)
     psd_select_col_range(some, 2, 3);
     CHECK_OK(psd_pushpull_start(t, some, few, few, 18, NULL, &ticket, f->err),
              f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     for (size_t i = 0; i < 6; i++) {
         for (size_t j = 0; j < 3; j++) {
             int64_t row = (int64_t)keys[i] * COLS;
@@ -145,7 +145,7 @@ select_in(fixture_t *f, const char *name, const pair_t *pairs)
     psd_select_all_cols(some);
     CHECK_OK(psd_pull_start(t, some, values, 700 * COLS, NULL, &ticket, f->err),
              f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     for (int64_t i = 0; i < 700 * COLS; i++) {
         bool touched = i / COLS == 455 && i % COLS >= 2 && i % COLS <= 4;
 
@@ -212,7 +212,7 @@ takes_sparse_rows(fixture_t *f)
     psd_select_sparse(select, counts, cols);
     CHECK_OK(psd_push_start(t, select, values, 3, NULL, &ticket, f->err),
              f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
 
     psd_select_sparse(select, NULL, NULL);
     CHECK_OK(psd_fetch(t, select, true, 0, NULL, &result, f->err), f->err);
@@ -257,14 +257,14 @@ takes_lengths(fixture_t *f)
                 PSD_SHAPE, "lengths add up to 7; there are 6 values", f->err);
     CHECK_OK(psd_push_start(t, select, values, 7, NULL, &ticket, f->err),
              f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     CHECK_OK(psd_pull(t, pulled, 2, got, 8, f->err), f->err);
     CHECK(memcmp(got, wanted, sizeof got) == 0);
     CHECK_OK(psd_push_begin(t, select, &draft, &at, &n, f->err), f->err);
     CHECK(n == 7);
     memcpy(at, values, sizeof values);
     CHECK_OK(psd_push_commit(&draft, NULL, &ticket, f->err), f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     CHECK_OK(psd_pull(t, pulled, 2, got, 8, f->err), f->err);
     for (size_t i = 0; i < 8; i++) {
         CHECK(got[i] == 2 * wanted[i]);
@@ -348,7 +348,7 @@ gives_tickets(fixture_t *f)
     CHECK_OK(psd_wait(f->client, tickets[N - 1], 0, f->err), f->err);
     CHECK_ERROR(psd_wait(f->client, tickets[N - 1], 0, f->err), PSD_INVALID,
                 "ticket", f->err);
-    CHECK_OK(psd_wait_all(f->client, 10000, f->err), f->err);
+    CHECK_OK(psd_wait_all(f->client, 60000, f->err), f->err);
     CHECK(value == (float)N);
     CHECK_ERROR(psd_wait(f->client, tickets[0], 0, f->err), PSD_INVALID,
                 "ticket", f->err);
@@ -383,17 +383,17 @@ moves_much(fixture_t *f, const char *name, const char *partition_by)
     psd_select_all_rows(all);
     psd_call_set_borrow(call, true);
     CHECK_OK(psd_push_start(t, all, deltas, n, call, &ticket, f->err), f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     CHECK_OK(
         psd_pushpull_start(t, all, deltas, values, n, call, &ticket, f->err),
         f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     for (size_t i = 0; i < n; i++) {
         CHECK(values[i] == 2 * deltas[i]);
     }
     memset(values, 0, n * sizeof *values);
     CHECK_OK(psd_pull_start(t, all, values, n, call, &ticket, f->err), f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     for (size_t i = 0; i < n; i++) {
         CHECK(values[i] == 2 * deltas[i]);
     }
@@ -437,7 +437,7 @@ splits_wide_rows(fixture_t *f)
     psd_select_rows(select, &key, 1);
     psd_select_cols(select, cols, 3);
     CHECK_OK(psd_pull_start(t, select, few, 3, NULL, &ticket, f->err), f->err);
-    CHECK_OK(psd_wait(f->client, ticket, 10000, f->err), f->err);
+    CHECK_OK(psd_wait(f->client, ticket, 60000, f->err), f->err);
     for (size_t i = 0; i < 3; i++) {
         CHECK(few[i] == deltas[COLS + cols[i]]);
     }

@@ -14,7 +14,7 @@
 
 #define NODES 3
 #define ROWS 60
-#define CALL_MS 30000
+#define CALL_MS 60000
 
 static uint64_t rows[ROWS];
 static int64_t ones[ROWS];

@@ -12,7 +12,7 @@
 #include "support/check.h"
 #include "support/cluster.h"
 
-#define CALL_MS 30000
+#define CALL_MS 60000
 #define LOOKS_MAX 3000
 
 static const cluster_args_t args = {

@@ -141,7 +141,7 @@ work(const run_t *run, psd_error_t *err)
     CHECK_OK(psd_work_open(client, "input", SLICES, EPOCHS, &work, err), err);
     CHECK(do_slices(run, table, work, err));
     psd_work_close(&work);
-    CHECK_OK(psd_leave(client, 20000, err), err);
+    CHECK_OK(psd_leave(client, 60000, err), err);
     psd_table_close(&table);
     psd_spec_destroy(&spec);
     psd_close(&client);

@@ -4,11 +4,17 @@
  * takes slices of a work queue, adds 1 to the row of each, and finishes a clock
  * behind every one, and where none is free for a moment.
  *
- *     slice_worker TABLE SLICES EPOCHS
+ *     slice_worker TABLE SLICES EPOCHS [GATE]
+ *
+ * With GATE, the name of a file, it takes no slice behind half of the epochs
+ * until that file is there, and finishes clocks meanwhile: the job does not end
+ * before a test is done with it.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include <psd.h>
 
@@ -45,11 +51,27 @@ count(psd_table_t *table,
     return rc == PSD_OK ? psd_work_done(queue, epoch, slice, WAIT_MS, err) : rc;
 }
 
+static bool
+is_held(const char *gate, uint64_t reached, uint64_t n_epochs)
+{
+    return gate != NULL && reached > n_epochs / 2 && access(gate, F_OK) != 0;
+}
+
+static void
+pause_a_moment(void)
+{
+    const struct timespec moment = {.tv_nsec = 5000000L};
+
+    (void)nanosleep(&moment, NULL);
+}
+
 static psd_status_t
 work(psd_client_t *client, char **argv, psd_error_t *err)
 {
     psd_table_t *table = NULL;
     psd_work_t *queue = NULL;
+    uint64_t n_epochs = strtoull(argv[3], NULL, 10);
+    uint64_t reached = 0;
     uint64_t epoch = 1;
     uint32_t slice = 0;
     psd_status_t rc = psd_join(client, NULL, -1, 0, PSD_DELAY_ENV, err);
@@ -60,10 +82,18 @@ work(psd_client_t *client, char **argv, psd_error_t *err)
     if (rc == PSD_OK) {
         rc =
             psd_work_open(client, "input", (uint32_t)strtoul(argv[2], NULL, 10),
-                          strtoull(argv[3], NULL, 10), &queue, err);
+                          n_epochs, &queue, err);
     }
     while (rc == PSD_OK && epoch != 0) {
-        rc = take(queue, &epoch, &slice, err);
+        if (is_held(argv[4], reached, n_epochs)) {
+            slice = UINT32_MAX;
+            pause_a_moment();
+        } else {
+            rc = take(queue, &epoch, &slice, err);
+        }
+        if (epoch > reached) {
+            reached = epoch;
+        }
         if (rc == PSD_OK && epoch != 0 && slice != UINT32_MAX) {
             rc = count(table, queue, epoch, slice, err);
         }
@@ -87,8 +117,8 @@ main(int argc, char **argv)
     psd_error_t *err = psd_error_new();
     psd_status_t rc = PSD_OK;
 
-    if (argc != 4) {
-        fprintf(stderr, "usage: slice_worker TABLE SLICES EPOCHS\n");
+    if (argc != 4 && argc != 5) {
+        fprintf(stderr, "usage: slice_worker TABLE SLICES EPOCHS [GATE]\n");
         return 2;
     }
     psd_options_set_timeout_ms(options, WAIT_MS);

@@ -11,7 +11,7 @@
 #include "support/check.h"
 
 #define VALUES ((size_t)THREAD_JOB_ROWS * THREAD_JOB_COLS)
-#define CALL_MS 30000 /* no move takes so long */
+#define CALL_MS 60000 /* no move takes so long */
 #define STEP_MS 5
 
 typedef struct tables {

@@ -88,11 +88,14 @@ check_cppcheck() {
 }
 
 check_exports() {
-    if [ ! -e "$build/lib/libpsd.so" ]; then
-        echo "no $build/lib/libpsd.so: build first, or name the build directory"
-        return 1
-    fi
-    python3 $lint/check_exports.py "$build/lib/libpsd.so"
+    local library
+    for library in libpsd.so libpsd_linalg.so; do
+        if [ ! -e "$build/lib/$library" ]; then
+            echo "no $build/lib/$library: build first, or name the build directory"
+            return 1
+        fi
+        python3 $lint/check_exports.py "$build/lib/$library" || return 1
+    done
 }
 
 check_tidy() {

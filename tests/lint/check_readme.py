@@ -1,25 +1,32 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The program in README.md is the one that the tests compile and run: its C
-block is examples/hello/hello.c behind the head comment. check_readme.py [ROOT]"""
+"""The programs in README.md and docs/training.md are those that the tests compile
+and run: each page has a C block with the text of its program behind the head
+comment. check_readme.py [ROOT]"""
 import pathlib
 import re
 import sys
 
-PAGE = "README.md"
-PROGRAM = "examples/hello/hello.c"
+PROGRAMS = {
+    "README.md": "examples/hello/hello.c",
+    "docs/training.md": "examples/train/train.c",
+}
+
+
+def is_told(root, page, program):
+    text = (root / page).read_text(encoding="utf-8")
+    source = (root / program).read_text(encoding="utf-8")
+    blocks = re.findall(r"```c\n(.*?)```", text, flags=re.DOTALL)
+    if source[source.index("#include"):] in blocks:
+        return True
+    print(f"{page}: no C block with the text of {program}")
+    return False
 
 
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
-    page = (root / PAGE).read_text(encoding="utf-8")
-    program = (root / PROGRAM).read_text(encoding="utf-8")
-    blocks = re.findall(r"```c\n(.*?)```", page, flags=re.DOTALL)
-    wanted = program[program.index("#include"):]
-    if wanted in blocks:
-        return 0
-    print(f"{PAGE}: no C block with the text of {PROGRAM}")
-    return 1
+    told = [is_told(root, *row) for row in PROGRAMS.items()]
+    return 0 if all(told) else 1
 
 
 if __name__ == "__main__":

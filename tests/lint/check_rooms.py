@@ -72,6 +72,8 @@ TIME_ROOMS = {"transport", "client", "train"} | PROGRAMS
 TIME_CALLS = re.compile(
     r"(?<![\w.>])(clock_gettime|gettimeofday|timespec_get|time|clock|zclock_\w+)\s*\("
 )
+# Is a file younger than a tick? Its times are the wall clock's.
+TIME_EXCEPTIONS = {("lib/data/reader.c", "clock_gettime")}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]',
                      re.MULTILINE)
 
@@ -145,6 +147,8 @@ def check_file(root, path):
     bare = strip_all(text)
     if room not in TIME_ROOMS:
         for match in TIME_CALLS.finditer(bare):
+            if (path, match.group(1)) in TIME_EXCEPTIONS:
+                continue
             problems.append(f"{path}:{line_of(bare, match.start())}: "
                             f"{match.group(1)}: {room} is told the time")
     if room in PURE:

@@ -14,6 +14,8 @@ SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 BANNED_H = SPDX + "#pragma GCC poison strcpy malloc exit usleep\n"
 PUBLIC_H = SPDX + "#define PSD_EXPORT\nPSD_EXPORT int psd_one(void);\n"
 MAP = SPDX + "LIBPSD_0 {\nglobal:\n    psd_one;\nlocal:\n    *;\n};\n"
+LINALG_H = SPDX + "#define PSD_EXPORT\nPSD_EXPORT int psd_dot(void);\n"
+LINALG_MAP = MAP.replace("psd_one", "psd_dot")
 STATUS_H = SPDX + '#define MAP(X) X(OK, 0, "E0000", 0, "ok", "nothing")\n'
 STATUS_LINE = "| E0000 | `OK` | 0 | 0 | ok | nothing |\n"
 HELLO_BODY = "#include <psd.h>\n\nint\nmain(void)\n{\n    return 0;\n}\n"
@@ -41,6 +43,10 @@ GOOD = {
     "docs/errors.md": STATUS_LINE,
     "examples/hello/hello.c": HELLO_C,
     "README.md": "# psd\n\n```c\n" + HELLO_BODY + "```\n",
+    "examples/train/train.c": HELLO_C,
+    "docs/training.md": "# Training\n\n```c\n" + HELLO_BODY + "```\n",
+    "lib/include/psd_linalg.h": LINALG_H,
+    "lib/linalg/libpsd_linalg.map": LINALG_MAP,
     ".clang-format": None,  # the real one
 }
 
@@ -68,6 +74,7 @@ def call(expression):
 # (check, path, new content, what it must say)
 BREAKS = [
     ("readme", "README.md", "# psd\n", "README.md: no C block"),
+    ("readme", "docs/training.md", "# psd\n", "docs/training.md: no C block"),
     ("statuses", "docs/errors.md", "# Errors\n", "missing: | E0000 | `OK`"),
     ("statuses", "docs/errors.md",
      STATUS_LINE + "| E9999 | `NO` | 9 | 9 | no | no |\n",
@@ -129,6 +136,10 @@ BREAKS = [
     ("exports", "lib/client/extra.c", call("1"),
      "ps_f: an exported name begins with psd_"),
     ("exports", "build/lib/libpsd.so", None, "build first"),
+    ("exports", "build/lib/libpsd_linalg.so", None, "build first"),
+    ("exports", "lib/linalg/libpsd_linalg.map",
+     LINALG_MAP.replace("psd_dot;", ""),
+     "psd_dot: in the headers, not in lib/linalg/libpsd_linalg.map"),
     ("shellcheck", "scripts/a.sh", "#!/bin/sh\nrm $1\n", "SC2086"),
     ("shellcheck", "scripts/a", "#!/usr/bin/env bash\nrm $1\n", "SC2086"),
     ("codespell", "README.md", "t" "eh\n", "==> the"),
@@ -162,6 +173,11 @@ def build(root):
          f"-Wl,--version-script={script}",
          "-o", f"{root}/build/lib/libpsd.so", *sources],
         check=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-x", "c", "-",
+         "-o", f"{root}/build/lib/libpsd_linalg.so"],
+        input="int psd_dot(void);\nint\npsd_dot(void)\n{\n    return 1;\n}\n",
+        text=True, check=True)
 
 
 def make_tree(lint_dir, root):

@@ -91,6 +91,7 @@ typedef struct sim_step {
     sim_step_kind_t kind;
     uint32_t layout; /* how a push lies: 0 .. 3 */
     bool bad;        /* a push outside the table: must be refused */
+    bool marks;      /* a push that ends its clock; decided at its time */
     uint32_t timeout_ms;
     uint32_t n_rows;
     uint32_t rows[SIM_OP_ROWS_MAX]; /* indices into plan->keys, different */

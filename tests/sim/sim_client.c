@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A client: a session of the core, and the script that it follows. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -211,6 +212,7 @@ start_op(sim_t *sim,
         start.payload = payload;
         start.kind = sim_is_push(step->kind) ? PS_KIND_PUSH : PS_KIND_PULL;
         start.pull = step->kind == SIM_PUSHPULL;
+        start.marks = step->marks;
         start.timeout_ms = sim_is_push(step->kind) ? 0 : step->timeout_ms;
         set_op(step->kind, &start);
     }
@@ -221,10 +223,17 @@ start_op(sim_t *sim,
     perform(sim, client, &outbox);
 }
 
-/* Cuts a line of the script by partitions, as lib/client does. */
-static void
-start_line(sim_t *sim, sim_client_t *client, const sim_step_t *step)
+/* Cuts a line of the script by partitions, as lib/client does. A bit of the
+ * result for each that was asked; no mark goes to those in `not_to`. */
+static uint32_t
+start_line(sim_t *sim,
+           sim_client_t *client,
+           const sim_step_t *step,
+           uint32_t not_to)
 {
+    uint32_t asked = 0;
+
+    static_assert(SIM_PARTITIONS_MAX <= 32, "a bit for each");
     for (uint32_t p = 0; p < sim->plan.spec.n_partitions; p++) {
         sim_step_t part = *step;
 
@@ -235,10 +244,43 @@ start_line(sim_t *sim, sim_client_t *client, const sim_step_t *step)
                 part.deltas[part.n_rows++] = step->deltas[i];
             }
         }
-        if (part.n_rows > 0 || step->kind == SIM_MARK) {
+        if (part.n_rows > 0 ||
+            (step->kind == SIM_MARK && (not_to >> p & 1) == 0)) {
             start_op(sim, client, &part, p, client->at);
+            asked |= UINT32_C(1) << p;
         }
     }
+    return asked;
+}
+
+/* The last push of a clock may be its mark, too. */
+static bool
+ends_clock(const sim_client_t *client)
+{
+    const sim_step_t *step = &client->script[client->at];
+
+    return (step->kind == SIM_PUSH || step->kind == SIM_SCALE) &&
+           !client->reader && client->at + 1 < client->n_steps &&
+           step[1].kind == SIM_MARK && (client->number + client->at) % 2 == 0;
+}
+
+/* A line, or two that are one. */
+static void
+do_line(sim_t *sim, sim_client_t *client)
+{
+    sim_step_t step = client->script[client->at];
+    uint32_t marked = 0;
+
+    if (ends_clock(client)) {
+        step.marks = true;
+        marked = start_line(sim, client, &step, 0);
+        client->at++;
+        step = client->script[client->at];
+    }
+    if (step.kind == SIM_MARK) {
+        client->clock++; /* the mark says that this clock is finished */
+    }
+    (void)start_line(sim, client, &step, marked);
 }
 
 void
@@ -267,10 +309,7 @@ sim_client_step(sim_t *sim, uint32_t number)
             return; /* the end of each operation comes here again */
         }
     } else {
-        if (client->script[client->at].kind == SIM_MARK) {
-            client->clock++; /* the mark says that this clock is finished */
-        }
-        start_line(sim, client, &client->script[client->at]);
+        do_line(sim, client);
     }
     client->at++;
     plan_step(sim, client);

@@ -13,7 +13,8 @@
  *          fails, fills up and stands still (support/sim_disk.h): its nodes
  *          start again with it, or with a new one, and all are lost at once.
  *          Workers come and go in half of the worlds that have any
- *          (sim_cluster_job.h).
+ *          (sim_cluster_job.h). Checkpoints are made in the middle of it
+ *          (sim_cluster_checkpoint.h).
  * Checks   W1 what was acknowledged at replica is in every later answer, once,
  *          after the loss of any one node; at disk, whatever is lost but a disk
  *          that has the last copy · W2 an answer's level is no lower
@@ -29,12 +30,11 @@
  *          sim_cluster_disk.c      their disks
  *          sim_cluster_registry.c  the registry's process
  *          sim_cluster_job.c       its jobs and their work queue
- *          sim_cluster_client.c    clients
- *          sim_cluster_worker.c    what they are as workers
- *          sim_cluster_script.c    what they do
- *          sim_cluster_check.c     what was promised
- *          sim_cluster_search.c    many seeds; the shortest story of one
- * Units    virtual ms of the world; a node's own clock differs
+ *          sim_cluster_checkpoint.c its checkpoints, and the nodes' part in
+ * them sim_cluster_client.c    clients sim_cluster_worker.c    what they are as
+ * workers sim_cluster_script.c    what they do sim_cluster_check.c     what was
+ * promised sim_cluster_search.c    many seeds; the shortest story of one Units
+ * virtual ms of the world; a node's own clock differs
  */
 #ifndef PS_TESTS_SIM_CLUSTER_H
 #define PS_TESTS_SIM_CLUSTER_H
@@ -46,13 +46,12 @@
 #include "protocol/session.h"
 #include "protocol/shard.h"
 #include "protocol/shard_links.h"
+#include "sim_cluster_checkpoint.h"
 #include "sim_cluster_job.h"
 #include "sim_cluster_plan.h"
 #include "storage/journal.h"
 #include "support/sim_disk.h"
 
-/* Rows of a partition: all pushes may go there. */
-#define CLUSTER_ROWS (CLUSTER_CLIENTS_MAX * CLUSTER_PUSHES_MAX)
 #define CLUSTER_LINES_MAX 96 /* of a script */
 #define CLUSTER_LINKS_MAX 48 /* of one client */
 #define CLUSTER_NAME_SIZE 16 /* of a node */
@@ -180,6 +179,7 @@ typedef struct cluster_shard {
     size_t n_links;
     size_t capacity;
     cluster_copy_t copies[CLUSTER_PARTITIONS_MAX];
+    cluster_images_t images;
 } cluster_shard_t;
 
 typedef struct cluster_node {
@@ -250,7 +250,12 @@ typedef enum cluster_letter_kind {
     CLUSTER_OVER = 17, /* the job has ended */
     CLUSTER_SLICE = 18,
     CLUSTER_COUNTED = 19,
-    CLUSTER_LOST = 20 /* that life of its worker */
+    CLUSTER_LOST = 20,  /* that life of its worker */
+    CLUSTER_ARM = 21,   /* registry: an image is wanted; marks wait */
+    CLUSTER_ARMED = 22, /* node: they do, and how far they have come */
+    CLUSTER_IMAGE = 23, /* registry: it begins, behind that clock */
+    CLUSTER_LOOK = 24,  /* registry: it is still wanted */
+    CLUSTER_CEASE = 25  /* registry: it is not */
 } cluster_letter_kind_t;
 
 static inline bool
@@ -263,7 +268,8 @@ cluster_is_of_client(cluster_letter_kind_t kind)
 static inline bool
 cluster_is_to_client(cluster_letter_kind_t kind)
 {
-    return kind == CLUSTER_ROUTES || kind >= CLUSTER_ENTERED;
+    return kind == CLUSTER_ROUTES ||
+           (kind >= CLUSTER_ENTERED && kind <= CLUSTER_LOST);
 }
 
 typedef struct cluster_letter {
@@ -274,9 +280,10 @@ typedef struct cluster_letter {
     uint32_t shard;        /* ASK: a silent one of that incarnation */
     uint64_t number;       /* BEAT: greatest epoch; TELL, KNOWN: version; ASK:
                               ms since the shard's last word; JOIN: 1 for logs
-                              that were there */
+                              that were there; ARM … CEASE: of the checkpoint */
     uint32_t joins;        /* to and from a worker: its life … */
-    uint64_t clock;        /* … and clock */
+    uint64_t clock;        /* … and clock; ARMED, IMAGE */
+    cluster_want_t want;   /* ARM, IMAGE */
     ps_work_answer_t work; /* SLICE; DONE: epoch and slice */
     uint64_t clocks[CLUSTER_WORKERS_MAX]; /* KNOWN: of the workers, there */
     ps_report_t report;   /* REPORT; FENCE: table, partition, epoch */
@@ -301,7 +308,9 @@ typedef enum cluster_event_kind {
     CLUSTER_DISK_TURN = 10,  /* a: node, b: shard */
     CLUSTER_NODE_START = 11, /* a: node, if it is to start by itself */
     CLUSTER_ALIVE_TIME = 12, /* a: client, a worker */
-    CLUSTER_ASK_AGAIN = 13   /* a: client, a worker, b: its question */
+    CLUSTER_ASK_AGAIN = 13,  /* a: client, a worker, b: its question */
+    CLUSTER_CHECKPOINT = 14, /* the registry makes one, or goes on with it */
+    CLUSTER_IMAGE_TURN = 15  /* a: node, b: shard */
 } cluster_event_kind_t;
 
 typedef struct cluster_event {
@@ -331,6 +340,7 @@ typedef struct cluster {
     cluster_node_t nodes[CLUSTER_NODES_MAX];
     uint64_t n_incarnations;
     cluster_registry_t registry;
+    cluster_checkpoint_t checkpoint;
     uint32_t table;
     uint32_t job;
     cluster_facts_t facts;
@@ -419,6 +429,14 @@ void cluster_node_step(cluster_t *self,
                        uint32_t shard,
                        ps_event_t *event);
 void cluster_node_tick(cluster_t *self, uint32_t node, uint32_t shard);
+/* The shard's thread does something of its own between two events. */
+void cluster_node_work(cluster_t *self,
+                       uint32_t node,
+                       uint32_t shard,
+                       cluster_work_t *work,
+                       const void *order);
+/* Values of a partition's rows, which the caller destroys. */
+struct ps_payload *cluster_rows_of(ps_store_t *store, uint32_t partition);
 void cluster_node_beat(cluster_t *self, uint32_t node);
 void cluster_node_letter(cluster_t *self, const cluster_letter_t *letter);
 /* The shard's partition; NULL: it is not there. */

@@ -311,8 +311,8 @@ cluster_check_void(cluster_t *self, uint32_t partition)
 
 /* ---- copies are alike ---- */
 
-static ps_payload_t *
-rows_of(ps_partition_t *partition, uint32_t number)
+ps_payload_t *
+cluster_rows_of(ps_store_t *store, uint32_t number)
 {
     const ps_slice_t want = {.rows = PS_ROWS_RANGE,
                              .cols = PS_COLS_ALL,
@@ -327,7 +327,7 @@ rows_of(ps_partition_t *partition, uint32_t number)
     ps_slice_t got;
     uint64_t done = 0;
 
-    cluster_need(ps_store_gather(partition->store, &want, none, SIZE_MAX,
+    cluster_need(ps_store_gather(store, &want, none, SIZE_MAX,
                                  (ps_room_t){NULL, 0}, &got, &values, &done,
                                  NULL) == PSD_OK &&
                      done == CLUSTER_ROWS && values->n_spans == 1,
@@ -338,8 +338,10 @@ rows_of(ps_partition_t *partition, uint32_t number)
 static bool
 has_same_rows(ps_partition_t *one, ps_partition_t *other, uint32_t number)
 {
-    PSD_AUTO(ps_payload_destroy) ps_payload_t *mine = rows_of(one, number);
-    PSD_AUTO(ps_payload_destroy) ps_payload_t *theirs = rows_of(other, number);
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *mine = cluster_rows_of(one->store, number);
+    PSD_AUTO(ps_payload_destroy)
+    ps_payload_t *theirs = cluster_rows_of(other->store, number);
 
     return mine->spans[0].size == theirs->spans[0].size &&
            memcmp(mine->spans[0].data, theirs->spans[0].data,

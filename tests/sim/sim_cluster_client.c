@@ -221,6 +221,19 @@ fill_push(cluster_t *self, const cluster_line_t *line, ps_op_start_t *start)
     return payload;
 }
 
+/* The push at hand is the last one of its clock, and may be its mark, too. */
+static bool
+ends_clock(const cluster_t *self, uint32_t number)
+{
+    const cluster_client_t *client = &self->clients[number];
+    const cluster_line_t *line = &client->lines[client->at];
+
+    return self->plan.job && !client->reader && line->kind == CLUSTER_PUSH &&
+           !line->pull && line->ack == PS_ACK_DEFAULT &&
+           client->at + 1 < client->n_lines && line[1].kind == CLUSTER_MARK &&
+           (number + client->at) % 2 == 0;
+}
+
 static void
 start_op(cluster_t *self, uint32_t number, uint32_t partition)
 {
@@ -241,6 +254,7 @@ start_op(cluster_t *self, uint32_t number, uint32_t partition)
     }
     if (line->kind == CLUSTER_PUSH) {
         payload = fill_push(self, line, &start);
+        start.marks = ends_clock(self, number);
         self->pushed[partition][line->row].started = true;
         self->pushed[partition][line->row].clock = client->clock;
         self->pushed[partition][line->row].doubtful =
@@ -274,11 +288,20 @@ do_line(cluster_t *self, uint32_t number)
 {
     cluster_client_t *client = &self->clients[number];
     const cluster_line_t *line = &client->lines[client->at];
+    uint32_t marked = CLUSTER_NOBODY;
 
+    if (ends_clock(self, number)) {
+        marked = line->partition;
+        start_op(self, number, marked);
+        client->at++;
+        line++;
+    }
     if (line->kind == CLUSTER_MARK) {
         client->clock++; /* the mark says that this clock is finished */
         for (uint32_t i = 0; i < self->plan.n_partitions; i++) {
-            start_op(self, number, i);
+            if (i != marked) {
+                start_op(self, number, i);
+            }
         }
     } else if (line->kind > CLUSTER_WAIT) {
         cluster_worker_line(self, number, line);

@@ -177,6 +177,23 @@ cluster_node_step(cluster_t *self,
 }
 
 void
+cluster_node_work(cluster_t *self,
+                  uint32_t number,
+                  uint32_t at,
+                  cluster_work_t *work,
+                  const void *order)
+{
+    PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
+    const cluster_node_t *node = &self->nodes[number];
+    const ps_image_step_t step = {.now_ms = clock_of(self, node),
+                                  .outbox = &outbox};
+
+    work(self, node->shards[at].machine, &step, order);
+    perform(self, number, at, &outbox);
+    plan_tick(self, number, at);
+}
+
+void
 cluster_node_tick(cluster_t *self, uint32_t number, uint32_t at)
 {
     self->nodes[number].shards[at].wake_ms = UINT64_MAX;
@@ -308,6 +325,8 @@ cluster_node_letter(cluster_t *self, const cluster_letter_t *letter)
         }
     } else if (letter->kind == CLUSTER_FENCE) {
         fenced(self, letter);
+    } else if (letter->kind >= CLUSTER_ARM) {
+        cluster_images_letter(self, letter);
     } else if (letter->kind == CLUSTER_ANEW) {
         cluster_post(self, &(cluster_letter_t){.kind = CLUSTER_JOIN,
                                                .from = letter->to,
@@ -355,6 +374,7 @@ stop(cluster_node_t *node)
 {
     for (uint32_t i = 0; i < CLUSTER_SHARDS_MAX; i++) {
         cluster_disk_close(&node->shards[i]);
+        cluster_images_done(&node->shards[i].images);
         ps_shard_destroy(&node->shards[i].machine);
         ps_free(node->shards[i].conn_of);
         node->shards[i].conn_of = NULL;

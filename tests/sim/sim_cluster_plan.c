@@ -261,6 +261,8 @@ cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
     plan->comes = plan->job && below(&rng, 2) == 0;
     plan->n_expected = plan->comes ? 1 + (uint32_t)below(&rng, plan->n_clients)
                                    : plan->n_clients;
+    plan->checkpoint_ms = below(&rng, 2) == 0 ? 0 : 20 + below(&rng, 200);
+    plan->versions = plan->checkpoint_ms > 0 && below(&rng, 2) == 0;
 }
 
 ps_ack_t
@@ -283,6 +285,7 @@ cluster_spec_make(const cluster_plan_t *plan, ps_table_spec_t *spec)
     spec->n_col_slices = 1;
     spec->replicas = plan->replicas;
     spec->ack = cluster_table_ack(plan);
+    spec->versions = plan->versions;
 }
 
 static const char *
@@ -327,6 +330,11 @@ cluster_plan_print(const cluster_plan_t *plan, FILE *to)
     if (plan->disk) {
         (void)fprintf(to, "disks: %u ms, queue %" PRIu64 "\n", plan->disk_ms,
                       plan->log_queue_bytes);
+    }
+    if (plan->checkpoint_ms > 0) {
+        (void)fprintf(to, "a checkpoint every %" PRIu64 " ms%s\n",
+                      plan->checkpoint_ms,
+                      plan->versions ? ", of what changed" : "");
     }
     for (uint32_t i = 0; i < plan->n_faults; i++) {
         const cluster_fault_t *fault = &plan->faults[i];

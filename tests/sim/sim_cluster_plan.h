@@ -19,6 +19,8 @@
 #define CLUSTER_CLIENTS_MAX 4
 #define CLUSTER_PUSHES_MAX 24 /* of a client */
 #define CLUSTER_FAULTS_MAX 12
+/* Rows of a partition: all pushes may go there. */
+#define CLUSTER_ROWS (CLUSTER_CLIENTS_MAX * CLUSTER_PUSHES_MAX)
 
 typedef enum cluster_fault_kind {
     CLUSTER_CRASH = 1,  /* a node, or the registry; starts again at the end */
@@ -76,6 +78,9 @@ typedef struct cluster_plan {
     uint64_t log_queue_bytes;
     uint32_t falls; /* of 1000 decisions that the registry has stored, and
                        crashes before anybody is told */
+    uint64_t checkpoint_ms; /* between two; 0: there are none */
+    bool versions;          /* rows have them, so a checkpoint may be of those
+                               that changed */
     cluster_fault_t faults[CLUSTER_FAULTS_MAX];
     uint32_t n_faults;
 } cluster_plan_t;

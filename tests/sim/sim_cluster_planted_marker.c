@@ -7,13 +7,20 @@
 
 #define MARKS_MAX 64
 
-void
-__real_ps_gate_restore(ps_gate_t *self, uint64_t closed, const uint64_t *marks);
-void
-__wrap_ps_gate_restore(ps_gate_t *self, uint64_t closed, const uint64_t *marks);
+void __real_ps_gate_restore(ps_gate_t *self,
+                            uint64_t closed,
+                            uint64_t highest,
+                            const uint64_t *marks);
+void __wrap_ps_gate_restore(ps_gate_t *self,
+                            uint64_t closed,
+                            uint64_t highest,
+                            const uint64_t *marks);
 
 void
-__wrap_ps_gate_restore(ps_gate_t *self, uint64_t closed, const uint64_t *marks)
+__wrap_ps_gate_restore(ps_gate_t *self,
+                       uint64_t closed,
+                       uint64_t highest,
+                       const uint64_t *marks)
 {
     uint64_t lost[MARKS_MAX];
 
@@ -21,7 +28,7 @@ __wrap_ps_gate_restore(ps_gate_t *self, uint64_t closed, const uint64_t *marks)
     for (size_t i = 0; i < MARKS_MAX; i++) {
         lost[i] = closed;
     }
-    __real_ps_gate_restore(self, closed, lost);
+    __real_ps_gate_restore(self, closed, highest, lost);
 }
 
 int

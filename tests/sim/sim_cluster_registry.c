@@ -333,6 +333,8 @@ cluster_registry_letter(cluster_t *self, const cluster_letter_t *letter)
                                       .from = CLUSTER_REGISTRY,
                                       .to = letter->from,
                                       .routes = cluster_registry_routes(self)});
+    } else if (letter->kind == CLUSTER_ARMED) {
+        cluster_checkpoint_letter(self, letter);
     } else {
         cluster_job_letter(self, letter);
     }
@@ -399,6 +401,7 @@ cluster_registry_crash(cluster_t *self)
 {
     cluster_trace(self, "the registry crashes");
     ps_registry_destroy(&self->registry.machine);
+    cluster_checkpoint_forget(self);
     if (cluster_below(self, 2) == 0) {
         cluster_lose_letters(self, CLUSTER_REGISTRY);
     }

@@ -153,8 +153,10 @@ place_of(const cluster_t *self, const cluster_event_t *event)
     case CLUSTER_SHARD_TICK:
     case CLUSTER_BEAT_TIME:
     case CLUSTER_DISK_TURN:
+    case CLUSTER_IMAGE_TURN:
         return (uint32_t)event->a;
     case CLUSTER_REGISTRY_TICK:
+    case CLUSTER_CHECKPOINT:
         return CLUSTER_REGISTRY;
     case CLUSTER_CLIENT_TICK:
     case CLUSTER_CLIENT_LINE:
@@ -242,6 +244,14 @@ handle(cluster_t *self, cluster_event_t *event)
             cluster_disk_turn(self, (uint32_t)event->a, (uint32_t)event->b);
         }
         break;
+    case CLUSTER_CHECKPOINT:
+        cluster_checkpoint_time(self);
+        break;
+    case CLUSTER_IMAGE_TURN:
+        if (self->nodes[event->a].incarnation == event->incarnation) {
+            cluster_images_turn(self, (uint32_t)event->a, (uint32_t)event->b);
+        }
+        break;
     case CLUSTER_NODE_START:
         if (self->nodes[event->a].starts) {
             cluster_node_start(self, (uint32_t)event->a);
@@ -263,6 +273,7 @@ start(cluster_t *self)
     }
     cluster_registry_begin(self);
     cluster_faults_start(self);
+    cluster_checkpoint_start(self);
     cluster_clients_start(self);
 }
 

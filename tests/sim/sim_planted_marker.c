@@ -19,11 +19,11 @@ __wrap_ps_partition_request(ps_shard_t *shard,
 {
     ps_job_place_t *place = NULL;
 
-    if (request->kind == PS_KIND_MARK &&
+    if (ps_request_marks(request) &&
         ps_partition_place(shard, self, request->job, &place, NULL) == PSD_OK &&
         place != NULL) {
         ps_gate_mark(place->gate, request->worker, request->member,
-                     request->clock);
+                     ps_request_finishes(request));
         if (!ps_partition_close_clocks(shard, self, place)) {
             return; /* no memory */
         }

@@ -16,7 +16,7 @@
 #include "support/netns.h"
 #include "support/tmpfs.h"
 
-#define READY_MS 20000
+#define READY_MS 60000
 #define STEP_MS 5
 #define PATH_SIZE (PATH_MAX + 64)
 #define ANNOUNCEMENT_SIZE 16384

@@ -13,7 +13,7 @@
 #include "support/zmtp.h"
 
 #define REPLY_SIZE 65536
-#define WAIT_STEPS 4000 /* of 5 ms */
+#define WAIT_STEPS 12000 /* of 5 ms */
 
 static inline void
 step(void)

@@ -13,6 +13,7 @@
 
 typedef struct entry {
     uint64_t seq;
+    uint64_t ended; /* by which line */
     uint64_t row;
     int64_t delta;
     uint32_t worker;
@@ -31,6 +32,7 @@ struct ledger {
     entry_t *entries;
     size_t n_entries;
     size_t size; /* room for */
+    uint64_t n_lines;
     open_list_t open[WORKERS_MAX];
     ledger_sums_t sums;
 };
@@ -146,6 +148,7 @@ take_end(ledger_t *self, const ledger_line_t *line, uint16_t event, bool up_to)
 
         if (entry->seq == line->seq || (up_to && entry->seq < line->seq)) {
             entry->event = event;
+            entry->ended = self->n_lines;
             entry->level = (uint16_t)line->level;
             n_ended++;
         } else {
@@ -165,6 +168,7 @@ ledger_take(ledger_t *self, const ledger_line_t *line)
     if (line->worker >= WORKERS_MAX || line->level > LEDGER_DISK) {
         return refuse(line, "no such worker or level");
     }
+    self->n_lines++;
     switch ((ledger_event_t)line->event) {
     case LEDGER_STARTED:
         return take_start(self, line);
@@ -189,6 +193,12 @@ void
 ledger_sum(const ledger_t *self, ledger_sums_t *ret_sums)
 {
     *ret_sums = self->sums;
+}
+
+uint64_t
+ledger_now(const ledger_t *self)
+{
+    return self->n_lines;
 }
 
 /* Whether some of the doubts sum up to that. */
@@ -260,7 +270,7 @@ tell_causes(const ledger_t *self,
 }
 
 static row_sum_t *
-sum_rows(const ledger_t *self, ledger_level_t least)
+sum_rows(const ledger_t *self, ledger_level_t least, uint64_t then)
 {
     row_sum_t *sums = calloc(self->n_rows, sizeof *sums);
 
@@ -268,7 +278,8 @@ sum_rows(const ledger_t *self, ledger_level_t least)
         const entry_t *entry = &self->entries[i];
         row_sum_t *sum = &sums[entry->row];
 
-        if (entry->event == LEDGER_ACKED && entry->level >= (uint16_t)least) {
+        if (entry->event == LEDGER_ACKED && entry->level >= (uint16_t)least &&
+            entry->ended <= then) {
             sum->acked += entry->delta;
         } else if (entry->event != LEDGER_REFUSED) {
             sum->doubtful += entry->delta;
@@ -288,7 +299,19 @@ ledger_check(const ledger_t *self,
              ledger_level_t least,
              FILE *story)
 {
-    row_sum_t *sums = n_rows == self->n_rows ? sum_rows(self, least) : NULL;
+    return ledger_check_at(self, values, n_rows, least, UINT64_MAX, story);
+}
+
+bool
+ledger_check_at(const ledger_t *self,
+                const int64_t *values,
+                uint64_t n_rows,
+                ledger_level_t least,
+                uint64_t then,
+                FILE *story)
+{
+    row_sum_t *sums =
+        n_rows == self->n_rows ? sum_rows(self, least, then) : NULL;
     uint64_t n_different = 0;
 
     if (sums == NULL) {

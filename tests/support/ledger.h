@@ -67,6 +67,8 @@ void ledger_destroy(ledger_t **self_p);
  * second start); why is on stderr. */
 bool ledger_take(ledger_t *self, const ledger_line_t *line);
 void ledger_sum(const ledger_t *self, ledger_sums_t *ret_sums);
+/* How many lines it has taken: a time, for ledger_check_at. */
+uint64_t ledger_now(const ledger_t *self);
 
 /*
  * Holds it against the rows' values. What was acknowledged at a level below
@@ -81,4 +83,12 @@ bool ledger_check(const ledger_t *self,
                   uint64_t n_rows,
                   ledger_level_t least,
                   FILE *story);
+/* The same for rows as they were at some time behind `then`: what was not
+ * acknowledged by then may be there or not. */
+bool ledger_check_at(const ledger_t *self,
+                     const int64_t *values,
+                     uint64_t n_rows,
+                     ledger_level_t least,
+                     uint64_t then,
+                     FILE *story);
 #endif

@@ -30,7 +30,8 @@ PSD_EXPORT const char *psd_version(void);
 /* How to connect. NULL when there is no memory. */
 PSD_EXPORT psd_options_t *psd_options_new(void);
 PSD_EXPORT void psd_options_destroy(psd_options_t **self_p);
-/* Deadline of every call that names none; default 10000. */
+/* Deadline of every call that names none. Not set: $PSD_TIMEOUT_MS, 1 ..
+ * 86400000, else 10000. */
 PSD_EXPORT void psd_options_set_timeout_ms(psd_options_t *self,
                                            uint32_t timeout_ms);
 /* Which transport to use to shards: "auto" (a lane through shared memory if the
@@ -89,6 +90,12 @@ PSD_EXPORT void psd_call_set_command(psd_call_t *self, uint32_t command);
 /* true: the caller's rows and values are used in place and must stay untouched
  * until the ticket has ended; false (default): they are copied. */
 PSD_EXPORT void psd_call_set_borrow(psd_call_t *self, bool borrow);
+/* true: this push is the last one of the worker's clock, and what psd_clock
+ * does is done with it: the same, with fewer messages. Of pushes that are only
+ * started; where one cannot be started, its clock is not finished either. One
+ * that is started and fails later has finished it. PSD_INVALID when it is no
+ * push, PSD_NOT_JOINED when the client is no worker. Default false. */
+PSD_EXPORT void psd_call_set_ends_clock(psd_call_t *self, bool ends);
 /*
  * What shrinks this call's messages on their way, instead of the table's own
  * filter: words joined by "+" or ",", each at most once, of

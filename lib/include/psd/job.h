@@ -67,6 +67,16 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_leave(psd_client_t *client,
                                                  uint32_t timeout_ms,
                                                  psd_error_t *err);
 
+/* Leaves because the program has failed: at once and with all members of the
+ * worker, which others do not wait for any more. `pscli why` and the history
+ * say the reason (its first 160 bytes; NULL and "": unknown). What was not
+ * acknowledged may or may not be applied. The client stays open and is no
+ * worker any more. Errors: as psd_leave. */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_fail(psd_client_t *client,
+                                                const char *reason,
+                                                uint32_t timeout_ms,
+                                                psd_error_t *err);
+
 /*
  * A work queue of the job. What a slice is (lines of a file, a file, a range of
  * samples) is the job's affair; the queue has their numbers.

@@ -33,7 +33,7 @@
     X(NO_TABLE, 18, "E2003", 5, "table does not exist",                        \
       "\"pscli table list\" shows those that do")                              \
     X(TABLE_EXISTS, 19, "E2004", 6, "table exists already",                    \
-      "drop it first, or open it instead of creating it")                      \
+      "take another name, open that table, or drop it first")                  \
     X(NOT_FINITE, 20, "E2005", 1, "value is not a finite number",              \
       "clip or drop NaN and infinite deltas before the push")                  \
     X(ROWS_LOST, 21, "E2006", 6, "rows are gone since the node restarted",     \
@@ -60,14 +60,14 @@
       "the library follows by itself; a program sees this only on bugs")       \
     X(GAP, 38, "E3007", 1, "an earlier push is missing",                       \
       "the library resends by itself; a program sees this only on bugs")       \
-    X(BUSY, 39, "E3008", 1, "more in flight than was granted",                 \
-      "the library waits by itself; a program sees this only on bugs")         \
+    X(BUSY, 39, "E3008", 1, "something else is under way",                     \
+      "the message says what; try again when that is done")                    \
     X(NO_SESSION, 40, "E3009", 1, "no session on this connection",             \
       "the library says hello again by itself")                                \
     X(CLOSED, 41, "E3010", 1, "client is closed or broken",                    \
       "open a new client; the first error says why this one broke")            \
     X(DENIED, 42, "E3011", 4, "not allowed",                                   \
-      "ask the cluster's operator for the right")                              \
+      "the message says what forbids it, and where there is one, the way")     \
     X(NO_NODE, 43, "E3012", 5, "node does not exist",                          \
       "\"pscli node list\" shows those that do")                               \
     X(STOPPING, 44, "E3013", 3, "node is stopping",                            \

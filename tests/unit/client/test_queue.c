@@ -99,6 +99,57 @@ Test(queue, a_mark_is_behind_what_was_before_it_and_in_front_of_the_rest)
     tear_down(&f);
 }
 
+Test(queue, a_push_that_marks_is_as_a_mark)
+{
+    fixture_t f;
+    ps_errand_t *a = NULL;
+    ps_errand_t *last = NULL;
+    ps_errand_t *before = NULL;
+    ps_errand_t *behind = NULL;
+
+    set_up(&f);
+    a = add(&f, PS_ERRAND_PUSH, 0, 0);
+    last = add(&f, PS_ERRAND_PUSH, 0, 0);
+    last->marks = true;
+    before = add(&f, PS_ERRAND_PUSH, -100, 0);
+    f.client.round++;
+    behind = add(&f, PS_ERRAND_PUSH, 100, 0);
+    answer(&f, a);
+    cr_assert(before->op != 0 && last->op == 0 && behind->op == 0);
+    answer(&f, before);
+    cr_assert(last->op != 0 && behind->op == 0);
+    answer(&f, last);
+    cr_assert(behind->op != 0);
+    answer(&f, behind);
+    tear_down(&f);
+}
+
+/* What comes behind its clock must not pass it. */
+Test(queue, a_push_that_marks_and_waits_for_a_ticket_is_not_passed)
+{
+    fixture_t f;
+    ps_ticket_t *other = NULL;
+    ps_errand_t *a = NULL;
+    ps_errand_t *waits = NULL;
+    ps_errand_t *behind = NULL;
+
+    set_up(&f);
+    cr_assert_eq(ps_ticket_new(&f.client, 1000, &other, NULL), PSD_OK);
+    a = add(&f, PS_ERRAND_PUSH, 0, 0);
+    waits = add(&f, PS_ERRAND_PUSH, 0, other->number);
+    waits->marks = true;
+    f.client.round++;
+    behind = add(&f, PS_ERRAND_PUSH, 0, 0);
+    answer(&f, a);
+    cr_assert(waits->op == 0 && behind->op == 0);
+    ps_ticket_end_if_done(&f.client, other);
+    ps_queue_run(&f.client, waits->queue);
+    cr_assert(waits->op != 0 && behind->op == 0);
+    answer(&f, waits);
+    answer(&f, behind);
+    tear_down(&f);
+}
+
 Test(queue, who_waits_for_a_ticket_is_passed_but_not_by_a_mark)
 {
     fixture_t f;

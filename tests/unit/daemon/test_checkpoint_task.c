@@ -240,3 +240,19 @@ Test(checkpoint_task, a_disk_that_stands_still_ends_it_with_the_reason)
         strstr(look().text, "ack level disk: 1 of 2 records are on the disk"),
         "%s", look().text);
 }
+
+Test(checkpoint_task, holds_no_marks_when_it_ends_before_it_has_begun)
+{
+    const ps_shard_args_t args = {.incarnation = INCARNATION};
+    ps_doc_t *doc = NULL;
+
+    cr_assert(temp_dir_make(&dir));
+    cr_assert_eq(open_bench(&bench), PSD_OK);
+    cr_assert_eq(ps_checkpoint_task_new(&args, &task, NULL), PSD_OK);
+    doc = call("{\"do\":\"arm\",\"tables\":[{\"id\":1,\"job\":3}]}");
+    ps_doc_destroy(&doc);
+    cr_expect_gt(ps_shard_deadline(bench.shard), bench.now_ms);
+    doc = call("{\"do\":\"end\"}");
+    ps_doc_destroy(&doc);
+    cr_expect_leq(ps_shard_deadline(bench.shard), bench.now_ms);
+}

@@ -29,6 +29,48 @@ Test(format_vw, the_tutorials_example_has_the_programs_indices)
                        " {11650396 116060:1}\n");
 }
 
+/* What the program printed with --audit, as its own tests have recorded it
+ * (audit, chain hash of text, cached interactions, a regressor's audit). */
+Test(format_vw, indices_are_those_of_the_programs_audit)
+{
+    static const struct {
+        const char *line;
+        size_t n;
+        uint64_t keys[8];
+    } cases[] = {
+        {"1 | feature\n", 1, {118880}},
+        {"2 |namespace feature\n", 1, {242309}},
+        {"3 | :1\n", 1, {0}},
+        {"4 |other_namespace :1\n", 1, {207177}},
+        {"+1 | happiness:1\n", 1, {143395}},
+        {"+1 | happiness:true\n", 1, {42986}},
+        {"+1 | happiness:true sadness:false\n", 2, {42986, 187175}},
+        {"+1 |emotion happiness:1\n", 1, {196388}},
+        {"+1 |emotion happiness:true\n", 1, {106841}},
+        {"1 |s p^the_man w^the w^man |t p^un_homme w^un w^homme\n",
+         6,
+         {3563, 145229, 31316, 68438, 149058, 25913}},
+        {"2 |t p^le_homme w^le\n", 2, {73877, 112588}},
+        {"1 |features 13:.1 24:2 140 394\n", 4, {13700, 13711, 13827, 14081}},
+    };
+    PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
+    ps_parser_t parser = sample_text_parser("vw");
+
+    parser.constant = false;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *line = cases[i].line;
+
+        cr_assert_eq(
+            sample_text_parse(&parser, line, strlen(line), samples, NULL), 0);
+        cr_assert_eq(samples->n_entries, cases[i].n, "%s", line);
+        for (size_t e = 0; e < cases[i].n; e++) {
+            cr_expect_eq(samples->keys[e], cases[i].keys[e],
+                         "%s: entry %zu is %" PRIu64, line, e,
+                         samples->keys[e]);
+        }
+    }
+}
+
 Test(format_vw, label_weight_initial_and_tag)
 {
     static const struct {

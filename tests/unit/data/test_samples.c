@@ -87,6 +87,25 @@ Test(samples, merging_makes_one_group_of_the_last_sample)
     cr_expect_eq(psd_samples_starts(samples)[4], 10);
 }
 
+/* As many groups as fit, then a sample of none. */
+Test(samples, merging_makes_room_for_the_group_of_none)
+{
+    PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
+
+    while (samples->n_groups < samples->groups_capacity) {
+        cr_assert(ps_samples_reserve(samples, 1, 0));
+        ps_samples_begin(samples, 1);
+        ps_samples_end_group(samples, 0);
+        ps_samples_end(samples);
+    }
+    cr_assert(ps_samples_reserve(samples, 0, 0));
+    ps_samples_begin(samples, 1);
+    ps_samples_end(samples);
+    cr_assert(ps_samples_merge(samples));
+    cr_expect_leq(samples->n_groups, samples->groups_capacity);
+    cr_expect_eq(samples->starts[samples->n_groups], 0);
+}
+
 /* Two groups of keys that do not ascend. */
 static void
 add_keys(psd_samples_t *samples)

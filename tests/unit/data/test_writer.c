@@ -61,19 +61,26 @@ Test(writer, formats_become_each_other)
 {
     static const struct {
         const char *from, *text, *to, *expected;
-    } cases[] = {{"libsvm", "1 qid:4 1:2 5:0.1\n-0.5\n", "libsvm",
-                  "1 qid:4 1:2 5:0.1\n-0.5\n"},
-                 {"libsvm", "1 1:2 5:0.1\n", "ps", "1; 0 1:2 5:0.1;\n"},
-                 {"csv", "1,2,3\n,4,5\n", "csv", "1,2,3\n,4,5\n"},
-                 {"csv", "1,2,.5\n", "libsvm", "1 0:2 1:0.5\n"},
-                 {"csv", "1,2,.5\n", "ps", "1; 0 2.0 0.5;\n"},
-                 {"csv", "1,2,3\n", "ps", "1; 0 2.0 3;\n"},
-                 {"csv", "1,1e10,3\n", "ps", "1; 0 1e+10 3;\n"},
-                 {"ps", "1; 3 7 9; -2 1;\n", "ps", "1; 3 7 9; -2 1;\n"},
-                 {"ps", "; 3 7:1.5;\n", "ps", "; 3 7:1.5;\n"},
-                 {"ps", "2; 0 7:1.5;\n", "libsvm", "2 7:1.5\n"},
-                 {"adfea", "1 1 1 5:1 6:2\n", "ps", "1; 1 5; 2 6;\n"},
-                 {"vw", "1 | 7:2\n", "ps", "1; 0 7:2; 11650396 116060:1;\n"}};
+    } cases[] = {
+        {"libsvm", "1 qid:4 1:2 5:0.1\n-0.5\n", "libsvm",
+         "1 qid:4 1:2 5:0.1\n-0.5\n"},
+        {"libsvm", "1 1:2 5:0.1\n", "ps", "1; 0 1:2 5:0.1;\n"},
+        {"csv", "1,2,3\n,4,5\n", "csv", "1,2,3\n,4,5\n"},
+        {"csv", "1,2,.5\n", "libsvm", "1 0:2 1:0.5\n"},
+        {"csv", "1,2,.5\n", "ps", "1; 0 2.0 0.5;\n"},
+        {"csv", "1,2,3\n", "ps", "1; 0 2.0 3;\n"},
+        {"csv", "1,1e10,3\n", "ps", "1; 0 1e+10 3;\n"},
+        {"ps", "1; 3 7 9; -2 1;\n", "ps", "1; 3 7 9; -2 1;\n"},
+        {"ps", "; 3 7:1.5;\n", "ps", "; 3 7:1.5;\n"},
+        {"ps", "2; 0 7:1.5;\n", "libsvm", "2 7:1.5\n"},
+        {"adfea", "1 1 1 5:1 6:2\n", "ps", "1; 1 5; 2 6;\n"},
+        {"vw", "1 | 7:2\n", "ps", "1; 0 7:2; 11650396 116060:1;\n"},
+        {"libsvm", "1 5:0.5 9:1\n", "vw", "1 | 5:0.5 9 \n"},
+        {"ps", "1;7 12:2;8 3:1;\n", "vw",
+         "1 |7 5:2 |8 18446744073709551611 \n"},
+        {"vw", "2 0.5 4 'it|7 5:3\n", "vw",
+         "2 0.5 4 'it|7 5:3 |11650396 18446744073698017280 \n"},
+        {"vw", "'it|7\n", "vw", "'it|7 |11650396 18446744073698017280 \n"}};
     char text[256];
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -123,7 +130,7 @@ Test(writer, what_a_format_cannot_hold_is_said)
         {"libsvm", "1 0:1\n1 2:3\n", "csv",
          "sample 2: key 2 of a sample that is not dense; csv has a column for "
          "each key from 0"},
-        {"libsvm", "1 0:1\n", "vw", "format vw is only read"},
+        {"libsvm", "1 0:1\n", "adfea", "format adfea is only read"},
         {"libsvm", "1 0:1\n", "x",
          "format \"x\" is none of auto libsvm ps vw adfea terafea criteo csv"}};
     char text[256];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/lr/evaluate.h: AUC against its definition, losses at the ends. */
-#include "evaluate.h"
+/* examples/common/evaluate.h: AUC against its definition, losses at the ends.
+ */
+#include "common/evaluate.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 
 /* Every pair, as the definition says. */
 static double
-count_pairs(const double *margins, const int8_t *labels, size_t n)
+count_pairs(const double *margins, const float *labels, size_t n)
 {
     double good = 0;
     double all = 0;
@@ -26,11 +27,11 @@ count_pairs(const double *margins, const int8_t *labels, size_t n)
 }
 
 static double
-auc_of(const double *margins, const int8_t *labels, size_t n)
+auc_of(const double *margins, const float *labels, size_t n)
 {
     double auc = -1;
 
-    cr_assert_eq(lr_auc(margins, labels, n, &auc, NULL), PSD_OK);
+    cr_assert_eq(ex_auc(margins, labels, n, &auc, NULL), PSD_OK);
     return auc;
 }
 
@@ -38,9 +39,9 @@ Test(evaluate, auc_is_the_share_of_ordered_pairs)
 {
     const double margins[] = {3, 1, 2, 0};
 
-    cr_assert_eq(auc_of(margins, (int8_t[]){1, -1, 1, -1}, 4), 1);
-    cr_assert_eq(auc_of(margins, (int8_t[]){-1, 1, -1, 1}, 4), 0);
-    cr_assert_eq(auc_of(margins, (int8_t[]){1, 1, -1, -1}, 4), 0.75);
+    cr_assert_eq(auc_of(margins, (float[]){1, -1, 1, -1}, 4), 1);
+    cr_assert_eq(auc_of(margins, (float[]){-1, 1, -1, 1}, 4), 0);
+    cr_assert_eq(auc_of(margins, (float[]){1, 1, -1, -1}, 4), 0.75);
 }
 
 Test(evaluate, a_tie_counts_for_half)
@@ -48,24 +49,31 @@ Test(evaluate, a_tie_counts_for_half)
     const double same[] = {5, 5, 5, 5};
     const double some[] = {1, 2, 2, 3};
 
-    cr_assert_eq(auc_of(same, (int8_t[]){1, -1, 1, -1}, 4), 0.5);
-    cr_assert_eq(auc_of(some, (int8_t[]){-1, 1, -1, 1}, 4), 0.875);
+    cr_assert_eq(auc_of(same, (float[]){1, -1, 1, -1}, 4), 0.5);
+    cr_assert_eq(auc_of(some, (float[]){-1, 1, -1, 1}, 4), 0.875);
+}
+
+Test(evaluate, auc_of_what_has_no_order_is_none)
+{
+    const double margins[] = {1, NAN, 3};
+
+    cr_assert(isnan(auc_of(margins, (float[]){1, -1, -1}, 3)));
 }
 
 Test(evaluate, auc_needs_both_classes)
 {
     const double margins[] = {1, 2};
 
-    cr_assert(isnan(auc_of(margins, (int8_t[]){1, 1}, 2)));
-    cr_assert(isnan(auc_of(margins, (int8_t[]){-1, -1}, 2)));
-    cr_assert(isnan(auc_of(margins, (int8_t[]){1}, 0)));
+    cr_assert(isnan(auc_of(margins, (float[]){1, 1}, 2)));
+    cr_assert(isnan(auc_of(margins, (float[]){-1, -1}, 2)));
+    cr_assert(isnan(auc_of(margins, (float[]){1}, 0)));
 }
 
 Test(evaluate, auc_agrees_with_its_definition_on_many_lists)
 {
     enum { N = 60 };
     double margins[N];
-    int8_t labels[N];
+    float labels[N];
     unsigned state = 1;
 
     for (unsigned list = 0; list < 200; list++) {
@@ -84,25 +92,41 @@ Test(evaluate, auc_agrees_with_its_definition_on_many_lists)
 
 Test(evaluate, losses_do_not_overflow)
 {
-    cr_assert_float_eq(lr_logistic_loss(0), log(2), 1e-15);
-    cr_assert_eq(lr_logistic_loss(1000), 0);
-    cr_assert_eq(lr_logistic_loss(-1000), 1000);
-    cr_assert_eq(lr_logistic_loss(-1e300), 1e300);
-    cr_assert_eq(lr_sigmoid(0), 0.5);
-    cr_assert_eq(lr_sigmoid(-1e300), 0);
-    cr_assert_eq(lr_sigmoid(1e300), 1);
+    cr_assert_float_eq(ex_logistic_loss(0), log(2), 1e-15);
+    cr_assert_eq(ex_logistic_loss(1000), 0);
+    cr_assert_eq(ex_logistic_loss(-1000), 1000);
+    cr_assert_eq(ex_logistic_loss(-1e300), 1e300);
+    cr_assert_eq(ex_sigmoid(0), 0.5);
+    cr_assert_eq(ex_sigmoid(-1e300), 0);
+    cr_assert_eq(ex_sigmoid(1e300), 1);
 }
 
 Test(evaluate, quality_adds_up)
 {
-    lr_quality_t quality = {.auc = 0.25};
+    ex_quality_t quality = {.auc = 0.25};
 
-    lr_quality_add(&quality, 0, 1); /* not above 0: negative, so wrong */
-    lr_quality_add(&quality, 0, -1);
-    lr_quality_add(&quality, 1000, 1);
-    lr_quality_add(&quality, 3, -1);
+    ex_quality_add(&quality, 0, 1, 2); /* not above 0: negative: wrong */
+    ex_quality_add(&quality, 0, -1, 3);
+    ex_quality_add(&quality, 1000, 1, 0);
+    ex_quality_add(&quality, 3, -1, 0.5);
     cr_assert_eq(quality.n, 4);
     cr_assert_eq(quality.n_correct, 2);
-    cr_assert_float_eq(quality.loss, 2 * log(2) + log1p(exp(3)), 1e-12);
+    cr_assert_float_eq(quality.loss, 5.5, 1e-12);
     cr_assert_eq(quality.auc, 0.25);
+}
+
+Test(evaluate, a_loss_that_is_no_number_is_never_the_best)
+{
+    ex_quality_t quality = {.n = 2, .loss = 3};
+
+    cr_assert(ex_quality_is_better(&quality, INFINITY));
+    cr_assert(ex_quality_is_better(&quality, 3.5));
+    cr_assert(!ex_quality_is_better(&quality, 3));
+    quality.loss = NAN;
+    cr_assert(!ex_quality_is_better(&quality, 3));
+    cr_assert(!ex_quality_is_better(&quality, INFINITY));
+    quality.loss = INFINITY;
+    cr_assert(!ex_quality_is_better(&quality, INFINITY));
+    quality = (ex_quality_t){0};
+    cr_assert(!ex_quality_is_better(&quality, INFINITY));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* examples/lr/model.h: the model's file, there and back, and what is refused.
+/* examples/common/model.h: the model's file, there and back, and what is
+ * refused.
  */
-#include "model.h"
+#include "common/model.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -30,38 +31,38 @@ Test(model, comes_back_to_the_bit)
 {
     temp_dir_t dir;
     char path[PATH_MAX + 8];
-    lr_model_t model = {0};
-    lr_model_t again = {0};
+    ex_model_t model = {0};
+    ex_model_t again = {0};
 
     cr_assert(temp_dir_make(&dir));
     in_file(&dir, path);
-    cr_assert_eq(lr_model_add(&model, 0, 1.0F / 3, NULL), PSD_OK);
-    cr_assert_eq(lr_model_add(&model, 1, 0, NULL), PSD_OK);
-    cr_assert_eq(lr_model_add(&model, 1ULL << 40, -1e-38F, NULL), PSD_OK);
+    cr_assert_eq(ex_model_add(&model, 0, 1.0F / 3, NULL), PSD_OK);
+    cr_assert_eq(ex_model_add(&model, 1, 0, NULL), PSD_OK);
+    cr_assert_eq(ex_model_add(&model, 1ULL << 40, -1e-38F, NULL), PSD_OK);
     cr_assert_eq(model.n, 2, "zero is left out");
-    cr_assert_eq(lr_model_save(&model, path, NULL), PSD_OK);
-    cr_assert_eq(lr_model_load(&again, path, NULL), PSD_OK);
+    cr_assert_eq(ex_model_save(&model, path, NULL), PSD_OK);
+    cr_assert_eq(ex_model_load(&again, path, NULL), PSD_OK);
     cr_assert_eq(again.n, 2);
     cr_assert_arr_eq(again.rows, model.rows, 2 * sizeof(uint64_t));
     cr_assert_arr_eq(again.weights, model.weights, 2 * sizeof(float));
-    lr_model_done(&model);
-    lr_model_done(&again);
+    ex_model_done(&model);
+    ex_model_done(&again);
     temp_dir_drop(&dir);
 }
 
 Test(model, picks_the_weights_of_rows)
 {
-    lr_model_t model = {0};
+    ex_model_t model = {0};
     float weights[4] = {9, 9, 9, 9};
 
-    cr_assert_eq(lr_model_add(&model, 3, 1, NULL), PSD_OK);
-    cr_assert_eq(lr_model_add(&model, 7, -2, NULL), PSD_OK);
-    lr_model_pick(&model, (uint64_t[]){0, 3, 5, 7}, 4, weights);
+    cr_assert_eq(ex_model_add(&model, 3, 1, NULL), PSD_OK);
+    cr_assert_eq(ex_model_add(&model, 7, -2, NULL), PSD_OK);
+    ex_model_pick(&model, (uint64_t[]){0, 3, 5, 7}, 4, weights);
     cr_assert_arr_eq(weights, ((float[]){0, 1, 0, -2}), sizeof(weights));
-    lr_model_pick(&model, (uint64_t[]){8}, 1, weights);
+    ex_model_pick(&model, (uint64_t[]){8}, 1, weights);
     cr_assert_eq(weights[0], 0);
-    cr_assert_eq(lr_model_norm2(&model), 5);
-    lr_model_done(&model);
+    cr_assert_eq(ex_model_norm2(&model), 5);
+    ex_model_done(&model);
 }
 
 Test(model, a_bad_line_is_named)
@@ -84,11 +85,11 @@ Test(model, a_bad_line_is_named)
     cr_assert(temp_dir_make(&dir));
     in_file(&dir, path);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        lr_model_t model = {0};
+        ex_model_t model = {0};
         psd_error_t *err = psd_error_new();
 
         write_text(path, cases[i].text);
-        cr_expect_eq(lr_model_load(&model, path, err), PSD_INVALID);
+        cr_expect_eq(ex_model_load(&model, path, err), PSD_INVALID);
         cr_expect_not_null(strstr(psd_error_text(err), cases[i].why), "%s",
                            psd_error_text(err));
         cr_expect_eq(model.n, 0);
@@ -99,10 +100,10 @@ Test(model, a_bad_line_is_named)
 
 Test(model, a_place_that_cannot_be_written_is_named)
 {
-    lr_model_t model = {0};
+    ex_model_t model = {0};
     psd_error_t *err = psd_error_new();
 
-    cr_assert_eq(lr_model_save(&model, "/no/such/place", err), PSD_IO);
+    cr_assert_eq(ex_model_save(&model, "/no/such/place", err), PSD_IO);
     cr_assert_str_eq(psd_error_text(err),
                      "write /no/such/place.part: No such file or directory");
     psd_error_destroy(&err);

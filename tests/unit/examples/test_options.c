@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* examples/lr/options.h: defaults, and the one error of each bad line. */
-#include "options.h"
+#include "lr/options.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
@@ -54,8 +54,8 @@ Test(options, have_defaults)
     cr_assert_not(options.updater_given);
     cr_assert_eq(options.alpha, 0.1);
     cr_assert_eq(options.l1, 1);
-    cr_assert_not(options.objective);
-    cr_assert_eq(options.max_delay, PSD_DELAY_ENV);
+    cr_assert_null(options.objective);
+    cr_assert_eq(options.job.max_delay, PSD_DELAY_ENV);
 }
 
 Test(options, take_values_behind_a_blank_or_an_equals_sign)
@@ -70,16 +70,28 @@ Test(options, take_values_behind_a_blank_or_an_equals_sign)
     cr_assert_eq(options.alpha, 1e-3);
     cr_assert(isnan(options.beta));
     cr_assert_eq(options.epochs, 7);
-    cr_assert_eq(options.max_delay, -1);
+    cr_assert_eq(options.job.max_delay, -1);
     cr_assert_eq(options.seed, UINT64_MAX);
-    cr_assert_eq(options.timeout_ms, 1500);
+    cr_assert_eq(options.job.timeout_ms, 1500);
+}
+
+Test(options, a_rate_that_decays_has_a_beta)
+{
+    lr_options_t options =
+        read_good("--train f --updater sgd --schedule decay --loss hinge");
+
+    cr_assert_eq(options.schedule, 1);
+    cr_assert_eq(options.beta, 1);
+    cr_assert_eq(options.loss, 2);
+    options = read_good("--train f --updater sgd --schedule decay --beta 9");
+    cr_assert_eq(options.beta, 9);
 }
 
 Test(options, an_objective_brings_adagrad_without_penalty)
 {
     lr_options_t options = read_good("--train f --objective l2:0.5");
 
-    cr_assert(options.objective);
+    cr_assert_str_eq(options.objective, "l2:0.5");
     cr_assert_eq(options.objective_c, 0.5);
     cr_assert_eq(options.updater, LR_ADAGRAD);
     cr_assert_eq(options.alpha, 0.2);
@@ -105,7 +117,7 @@ Test(options, a_bad_line_is_one_error_that_names_option_value_and_rule)
         {"--foo=1", "unknown option \"--foo\"; --help lists them"},
         {"--train", "--train wants a value"},
         {"--train=", "--train must not be empty"},
-        {"--help=1", "--help takes no value"},
+        {"--help=1", "unknown option \"--help\"; --help lists them"},
         {"--train f --epochs 0",
          "--epochs \"0\" is not a whole number from 1 to 1000000"},
         {"--train f --epochs 2.5",
@@ -138,7 +150,12 @@ Test(options, a_bad_line_is_one_error_that_names_option_value_and_rule)
         {"--train f --timeout 0",
          "--timeout \"0\" is not a number from 1 to 86400"},
         {"--train f --updater adam",
-         "--updater \"adam\" is not one of sgd, adagrad, ftrl"},
+         "--updater \"adam\" is not one of ftrl, adagrad, sgd"},
+        {"--train f --schedule decay",
+         "--schedule wants --updater sgd without --l1 and --l2: it scales "
+         "gradients, not penalties"},
+        {"--train f --loss log",
+         "--loss \"log\" is not one of logit, square, hinge, square-hinge"},
         {"--train f --updater sgd --beta 1",
          "--beta has no meaning with --updater sgd"},
         {"--train f --objective l1:1",

@@ -64,6 +64,7 @@ typedef struct world {
     uint64_t n_rows;               /* ROWS that were sent */
     uint64_t n_begun;              /* copies made anew of a state */
     uint64_t n_whole;              /* … that became whole */
+    uint64_t n_ahead;              /* pushes that were told of only */
     uint64_t most_step;            /* bytes of ROWS that one step sent */
 } world_t;
 
@@ -471,6 +472,7 @@ world_record(world_t *self)
     ps_partition_t *partition = story->primary.partition;
     ps_shard_t *shard = story->primary.shard;
     bool done = false;
+    uint64_t lowest = 0;
 
     if (shard == NULL ||
         (partition->replicas != NULL &&
@@ -494,6 +496,11 @@ world_record(world_t *self)
     shard->outbox = &outbox;
     shard->now_ms = self->now_ms;
     shard->given_bytes = 0;
+    if (story->record.kind == PS_RECORD_PUSH &&
+        ps_rows_lie_ahead(partition, story->record.job, &story->record.op,
+                          &story->record.slice, story->payload, &lowest)) {
+        self->n_ahead++;
+    }
     done =
         ps_partition_takes_record(shard, partition, &story->record,
                                   story->payload) &&

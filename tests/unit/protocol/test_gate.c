@@ -160,6 +160,7 @@ Test(gate, a_rank_that_joins_again_begins_at_its_new_start)
     cr_expect_eq(ps_gate_finished(gate, 0, &rank), 4);
     cr_expect_eq(rank, 0);
     cr_expect_eq(ps_gate_closed(gate), 9, "closed never falls");
+    cr_expect_not(ps_gate_is_settled(gate), "it is behind that");
 }
 
 Test(gate, without_live_workers_everything_is_closed)
@@ -232,6 +233,32 @@ Test(gate, refuses_who_may_not_work)
     job.stopped = true;
     cr_assert_eq(ps_gate_update(gate, &job, NULL), PSD_OK);
     cr_expect_eq(ps_gate_check(gate, 0, 1, 0, NULL), PSD_JOB_STOPPED);
+}
+
+/* Worker 0 has marked 2 and gone; it comes again behind what is closed. */
+Test(gate, remembers_the_highest_mark_of_those_that_have_gone)
+{
+    ps_worker_t workers[2];
+    ps_job_t job;
+    PSD_AUTO(ps_gate_destroy) ps_gate_t *gate = NULL;
+    PSD_AUTO(ps_gate_destroy) ps_gate_t *copy = NULL;
+    const uint64_t marks[2] = {0, 0};
+
+    make_job(&job, workers, 2, 2);
+    gate = make_gate(&job);
+    ps_gate_mark(gate, 0, 0, 2);
+    workers[0].state = PS_WORKER_FINISHED;
+    cr_assert_eq(ps_gate_update(gate, &job, NULL), PSD_OK);
+    cr_expect_eq(ps_gate_highest(gate), 2);
+    workers[0].state = PS_WORKER_RUNNING;
+    workers[0].joins = 2;
+    cr_assert_eq(ps_gate_update(gate, &job, NULL), PSD_OK);
+    cr_expect_eq(ps_gate_closed(gate), 0);
+    cr_expect_eq(ps_gate_highest(gate), 2);
+    copy = make_gate(&job);
+    cr_expect(ps_gate_is_settled(gate));
+    ps_gate_restore(copy, 0, ps_gate_highest(gate), marks);
+    cr_expect_eq(ps_gate_highest(copy), 2);
 }
 
 static psd_status_t

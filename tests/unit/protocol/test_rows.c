@@ -19,6 +19,8 @@ static const ps_shard_args_t default_args = {.credit_requests = 3,
                                              .keys_bytes = 1 << 20,
                                              .sessions_max = 8};
 
+static uint64_t n_ahead; /* pushes that copies were told of only */
+
 static uint64_t
 number(const char *name, uint64_t otherwise)
 {
@@ -134,6 +136,7 @@ run(uint64_t seed, bool disturbed)
             disturb(&world);
         }
     }
+    n_ahead += world.n_ahead;
     settle(&world);
     expect_same(&world, seed);
     for (int n = 0; n < 10; n++) {
@@ -185,6 +188,7 @@ run_all(bool disturbed)
     for (uint64_t n = 0; n < number("ROWS_SEEDS", SEEDS); n++) {
         run(first + n, disturbed);
     }
+    cr_assert(n_ahead > 0 || getenv("ROWS_SEEDS") != NULL);
 }
 
 Test(rows, copies_that_begin_with_nothing_end_as_their_primary)

@@ -9,6 +9,7 @@
 
 #define PART UINT64_C(10000)
 #define RATE UINT64_C(1000000)
+#define PART_MS 10 /* that a part takes at that rate */
 #define START_MS 5000
 
 static ps_shard_t *shard;
@@ -106,8 +107,32 @@ Test(rows_pace, requests_slow_rows_down)
 {
     shard->args.copy_bytes_per_s = 0;
     shard->args.busy_copy_bytes_per_s = RATE / 2;
-    shard->asked_ms = shard->now_ms + 900; /* and before, as it goes on */
-    expect_about(given_in(1000, 1, PART, UINT64_MAX), RATE / 2);
+    shard->asked_ms = shard->now_ms + 9900; /* and before, as it goes on */
+    expect_about(given_in(10000, 1, PART, UINT64_MAX), 10 * RATE / 2);
+}
+
+/* In each of so many steps of 1 ms, what goes. */
+static size_t
+count_steps_that_give(size_t n_steps)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < n_steps; i++) {
+        n += given_in(1, 1, PART, UINT64_MAX) > 0 ? 1 : 0;
+    }
+    return n;
+}
+
+Test(rows_pace, rows_beside_requests_go_in_bursts)
+{
+    shard->asked_ms = shard->now_ms + 900;
+    cr_expect_leq(count_steps_that_give(1000), 1000 / 50);
+    cr_expect_geq(count_steps_that_give(1000), 1000 / 200);
+}
+
+Test(rows_pace, without_requests_rows_go_as_they_may)
+{
+    cr_expect_geq(count_steps_that_give(1000), 1000 / PART_MS / 2);
 }
 
 Test(rows_pace, without_requests_rows_have_the_shard)
@@ -132,8 +157,8 @@ Test(rows_pace, requests_to_the_copys_shard_count_as_well)
 Test(rows_pace, limit_of_busy_shards_is_no_leave_to_pass_the_other)
 {
     shard->args.busy_copy_bytes_per_s = 10 * RATE;
-    shard->asked_ms = shard->now_ms + 900;
-    expect_about(given_in(1000, 1, PART, UINT64_MAX), RATE);
+    shard->asked_ms = shard->now_ms + 9900;
+    expect_about(given_in(10000, 1, PART, UINT64_MAX), 10 * RATE);
 }
 
 Test(rows_pace, shard_gives_rows_for_a_while_behind_the_last)

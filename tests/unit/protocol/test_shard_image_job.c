@@ -185,11 +185,16 @@ Test(shard_image_job, says_that_it_is_not_exact_when_marks_came_before_it)
     cr_expect_not(look().exact);
 }
 
-Test(shard_image_job, waits_for_nobody_when_all_have_gone)
+/* Those workers are not there any more. */
+static void
+end_workers(uint32_t n, ps_worker_state_t state)
 {
     ps_worker_t workers[2] = {
-        {.worker = 0, .state = PS_WORKER_LOST, .n_members = 1, .joins = 1},
-        {.worker = 1, .state = PS_WORKER_LOST, .n_members = 1, .joins = 1}};
+        {.worker = 0, .state = state, .n_members = 1, .joins = 1},
+        {.worker = 1,
+         .state = n > 1 ? state : PS_WORKER_RUNNING,
+         .n_members = 1,
+         .joins = 1}};
     const ps_job_t job = {.id = JOB,
                           .name = "lr",
                           .max_delay = 2,
@@ -197,13 +202,91 @@ Test(shard_image_job, waits_for_nobody_when_all_have_gone)
                           .workers = workers,
                           .n_workers = 2};
 
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
+                 PSD_OK);
+}
+
+Test(shard_image_job, waits_for_nobody_when_all_have_gone)
+{
     (void)arm();
     begin(2);
     cr_expect_eq(look().state, PS_IMAGE_PENDING);
-    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_JOB, .job = &job}),
-                 PSD_OK);
+    end_workers(2, PS_WORKER_LOST);
     cr_expect_eq(look().state, PS_IMAGE_BEGUN);
     cr_expect_not(look().exact, "clock 2 was not closed");
+    cr_expect_eq(look().clock, 0, "pushes of open clocks are in the rows");
+}
+
+Test(shard_image_job, counts_the_marks_of_workers_that_have_gone)
+{
+    end_workers(1, PS_WORKER_FINISHED);
+    cr_expect_eq(arm(), 1, "its pushes behind clock 1 are in the rows");
+}
+
+Test(shard_image_job, marks_go_on_by_themselves_when_none_begins)
+{
+    (void)arm();
+    bench.now_ms += HOLD_MS / 2;
+    (void)arm();
+    mark(0, 4, 2);
+    for (int i = 0; i < 2; i++) {
+        cr_expect_null(answer(&bench));
+        cr_assert_neq(ps_shard_deadline(bench.shard), UINT64_MAX);
+        bench.now_ms = ps_shard_deadline(bench.shard);
+        cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}),
+                     PSD_OK);
+    }
+    cr_assert_not_null(answer(&bench));
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
+}
+
+/* Of no job: each partition at its own moment. */
+Test(shard_image_job, begins_in_turn_with_what_was_pushed_until_then)
+{
+    const ps_image_order_t order = {
+        .table = 1, .in_turn = true, .early_bytes = 1 << 20};
+    ps_image_step_t now = step_now();
+
+    ps_shard_image_begin(bench.shard, &now, &order);
+    cr_expect_eq(look().state, PS_IMAGE_PENDING);
+    push_at(4, 1, 100);
+    cr_expect_eq(look().state, PS_IMAGE_PENDING, "it waits to be told");
+    now = step_now();
+    ps_shard_image_take_turn(bench.shard, &now, 1, 0);
+    cr_assert_eq(look().state, PS_IMAGE_BEGUN);
+    push_at(5, 1, 1000);
+    cr_expect_eq(value_in_image(), 111);
+}
+
+Test(shard_image_job, has_no_turn_when_it_waits_for_a_clock)
+{
+    const ps_image_order_t order = {
+        .table = 1, .job = JOB, .clock = 1, .in_turn = true};
+    ps_image_step_t now = step_now();
+
+    ps_shard_image_begin(bench.shard, &now, &order);
+    now = step_now();
+    ps_shard_image_take_turn(bench.shard, &now, 1, 0);
+    cr_expect_eq(look().state, PS_IMAGE_PENDING);
+    mark(1, 1, 1);
+    cr_expect_eq(look().state, PS_IMAGE_BEGUN);
+}
+
+Test(shard_image_job, marks_go_on_at_once_when_it_is_given_up_before_it_begins)
+{
+    (void)arm();
+    mark(0, 4, 2);
+    cr_expect_null(answer(&bench));
+    ps_shard_image_disarm(bench.shard);
+    cr_expect_leq(ps_shard_deadline(bench.shard), bench.now_ms);
+    cr_assert_eq(step(&bench, &(ps_event_t){.kind = PS_EVENT_TICK}), PSD_OK);
+    cr_assert_not_null(answer(&bench));
+    cr_expect_eq(said(&bench)->kind, PS_KIND_ACK);
+    begin(2);
+    cr_expect_eq(look().state, PS_IMAGE_PENDING);
+    mark(1, 1, 1);
+    mark(1, 2, 2);
+    cr_expect_not(look().exact, "marks have come meanwhile");
 }
 
 Test(shard_image_job, lets_go_what_it_held_when_it_is_given_up)

@@ -310,6 +310,23 @@ Test(journal_damage, of_a_missing_note_is_a_hole_at_the_end)
     }
 }
 
+/* What nothing that is left shows: the inventory does, since a start. */
+Test(journal_damage, of_a_missing_file_costs_what_was_in_it)
+{
+    static const char *const files[] = {DIR "/snap-7-0-0-6.rows",
+                                        DIR "/table-7.spec"};
+
+    for (unsigned i = 0; i < 2; i++) {
+        start();
+        cr_assert(sim_disk_has(sim, files[i]));
+        sim_disk_drop(sim, files[i]);
+        start();
+        check_noticed("the end of", files[i], 0);
+        cr_expect_eq(check("without", files[i], 0), i == 0 ? 1 : N);
+        again();
+    }
+}
+
 /* What was lost begins anew; nothing is lost again for the same damage. */
 static void
 mend(void)

@@ -62,6 +62,35 @@ Test(snapshot_pack, what_hardly_shrinks_lies_as_it_is)
     temp_dir_drop(&temp);
 }
 
+/* Behind many pieces that were tried in vain, soon one is tried again. */
+Test(snapshot_pack, what_shrinks_is_found_behind_what_does_not)
+{
+    enum { BEFORE = 40, BEHIND = 40, MISSED = 16 };
+    static uint8_t noise[64 << 10];
+    static uint8_t same[64 << 10];
+    const ps_snapshot_dir_t in = {.disk = ps_disk_real(), .streams = true};
+    ps_snapshot_dir_t at = in;
+    ps_snapshot_writer_t *writer = NULL;
+    ps_rng_t rng = {5};
+    temp_dir_t temp;
+
+    for (size_t i = 0; i < sizeof noise; i++) {
+        noise[i] = (uint8_t)ps_rng_below(&rng, 256);
+    }
+    cr_assert(temp_dir_make(&temp));
+    at.dir = temp.path;
+    cr_assert_eq(ps_snapshot_begin(&at, &ID, 1, &writer, NULL), PSD_OK);
+    for (int i = 0; i < BEFORE + BEHIND; i++) {
+        const ps_bytes_t piece = {i < BEFORE ? noise : same, sizeof noise};
+
+        cr_assert_eq(ps_snapshot_add(writer, ID.lsn, piece, NULL), PSD_OK);
+    }
+    cr_expect_gt(ps_snapshot_bytes(writer), BEFORE * sizeof noise);
+    cr_expect_lt(ps_snapshot_bytes(writer), (BEFORE + MISSED) * sizeof noise);
+    ps_snapshot_abort(&writer);
+    temp_dir_drop(&temp);
+}
+
 static psd_status_t
 write_one(void *context)
 {

@@ -16,7 +16,7 @@
 
 #define TURNS 3000
 #define YIELDS 64 /* the close comes at any place of a connection's life */
-#define PATIENCE_MS 10000
+#define PATIENCE_MS 60000
 
 /* Who answers and hangs up at once. */
 typedef struct rude {

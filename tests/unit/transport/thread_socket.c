@@ -9,7 +9,7 @@
 #include "support/check.h"
 #include "transport/socket.h"
 
-#define PATIENCE_MS 5000
+#define PATIENCE_MS 60000
 #define CHUNK 4096
 #define PIECE_WAIT_MS 500
 

@@ -73,13 +73,38 @@ Test(message_check, unknown_flags_are_refused)
 {
     trial_t trial = sample(PS_KIND_PUSH);
 
-    trial.message.flags = 8;
-    assert_says(&trial, PSD_PROTO, "PUSH.flags is 8; allowed: the bits of 7");
+    trial.message.flags = 16;
+    assert_says(&trial, PSD_PROTO, "PUSH.flags is 16; allowed: the bits of 15");
     trial.message.flags = 0x81;
-    assert_says(&trial, PSD_PROTO, "PUSH.flags is 129; allowed: the bits of 7");
+    assert_says(&trial, PSD_PROTO,
+                "PUSH.flags is 129; allowed: the bits of 15");
     trial = sample(PS_KIND_VALUES);
     trial.message.flags = PS_FLAG_KEEP;
     assert_says(&trial, PSD_PROTO, "VALUES.flags is 4; allowed: the bits of 3");
+}
+
+Test(message_check, only_a_plain_push_of_a_worker_marks)
+{
+    trial_t trial = sample(PS_KIND_PUSH);
+
+    trial.message.flags = PS_FLAG_MARK;
+    trial.message.push.pull = 0;
+    assert_says(&trial, PSD_OK, "");
+    trial.message.push.pull = 1;
+    assert_says(&trial, PSD_PROTO, "PUSH.pull is 1; allowed: 0 as it marks");
+    trial.message.push.pull = 0;
+    trial.message.push.clock = UINT64_MAX;
+    assert_says(&trial, PSD_PROTO,
+                "PUSH.clock is 18446744073709551615; allowed: "
+                "0..18446744073709551614 as it marks");
+    trial.message.push.clock = UINT64_MAX - 1;
+    assert_says(&trial, PSD_OK, "");
+    trial.message.push.job = 0;
+    assert_says(&trial, PSD_PROTO,
+                "PUSH.job is 0; allowed: 1..4294967295 as it marks");
+    trial = sample(PS_KIND_MARK);
+    trial.message.flags = PS_FLAG_MARK;
+    assert_says(&trial, PSD_PROTO, "MARK.flags is 8; allowed: the bits of 0");
 }
 
 Test(message_check, push)

@@ -250,8 +250,10 @@ assert_refused(
 
 Test(record, fields_are_checked)
 {
-    assert_refused(2, AT_KIND, 0, 1, "byte 16: kind is 0; allowed: 1..9");
-    assert_refused(2, AT_KIND, 10, 1, "byte 16: kind is 10; allowed: 1..9");
+    assert_refused(2, AT_KIND, 0, 1, "byte 16: kind is 0; allowed: 1..10");
+    assert_refused(2, AT_KIND, 11, 1, "byte 16: kind is 11; allowed: 1..10");
+    assert_refused(2, AT_N_ROWS, 6, 8,
+                   "byte 72: n_rows is 6; allowed: 0 as kind is not PUSH");
     assert_refused(1, AT_STATUS, 0, 2,
                    "byte 18: status is 0; allowed: the numbers of the status "
                    "list but 0");
@@ -331,6 +333,57 @@ Test(record, what_a_kind_does_not_use_is_not_written)
     cr_assert_eq(got.op.operand, 0);
 }
 
+/* The one of a push or a refusal, and of nothing else. */
+Test(record, a_mark_may_be_part_of_it)
+{
+    const struct {
+        ps_record_t record;
+        psd_status_t rc;
+    } trials[] = {
+        {{.kind = PS_RECORD_REFUSAL, .status = PSD_RANGE}, PSD_OK},
+        {{.kind = PS_RECORD_MARK}, PSD_DAMAGED},
+        {{.kind = PS_RECORD_JOB}, PSD_DAMAGED},
+        {{.kind = PS_RECORD_LEAVE}, PSD_DAMAGED},
+    };
+
+    for (size_t i = 0; i < sizeof trials / sizeof trials[0]; i++) {
+        ps_record_t record = trials[i].record;
+        uint8_t bytes[PS_RECORD_HEAD];
+        ps_record_t got = {.marks = false};
+        ps_body_t body = {0};
+        size_t size = 0;
+
+        record.lsn = 1;
+        record.marks = true;
+        ps_record_write(&record, NULL, bytes);
+        cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size,
+                                    &got, &body, NULL),
+                     trials[i].rc);
+        cr_assert_eq(got.marks, trials[i].rc == PSD_OK);
+        cr_assert(!got.marks || got.kind == record.kind);
+    }
+}
+
+Test(record, a_push_with_a_mark_is_a_push)
+{
+    ps_record_t record = {.kind = PS_RECORD_PUSH};
+    ps_record_t got = {.marks = false};
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
+    uint8_t bytes[1024];
+    ps_body_t body = {0};
+    size_t size = 0;
+
+    record_sample(6, &record, &payload);
+    record.marks = true;
+    cr_assert_leq(ps_record_size(&record, payload), sizeof bytes);
+    ps_record_write(&record, payload, bytes);
+    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &got,
+                                &body, NULL),
+                 PSD_OK);
+    cr_assert(got.marks && got.kind == PS_RECORD_PUSH);
+    cr_assert_eq(got.slice.n_rows, record.slice.n_rows);
+}
+
 Test(record, what_is_too_large_has_no_size)
 {
     ps_record_t record = {.kind = PS_RECORD_PUSH, .lsn = 1};
@@ -365,7 +418,8 @@ Test(record, kinds_have_names)
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_ANEW), "ANEW");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_ROWS), "ROWS");
     cr_assert_str_eq(ps_record_kind_name(PS_RECORD_LEAVE), "LEAVE");
-    cr_assert_str_eq(ps_record_kind_name((ps_record_kind_t)10), "?");
+    cr_assert_str_eq(ps_record_kind_name(PS_RECORD_AHEAD), "AHEAD");
+    cr_assert_str_eq(ps_record_kind_name((ps_record_kind_t)11), "?");
 }
 
 Test(record, rows_of_a_checkpoint_come_back_as_they_were)
@@ -391,4 +445,27 @@ Test(record, rows_of_a_checkpoint_come_back_as_they_were)
     cr_expect_eq(read.seq, 1);
     cr_assert_eq(body.values.size, sizeof ROWS);
     cr_expect_arr_eq(body.values.data, ROWS, sizeof ROWS);
+}
+
+Test(record, a_push_whose_rows_come_later_is_its_head_only)
+{
+    const ps_record_t record = {.kind = PS_RECORD_AHEAD,
+                                .table = 1,
+                                .lsn = 2,
+                                .session = 3,
+                                .seq = 4,
+                                .marks = true,
+                                .slice = {.n_rows = 5, .first_row = 6}};
+    uint8_t bytes[PS_RECORD_HEAD];
+    ps_record_t read = {0};
+    ps_body_t body = {0};
+    size_t size = 0;
+
+    cr_assert_eq(ps_record_size(&record, NULL), sizeof bytes);
+    ps_record_write(&record, NULL, bytes);
+    cr_assert_eq(ps_record_read((ps_bytes_t){bytes, sizeof bytes}, &size, &read,
+                                &body, NULL),
+                 PSD_OK);
+    assert_same(&read, &record);
+    cr_expect_eq(body.values.size, 0);
 }

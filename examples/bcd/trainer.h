@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trainer - what the parts of the training share: the data by feature, the
+ * weights, the tables
+ *
+ * What     slopes   f64 add, a row for each key: g and u, summed over all
+ *                   samples
+ *          passes   f64 add, a row for each pass: the sums that tell how far
+ *                   it is
+ *          weights  f32 assign, a row for each key: the model
+ * Owner    bcd_trainer_done
+ */
+#ifndef BCD_TRAINER_H
+#define BCD_TRAINER_H
+
+#include "../common/job.h"
+#include "../common/samples.h"
+#include "blocks.h"
+#include "../common/columns.h"
+#include "options.h"
+#include "psd.h"
+#include "step.h"
+
+/* A row of the table of passes; behind them, for each worker, the greatest
+ * violation that it has seen. */
+enum {
+    PASS_LOSS,     /* of the samples */
+    PASS_PENALTY,  /* |w|_1 */
+    PASS_NONZEROS, /* weights that are not zero */
+    PASS_ACTIVE,   /* features that are not skipped */
+    PASS_SENT,     /* rows of slopes pushed, by all workers */
+    N_PASS
+};
+
+typedef struct bcd_trainer {
+    ex_job_t *job;
+    const bcd_options_t *options;
+    const ex_samples_t *samples;
+    ex_columns_t columns;
+    bcd_blocks_t blocks;
+    bcd_weight_t *weights; /* by feature */
+    double *pushed;        /* by feature: g and u as they were pushed last */
+    float *saved;          /* by feature: as the table of weights has it */
+    uint8_t *is_owned;     /* by feature */
+    double n_samples;      /* of all workers */
+    uint64_t n_rows;       /* for the greatest key; 0: hash keys */
+    psd_table_t *slopes;
+    psd_table_t *passes;
+    psd_table_t *table; /* of weights */
+} bcd_trainer_t;
+
+/* Agrees with the other workers on everything, also the groups of the samples'
+ * features, makes the tables, and takes over the weights that are there.
+ * Errors: those of psd_table_ensure; PSD_SHAPE; PSD_NOMEM. What is half done,
+ * bcd_trainer_done frees. */
+PSD_MUST_CHECK psd_status_t bcd_trainer_init(bcd_trainer_t *self,
+                                             ex_job_t *job,
+                                             const bcd_options_t *options,
+                                             ex_samples_t *samples,
+                                             psd_error_t *err);
+void bcd_trainer_done(bcd_trainer_t *self);
+/* Puts the owned weights that have changed into the table. Not waited for. */
+PSD_MUST_CHECK psd_status_t bcd_trainer_save(bcd_trainer_t *self,
+                                             psd_error_t *err);
+/* The name of a table of this run. */
+#define BCD_NAME_SIZE 64
+void bcd_trainer_name(const bcd_trainer_t *self,
+                      const char *what,
+                      char ret_name[BCD_NAME_SIZE]);
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ex_job - a worker's side of the server: connection, rank, tables, meeting
+ *
+ * What     Each process is one worker of the job: rank $PSD_WORKER of
+ *          $PSD_WORKERS, as pscli run sets them, else 0 of 1.
+ *          Every table that a worker has opened gets a mark with every clock
+ *          of it: open a table that is needed only at the end only then. A
+ *          table made by ex_job_prepare is opened by nobody yet.
+ * Owner    the caller; ex_job_close
+ * Threads  one
+ */
+#ifndef EX_JOB_H
+#define EX_JOB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "options.h"
+#include "psd.h"
+
+typedef struct ex_job_options {
+    int32_t max_delay;   /* PSD_DELAY_ENV: as the environment says */
+    uint32_t replicas;   /* copies of each partition, 1 .. 5 */
+    uint32_t ack;        /* of pushes: memory, replica, disk; or not chosen */
+    uint32_t timeout_ms; /* of every wait */
+} ex_job_options_t;
+
+#define EX_JOB_DEFAULTS                                                  \
+    {                                                                    \
+        .max_delay = PSD_DELAY_ENV, .replicas = 1, .ack = EX_NOT_CHOSEN, \
+        .timeout_ms = 30000                                              \
+    }
+/* Rows in a table of options; they lie in `member` of `type`. Those without
+ * the delay are for programs that need BSP. */
+#define EX_BSP_OPTIONS(type, member)                                          \
+    {"replicas",                                                              \
+     "N",                                                                     \
+     EX_U32,                                                                  \
+     offsetof(type, member.replicas),                                         \
+     1,                                                                       \
+     5,                                                                       \
+     "copies of the tables on N nodes, 1 .. 5 (default 1): the job goes on, " \
+     "with the same bits under BSP, when one of the nodes is lost"},          \
+        {"ack",                                                               \
+         "memory|replica|disk",                                               \
+         EX_CHOICE,                                                           \
+         offsetof(type, member.ack),                                          \
+         0,                                                                   \
+         0,                                                                   \
+         "what a push waits for (default replica with copies, else memory)"}, \
+    {                                                                         \
+        "timeout", "SECONDS", EX_SECONDS, offsetof(type, member.timeout_ms),  \
+            1, 86400, "of every wait (default 30)"                            \
+    }
+#define EX_JOB_OPTIONS(type, member)                               \
+    {.kind = EX_HEADING, .help = "Job:"},                          \
+        {"max-delay",                                              \
+         "N",                                                      \
+         EX_I32,                                                   \
+         offsetof(type, member.max_delay),                         \
+         -1,                                                       \
+         1e6,                                                      \
+         "0 BSP, N SSP, -1 ASP (default $PSD_MAX_DELAY, else 0)"}, \
+        EX_BSP_OPTIONS(type, member)
+
+typedef struct ex_job {
+    const ex_job_options_t *options; /* borrowed until the job is closed */
+    psd_client_t *client;
+    psd_error_t *err;   /* says why, where it is closed before it has left */
+    bool is_member;     /* it has joined, and not left */
+    uint32_t worker;    /* rank */
+    uint32_t n_workers; /* of the job */
+    int32_t max_delay;  /* of the job: 0 BSP, > 0 SSP, < 0 ASP */
+} ex_job_t;
+
+/* Which worker of how many this process is. Errors: PSD_USAGE. */
+PSD_MUST_CHECK psd_status_t ex_job_rank(uint32_t *ret_worker,
+                                        uint32_t *ret_n_workers,
+                                        psd_error_t *err);
+/* Connects and joins. err is borrowed until the job is closed. Errors: those of
+ * psd_connect and psd_join. */
+PSD_MUST_CHECK psd_status_t ex_job_open(ex_job_t *self,
+                                        const ex_job_options_t *options,
+                                        psd_error_t *err);
+/*
+ * Opens a table, and makes it when it is not there, with the options' replicas
+ * and ack.
+ *
+ * pairs  in  key, value, key, value, …, NULL: as psd_spec_set has them
+ *
+ * Errors: those of psd_spec_set and psd_table_ensure.
+ */
+PSD_MUST_CHECK psd_status_t ex_job_ensure(ex_job_t *self,
+                                          const char *name,
+                                          const char *const *pairs,
+                                          psd_table_t **ret_table,
+                                          psd_error_t *err);
+/* Makes a table anew for this run, whatever an earlier one has left, and opens
+ * it for nobody. For one worker; the others wait at a barrier. */
+PSD_MUST_CHECK psd_status_t ex_job_prepare(ex_job_t *self,
+                                           const char *name,
+                                           const char *const *pairs,
+                                           psd_error_t *err);
+/* Drops a table, if it is there. */
+PSD_MUST_CHECK psd_status_t ex_job_drop(ex_job_t *self,
+                                        const char *name,
+                                        psd_error_t *err);
+/* Waits until all workers are here. */
+PSD_MUST_CHECK psd_status_t ex_job_barrier(ex_job_t *self, psd_error_t *err);
+/* Finishes a clock and waits until all workers are here: what they have pushed
+ * before is seen by every pull behind. */
+PSD_MUST_CHECK psd_status_t ex_job_meet(ex_job_t *self, psd_error_t *err);
+/*
+ * All workers call it, each with its own numbers; all get the sum or the
+ * greatest of each. Greatest ones are at least 0. Worker 0 makes a table for
+ * it, and drops it again.
+ *
+ * name     in      of the table
+ * updater  in      "add" or "max"
+ * values   in/out  n of them
+ */
+PSD_MUST_CHECK psd_status_t ex_job_reduce(ex_job_t *self,
+                                          const char *name,
+                                          const char *updater,
+                                          double *values,
+                                          size_t n,
+                                          psd_error_t *err);
+/* Waits for a ticket, if it is not 0, and makes it 0. */
+PSD_MUST_CHECK psd_status_t ex_job_wait(const ex_job_t *self,
+                                        psd_ticket_t *ticket,
+                                        psd_error_t *err);
+/* For a worker that cannot begin: leaves, so that its rank is free at once for
+ * the next try. */
+void ex_job_give_up(ex_job_t *self);
+/* Leaves the job when all has been acknowledged. The client stays open. */
+PSD_MUST_CHECK psd_status_t ex_job_leave(ex_job_t *self, psd_error_t *err);
+/* Disconnects, whatever has happened. A worker that has not left fails by it:
+ * nobody waits for it, and `pscli why` says what its error says. Tables must be
+ * closed before. */
+void ex_job_close(ex_job_t *self);
+#endif

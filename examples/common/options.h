@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * options - a command line, read from a table of options
+ *
+ * What     A program lists its options: name, kind, where the value goes, what
+ *          it may be, a line of help. From that come the reader and --help. It
+ *          is strict: an option that is not known, has no value or one outside
+ *          of its range is one line of error that names the option, its value
+ *          and what is allowed.
+ *
+ *              static const ex_option_t OPTIONS[] = {
+ *                  {.help = "Training"},
+ *                  {"epochs", "N", EX_U32, offsetof(mine_t, epochs), 1, 1000,
+ *                   "passes over the data (default 5)"},
+ *              };
+ *              static const ex_command_t COMMAND = {"mine - learns", OPTIONS,
+ *                                                   EX_COUNT(OPTIONS)};
+ */
+#ifndef EX_OPTIONS_H
+#define EX_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "psd.h"
+
+/* What a value is, and the type that it goes to. */
+typedef enum ex_kind {
+    EX_HEADING, /* no option: `help` is a line above the next ones */
+    EX_FLAG,    /* bool; takes no value */
+    EX_TEXT,    /* const char *, not empty, borrowed from argv */
+    EX_U32,     /* uint32_t */
+    EX_I32,     /* int32_t */
+    EX_U64,     /* uint64_t, any; the range is not looked at */
+    EX_REAL,    /* double */
+    EX_SECONDS, /* uint32_t: milliseconds */
+    EX_CHOICE   /* uint32_t: which of the words "one|two|three", from 0 */
+} ex_kind_t;
+
+/* Of the words "yes|no". */
+enum { EX_YES, EX_NO };
+/* What a choice is before anything is said. */
+#define EX_NOT_CHOSEN UINT32_MAX
+
+typedef struct ex_option {
+    const char *name;  /* without the dashes */
+    const char *value; /* what help calls it; the words of a choice */
+    ex_kind_t kind;
+    size_t offset; /* in the program's own struct of options */
+    double low;    /* numbers outside of low .. high are refused */
+    double high;
+    const char *help; /* one line of any length; it is folded */
+} ex_option_t;
+
+typedef struct ex_command {
+    const char *about; /* the head of --help */
+    const ex_option_t *options;
+    size_t n_options;
+} ex_command_t;
+
+#define EX_COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/*
+ * Reads argv[1 .. argc - 1]: "--name VALUE", "--name=VALUE", flags.
+ *
+ * options   in/out  the program's own struct, with its defaults
+ * ret_help  out     -h or --help was there: what follows was not read
+ *
+ * Errors: PSD_USAGE.
+ */
+PSD_MUST_CHECK psd_status_t ex_options_read(const ex_command_t *command,
+                                            void *options,
+                                            int argc,
+                                            char **argv,
+                                            bool *ret_help,
+                                            psd_error_t *err);
+/* Prints the help text. */
+void ex_options_help(const ex_command_t *command);
+/* Whether these files go together, for a program that trains a model or uses
+ * one, and can be written; each may be NULL. Errors: PSD_USAGE; PSD_IO. */
+PSD_MUST_CHECK psd_status_t ex_options_check_files(const char *train,
+                                                   const char *test,
+                                                   const char *save,
+                                                   const char *predict,
+                                                   const char *scores,
+                                                   psd_error_t *err);
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * train - a worker's part of the training
+ *
+ * What     Epoch by epoch the worker's samples are shuffled and cut into
+ *          minibatches; all workers make equally many, so that their clocks
+ *          agree. For each: pull what it needs, push the sums of its gradients,
+ *          which FTRL (weights) and AdaGrad (embeddings) make steps of in the
+ *          tables; in the first epoch, count its features; finish the clock.
+ *          An embedding's penalty is taken with each push to its row: in all,
+ *          what comes often is held back more, and what came too seldom has no
+ *          embedding at all.
+ * Source   Li, Liu, Smola, Wang, "DiFacto: distributed factorization machines",
+ *          WSDM 2016
+ */
+#ifndef FM_TRAIN_H
+#define FM_TRAIN_H
+
+#include "../common/samples.h"
+#include "job.h"
+
+/*
+ * All workers are through with it on return.
+ *
+ * valid      in   this worker's share of what is measured after each epoch
+ * ret_last   out  what the last epoch came to
+ * ret_model  out  worker 0: the model of the best epoch, or of the last one
+ *                 when nothing is measured; it owns it
+ *
+ * Errors: those of push, pull, clock and barrier; PSD_NOMEM; PSD_INVALID valid
+ * was predicted with a number for a loss behind no epoch.
+ */
+PSD_MUST_CHECK psd_status_t fm_train(fm_job_t *job,
+                                     const ex_samples_t *train,
+                                     const ex_samples_t *valid,
+                                     fm_epoch_t *ret_last,
+                                     fm_model_t *ret_model,
+                                     psd_error_t *err);
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line. */
+#include "options.h"
+
+#include <math.h>
+#include <stddef.h>
+
+#include "../common/program.h"
+
+#define AT(member) offsetof(mf_options_t, member)
+static const ex_option_t OPTIONS[] = {
+    {.kind = EX_HEADING,
+     .help = "Data (CSV: user,item,rating, with or without a line of names and "
+             "more columns; plain, .gz or .zst):"},
+    {"train", "FILE", EX_TEXT, AT(train), 0, 0,
+     "ratings; each worker reads all and learns its part"},
+    {"test-every", "N", EX_U32, AT(test_every), 0, 1e6,
+     "every N-th rating is not learnt but measured (default 10; 0: none)"},
+    {.kind = EX_HEADING, .help = "Model:"},
+    {"factors", "K", EX_U32, AT(factors), 1, 256,
+     "of each user and item, beside a bias (default 16; als 8)"},
+    {"table", "NAME", EX_TEXT, AT(table), 0, 0,
+     "NAME.users and NAME.items (default mf); made when they are not there, "
+     "else trained further, so also after a restore of a checkpoint"},
+    {"save", "FILE", EX_TEXT, AT(save), 0, 0, "writes the model"},
+    {"predict", "FILE", EX_TEXT, AT(predict), 0, 0,
+     "reads such a model instead of training one"},
+    {"test", "FILE", EX_TEXT, AT(test), 0, 0,
+     "with --predict: ratings that are measured, all of them"},
+    {"scores", "FILE", EX_TEXT, AT(scores), 0, 0,
+     "with --predict: writes what is predicted for each"},
+    {.kind = EX_HEADING, .help = "Training:"},
+    {"method", "sgd|als", EX_CHOICE, AT(method), 0, 0,
+     "gradient steps (default), or least squares for users and items in turn"},
+    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6,
+     "passes over the ratings (default 30; als 15)"},
+    {"blocks", "N", EX_U32, AT(blocks), 1, 1e6,
+     "sgd: parts of an epoch, each a clock (default 20)"},
+    {"step", "F", EX_REAL, AT(step), 1e-9, 1,
+     "sgd: what gradients are multiplied by (default 0.01)"},
+    {"decay", "F", EX_REAL, AT(decay), 0, 1e3,
+     "sgd: the step of epoch e is step / (1 + decay e) (default 0.05)"},
+    {"lambda", "F", EX_REAL, AT(lambda), 0, 1e6,
+     "penalty on squares, for each rating (sgd 0.05, als 0.17)"},
+    {"seed", "N", EX_U64, AT(seed), 0, 0,
+     "of the first factors and of the order of the ratings (default 0)"},
+    EX_JOB_OPTIONS(mf_options_t, job),
+};
+#undef AT
+
+static const ex_command_t COMMAND = {
+    "psd-mf - matrix factorisation on a psd parameter server\n"
+    "\n"
+    "Examples:\n"
+    "  psd-mf --train ratings.csv.gz\n"
+    "      one worker, gradient steps, psd on tcp://127.0.0.1:7171\n"
+    "  pscli run -n 4 -- psd-mf --train ratings.csv.gz --method als --save "
+    "mf.txt\n"
+    "      four workers, least squares\n"
+    "  psd-mf --predict mf.txt --test new.csv --scores scores.txt\n"
+    "      uses a saved model; needs no psd\n",
+    OPTIONS,
+    EX_COUNT(OPTIONS),
+};
+
+static psd_status_t
+check(const mf_options_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (self->predict == NULL && self->train == NULL) {
+        return psd_error_set(err, PSD_USAGE, "--train FILE is missing");
+    }
+    if ((self->predict == NULL) != (self->test == NULL)) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--predict and --test want each other");
+    }
+    if (self->scores != NULL && self->predict == NULL) {
+        return psd_error_set(err, PSD_USAGE, "--scores wants --predict FILE");
+    }
+    if (self->test_every == 1) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--test-every 1 leaves nothing to learn");
+    }
+    rc = ex_output_check("save", self->save, true, err);
+    return rc == PSD_OK ? ex_output_check("scores", self->scores, false, err)
+                        : rc;
+}
+
+psd_status_t
+mf_options_read(mf_options_t *self, int argc, char **argv, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+    bool als = false;
+
+    *self = (mf_options_t){
+        .table = "mf",
+        .blocks = 20,
+        .test_every = 10,
+        .step = 0.01,
+        .decay = 0.05,
+        .lambda = NAN,
+        .job = EX_JOB_DEFAULTS,
+    };
+    rc = ex_options_read(&COMMAND, self, argc, argv, &self->help, err);
+    als = self->method == MF_ALS;
+    if (self->factors == 0) {
+        self->factors = als ? 8 : 16;
+    }
+    if (self->epochs == 0) {
+        self->epochs = als ? 15 : 30;
+    }
+    if (isnan(self->lambda)) {
+        self->lambda = als ? 0.17 : 0.05;
+    }
+    return rc == PSD_OK && !self->help ? check(self, err) : rc;
+}
+
+void
+mf_help(void)
+{
+    ex_options_help(&COMMAND);
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line. */
+#include "options.h"
+
+#include <stddef.h>
+
+#include "../common/program.h"
+
+#define AT(member) offsetof(mnist_options_t, member)
+static const ex_option_t OPTIONS[] = {
+    {.kind = EX_HEADING,
+     .help =
+         "Data (idx images, their labels beside them; plain, .gz or .zst):"},
+    {"train", "FILE", EX_TEXT, AT(train), 0, 0,
+     "images to learn; each worker reads all and computes its part of each "
+     "minibatch"},
+    {"test", "FILE", EX_TEXT, AT(test), 0, 0,
+     "images that worker 0 measures after each epoch"},
+    {.kind = EX_HEADING, .help = "Model:"},
+    {"model", "softmax|mlp", EX_CHOICE, AT(network), 0, 0,
+     "softmax regression (default), or one hidden layer of rectified units"},
+    {"hidden", "N", EX_U32, AT(hidden), 1, 65536,
+     "units of the hidden layer (default 128)"},
+    {"table", "NAME", EX_TEXT, AT(table), 0, 0,
+     "of the weights (default mnist); made when it is not there, else trained "
+     "further, so also after a restore of a checkpoint"},
+    {"save", "FILE", EX_TEXT, AT(save), 0, 0, "writes the model"},
+    {"predict", "FILE", EX_TEXT, AT(predict), 0, 0,
+     "reads such a model instead of training one"},
+    {"scores", "FILE", EX_TEXT, AT(scores), 0, 0,
+     "with --predict: writes the class of each test image"},
+    {.kind = EX_HEADING, .help = "Training:"},
+    {"epochs", "N", EX_U32, AT(epochs), 1, 1e6,
+     "passes over the images (default 10)"},
+    {"minibatch", "N", EX_U32, AT(minibatch), 1, 1e6,
+     "images in a step of all workers together (default 128)"},
+    {"step", "F", EX_REAL, AT(step), 1e-9, 1e3,
+     "what gradients are multiplied by (default 0.1)"},
+    {"momentum", "F", EX_REAL, AT(momentum), 0, 0.999,
+     "part of the last step that is made again (default 0); wants BSP"},
+    {"average", "yes|no", EX_CHOICE, AT(average), 0, 0,
+     "measures and saves the mean of the parameters behind all steps of the "
+     "last epoch (default yes): where the step is large, they jump about"},
+    {"seed", "N", EX_U64, AT(seed), 0, 0,
+     "of the first weights and of the order of the images (default 0)"},
+    {"report", "SECONDS", EX_REAL, AT(report_s), 0, 86400,
+     "between progress lines (default 0: every epoch)"},
+    EX_JOB_OPTIONS(mnist_options_t, job),
+};
+#undef AT
+
+static const ex_command_t COMMAND = {
+    "psd-mnist - softmax regression and a small neural network on images\n"
+    "\n"
+    "Examples:\n"
+    "  psd-mnist --train train-images-idx3-ubyte.gz --test "
+    "t10k-images-idx3-ubyte.gz\n"
+    "      one worker, softmax regression, psd on tcp://127.0.0.1:7171\n"
+    "  pscli run -n 4 -- psd-mnist --model mlp --momentum 0.9 --step 0.05 "
+    "--train … --test … --save mlp.txt\n"
+    "      four workers that share each minibatch\n"
+    "  psd-mnist --predict mlp.txt --test t10k-images-idx3-ubyte.gz\n"
+    "      uses a saved model; needs no psd\n",
+    OPTIONS,
+    EX_COUNT(OPTIONS),
+};
+
+static psd_status_t
+check(const mnist_options_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (self->predict == NULL && self->train == NULL) {
+        return psd_error_set(err, PSD_USAGE, "--train FILE is missing");
+    }
+    if (self->predict != NULL && self->test == NULL) {
+        return psd_error_set(err, PSD_USAGE, "--predict wants --test FILE");
+    }
+    if (self->scores != NULL && self->predict == NULL) {
+        return psd_error_set(err, PSD_USAGE, "--scores wants --predict FILE");
+    }
+    rc = ex_output_check("save", self->save, true, err);
+    return rc == PSD_OK ? ex_output_check("scores", self->scores, false, err)
+                        : rc;
+}
+
+psd_status_t
+mnist_options_read(mnist_options_t *self,
+                   int argc,
+                   char **argv,
+                   psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    *self = (mnist_options_t){
+        .table = "mnist",
+        .hidden = 128,
+        .epochs = 10,
+        .minibatch = 128,
+        .step = 0.1,
+        .job = EX_JOB_DEFAULTS,
+    };
+    rc = ex_options_read(&COMMAND, self, argc, argv, &self->help, err);
+    return rc == PSD_OK && !self->help ? check(self, err) : rc;
+}
+
+void
+mnist_help(void)
+{
+    ex_options_help(&COMMAND);
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Minibatch after minibatch: pull, look, learn, push. */
+#include "train.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/progress.h"
+#include "../common/random.h"
+#include "psd.h"
+
+typedef struct trainer {
+    const mnist_options_t *options;
+    ex_job_t *job;
+    mnist_network_t *network;
+    const mnist_images_t *train;
+    psd_table_t *table;
+    psd_select_t *all;  /* rows of the table */
+    psd_call_t *ending; /* push of a clock */
+    float *before;      /* parameters of the step before */
+    float *deltas;
+    double *sums;    /* of each parameter, over the steps of this epoch */
+    uint64_t n_sums; /* steps in them */
+    uint32_t *order; /* of the images, in this epoch */
+    mnist_verdict_t *verdicts;
+    ex_progress_t progress;
+    uint64_t random;
+} trainer_t;
+
+static void
+trainer_done(trainer_t *self)
+{
+    ex_progress_done(&self->progress);
+    psd_table_close(&self->table);
+    psd_select_destroy(&self->all);
+    psd_call_destroy(&self->ending);
+    free(self->before);
+    free(self->deltas);
+    free(self->sums);
+    free(self->order);
+    free(self->verdicts);
+}
+
+static psd_status_t
+trainer_init(trainer_t *self, psd_error_t *err)
+{
+    size_t n = self->network->n;
+
+    self->random = self->options->seed;
+    self->all = psd_select_new();
+    self->ending = psd_call_new();
+    self->before = calloc(n, sizeof *self->before);
+    self->deltas = calloc(n, sizeof *self->deltas);
+    self->sums = calloc(n, sizeof *self->sums);
+    self->order = calloc(self->train->n, sizeof *self->order);
+    self->verdicts = calloc(self->network->room, sizeof *self->verdicts);
+    if (self->all == NULL || self->ending == NULL || self->before == NULL ||
+        self->deltas == NULL || self->sums == NULL || self->order == NULL ||
+        self->verdicts == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "training of %zu parameters", n);
+    }
+    for (size_t i = 0; i < self->train->n; i++) {
+        self->order[i] = (uint32_t)i;
+    }
+    psd_select_row_range(self->all, 0, n);
+    psd_call_set_ends_clock(self->ending, true);
+    return ex_progress_init(&self->progress, self->options->report_s, 0, err);
+}
+
+static psd_status_t
+pull(trainer_t *self, psd_error_t *err)
+{
+    psd_ticket_t ticket = 0;
+    psd_status_t rc =
+        psd_pull_start(self->table, self->all, self->network->parameters,
+                       self->network->n, NULL, &ticket, err);
+
+    return rc == PSD_OK ? ex_job_wait(self->job, &ticket, err) : rc;
+}
+
+static psd_status_t
+push(trainer_t *self, const float *deltas, psd_call_t *call, psd_error_t *err)
+{
+    psd_ticket_t ticket = 0;
+    psd_status_t rc = psd_push_start(self->table, self->all, deltas,
+                                     self->network->n, call, &ticket, err);
+
+    return rc == PSD_OK ? ex_job_wait(self->job, &ticket, err) : rc;
+}
+
+static bool
+is_zero(const float *values, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && values[i] == 0) {
+        i++;
+    }
+    return i == n;
+}
+
+/* Opens the table, which worker 0 fills when it is new. */
+static psd_status_t
+open_table(trainer_t *self, psd_error_t *err)
+{
+    mnist_network_t *network = self->network;
+    char rows[32];
+    const char *const pairs[] = {
+        "rows",  rows,   "cols",  "1",       "type", "f32", "row-format",
+        "dense", "keys", "range", "updater", "add",  NULL};
+    psd_status_t rc = PSD_OK;
+
+    (void)snprintf(rows, sizeof rows, "%zu", network->n);
+    rc = ex_job_ensure(self->job, self->options->table, pairs, &self->table,
+                       err);
+    if (rc == PSD_OK) {
+        rc = pull(self, err);
+    }
+    /* Everybody has looked before anybody fills it. */
+    if (rc == PSD_OK) {
+        rc = ex_job_barrier(self->job, err);
+    }
+    if (rc == PSD_OK && self->job->worker == 0 &&
+        is_zero(network->parameters, network->n)) {
+        mnist_network_start(network, self->options->seed);
+        rc = push(self, network->parameters, NULL, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ex_job_meet(self->job, err);
+    }
+    if (rc == PSD_OK) {
+        rc = pull(self, err);
+    }
+    memcpy(self->before, network->parameters,
+           network->n * sizeof *self->before);
+    return rc;
+}
+
+/* What this worker adds to the parameters. */
+static void
+make_deltas(trainer_t *self)
+{
+    const mnist_network_t *network = self->network;
+    float step = (float)self->options->step;
+    float again =
+        self->job->worker == 0 ? (float)self->options->momentum : 0.0f;
+
+    for (size_t i = 0; i < network->n; i++) {
+        float now = network->parameters[i];
+
+        self->deltas[i] =
+            again * (now - self->before[i]) - step * network->slopes[i];
+        self->before[i] = now;
+    }
+}
+
+/* This worker's part of the minibatch, which is order[first .. first + n). */
+static psd_status_t
+run_step(trainer_t *self, size_t first, size_t n, psd_error_t *err)
+{
+    uint32_t worker = self->job->worker;
+    uint32_t n_workers = self->job->n_workers;
+    size_t from = n * worker / n_workers;
+    size_t mine = n * (worker + 1) / n_workers - from;
+    const uint32_t *list = self->order + first + from;
+    psd_status_t rc = mnist_network_look(self->network, self->train, list, mine,
+                                         self->verdicts, err);
+
+    if (rc == PSD_OK) {
+        rc =
+            mnist_network_learn(self->network, self->train, list, mine, n, err);
+    }
+    if (rc == PSD_OK) {
+        make_deltas(self);
+        rc = push(self, self->deltas, self->ending, err);
+    }
+    if (rc == PSD_OK) {
+        rc = pull(self, err);
+    }
+    for (size_t i = 0; rc == PSD_OK && i < mine; i++) {
+        ex_progress_add_loss(&self->progress, self->verdicts[i].loss,
+                             self->verdicts[i].class ==
+                                 self->train->classes[list[i]]);
+    }
+    return rc;
+}
+
+/* Adds the parameters to the means of the epoch. */
+static void
+add_up(trainer_t *self)
+{
+    for (size_t i = 0; i < self->network->n; i++) {
+        self->sums[i] += (double)self->network->parameters[i];
+    }
+    self->n_sums++;
+}
+
+/* Exchanges the parameters and their means: before what wants the means, and
+ * behind it. */
+static void
+swap_means(trainer_t *self)
+{
+    for (size_t i = 0; i < self->network->n; i++) {
+        double now = (double)self->network->parameters[i];
+
+        self->network->parameters[i] =
+            (float)(self->sums[i] / (double)self->n_sums);
+        self->sums[i] = now * (double)self->n_sums;
+    }
+}
+
+static psd_status_t
+measure_test(trainer_t *self, const mnist_images_t *test, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (self->options->average == EX_YES) {
+        swap_means(self);
+    }
+    rc = mnist_measure("test", self->network, test, NULL, err);
+    if (self->options->average == EX_YES) {
+        swap_means(self);
+    }
+    return rc;
+}
+
+static psd_status_t
+run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
+{
+    size_t n = self->train->n;
+    size_t minibatch = self->options->minibatch;
+    psd_status_t rc = PSD_OK;
+
+    ex_shuffle(self->order, n, &self->random);
+    memset(self->sums, 0, self->network->n * sizeof *self->sums);
+    self->n_sums = 0;
+    for (size_t first = 0; rc == PSD_OK && first < n; first += minibatch) {
+        size_t left = n - first;
+        ex_place_t place = {.epoch = epoch,
+                            .epochs = self->options->epochs,
+                            .epoch_ends = left <= minibatch};
+
+        place.last = place.epoch_ends && epoch == place.epochs;
+        rc = run_step(self, first, left < minibatch ? left : minibatch, err);
+        place.clock = psd_clock_count(self->job->client);
+        if (rc == PSD_OK && self->options->average == EX_YES) {
+            add_up(self);
+        }
+        if (rc == PSD_OK) {
+            rc = ex_progress_tell(&self->progress, &place, err);
+        }
+    }
+    return rc;
+}
+
+psd_status_t
+mnist_train(const mnist_options_t *options,
+            ex_job_t *job,
+            mnist_network_t *network,
+            const mnist_images_t *train,
+            const mnist_images_t *test,
+            psd_error_t *err)
+{
+    trainer_t self = {
+        .options = options, .job = job, .network = network, .train = train};
+    psd_status_t rc = PSD_OK;
+
+    if (options->momentum > 0 && job->max_delay != 0) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--momentum wants --max-delay 0: the last step is "
+                             "known only when all workers have made theirs");
+    }
+    rc = trainer_init(&self, err);
+    if (rc == PSD_OK) {
+        rc = open_table(&self, err);
+    }
+    for (uint32_t epoch = 1; rc == PSD_OK && epoch <= options->epochs;
+         epoch++) {
+        rc = run_epoch(&self, epoch, err);
+        if (rc == PSD_OK && test != NULL && job->worker == 0) {
+            rc = measure_test(&self, test, err);
+        }
+    }
+    if (rc == PSD_OK) { /* of all workers, where they were not in step */
+        rc = ex_job_meet(job, err);
+    }
+    if (rc == PSD_OK) {
+        rc = pull(&self, err);
+    }
+    if (rc == PSD_OK && options->average == EX_YES) {
+        swap_means(&self);
+    }
+    trainer_done(&self);
+    return rc;
+}
+
+psd_status_t
+mnist_measure(const char *what,
+              mnist_network_t *network,
+              const mnist_images_t *images,
+              uint8_t *ret_classes,
+              psd_error_t *err)
+{
+    size_t room = network->room;
+    mnist_verdict_t *verdicts = calloc(room, sizeof *verdicts);
+    uint32_t *list = calloc(room, sizeof *list);
+    ex_quality_t sum = {.n = images->n};
+    psd_status_t rc = PSD_OK;
+
+    if (verdicts == NULL || list == NULL) {
+        free(list);
+        free(verdicts);
+        return psd_error_set(err, PSD_NOMEM, "measuring");
+    }
+    for (size_t first = 0; rc == PSD_OK && first < images->n; first += room) {
+        size_t n = images->n - first < room ? images->n - first : room;
+
+        for (size_t i = 0; i < n; i++) {
+            list[i] = (uint32_t)(first + i);
+        }
+        rc = mnist_network_look(network, images, list, n, verdicts, err);
+        for (size_t i = 0; rc == PSD_OK && i < n; i++) {
+            sum.loss += verdicts[i].loss;
+            sum.n_correct += verdicts[i].class == images->classes[first + i];
+            if (ret_classes != NULL) {
+                ret_classes[first + i] = verdicts[i].class;
+            }
+        }
+    }
+    free(list);
+    free(verdicts);
+    if (rc == PSD_OK) {
+        ex_quality_print(what, &sum);
+        puts("");
+        (void)fflush(stdout);
+    }
+    return rc;
+}

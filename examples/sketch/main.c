@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * psd-sketch - counts words of a stream in a count-min sketch on psd
+ *
+ * What     Each worker inserts its share of the lines; then worker 0 asks for
+ *          the words that are wanted, or counts the file exactly and says how
+ *          far off the sketch is.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../common/options.h"
+#include "../common/program.h"
+#include "sketch.h"
+
+#define BLANKS " \t\r\n"
+
+typedef struct options {
+    bool help;
+    const char *insert;
+    const char *query;
+    const char *check;
+    const char *table;
+    uint32_t bits;
+    uint32_t batch;
+    ex_job_options_t job;
+} options_t;
+
+#define AT(member) offsetof(options_t, member)
+static const ex_option_t OPTIONS[] = {
+    {.kind = EX_HEADING, .help = "Words, with blanks between them:"},
+    {"insert", "FILE", EX_TEXT, AT(insert), 0, 0,
+     "counts its words; worker i of n takes the lines whose number mod n is i"},
+    {"query", "FILE", EX_TEXT, AT(query), 0, 0,
+     "prints each of its words and how often it was counted, about"},
+    {"check", "FILE", EX_TEXT, AT(check), 0, 0,
+     "counts its words exactly, and tells how far the sketch is off; it must "
+     "be all that was inserted"},
+    {.kind = EX_HEADING, .help = "Sketch:"},
+    {"table", "NAME", EX_TEXT, AT(table), 0, 0,
+     "of the cells (default sketch); made when it is not there, else counted "
+     "further"},
+    {"bits", "N", EX_U32, AT(bits), 6, 30,
+     "2^N cells in each of the four stretches (default 20)"},
+    {"batch", "N", EX_U32, AT(batch), 1, 1e6,
+     "words in a push (default 10000)"},
+    EX_JOB_OPTIONS(options_t, job),
+};
+#undef AT
+
+static const ex_command_t COMMAND = {
+    "psd-sketch - counts words of a stream in a count-min sketch on psd\n"
+    "\n"
+    "Examples:\n"
+    "  pscli run -n 4 -- psd-sketch --insert text.txt\n"
+    "      four workers count the words of a file\n"
+    "  psd-sketch --query words.txt\n"
+    "      how often were these counted?\n",
+    OPTIONS,
+    EX_COUNT(OPTIONS),
+};
+
+/* The words of one share of a file, one after the other. */
+typedef struct words {
+    FILE *file;
+    char *line; /* owned */
+    size_t room;
+    uint64_t number; /* of the line that is read next */
+    char *rest;      /* of the line at hand; NULL: none */
+    uint32_t part, n_parts;
+} words_t;
+
+static psd_status_t
+words_open(words_t *self,
+           const char *path,
+           uint32_t part,
+           uint32_t n_parts,
+           psd_error_t *err)
+{
+    char reason[128];
+
+    *self = (words_t){.part = part, .n_parts = n_parts};
+    self->file = fopen(path, "re");
+    return self->file != NULL
+               ? PSD_OK
+               : psd_error_set(err, PSD_IO, "%s: %s", path,
+                               strerror_r(errno, reason, sizeof reason));
+}
+
+static void
+words_close(words_t *self)
+{
+    if (self->file != NULL) {
+        (void)fclose(self->file);
+    }
+    free(self->line);
+    memset(self, 0, sizeof *self);
+}
+
+/* The next word; NULL: the end. */
+static const char *
+words_next(words_t *self)
+{
+    for (;;) {
+        const char *word =
+            self->rest == NULL ? NULL : strtok_r(NULL, BLANKS, &self->rest);
+
+        if (word != NULL) {
+            return word;
+        }
+        do {
+            if (getline(&self->line, &self->room, self->file) < 0) {
+                return NULL;
+            }
+        } while (self->number++ % self->n_parts != self->part);
+        word = strtok_r(self->line, BLANKS, &self->rest);
+        if (word != NULL) {
+            return word;
+        }
+    }
+}
+
+/* All words of a file as hashes. */
+typedef struct hashes {
+    uint64_t *at; /* owned */
+    size_t n, room;
+} hashes_t;
+
+static psd_status_t
+hashes_add(hashes_t *self, const char *word, psd_error_t *err)
+{
+    if (self->n == self->room) {
+        size_t room = self->room * 2 + 1024;
+        uint64_t *at = realloc(self->at, room * sizeof *at);
+
+        if (at == NULL) {
+            return psd_error_set(err, PSD_NOMEM, "%zu words", room);
+        }
+        self->at = at;
+        self->room = room;
+    }
+    self->at[self->n++] = sketch_hash(word, strlen(word));
+    return PSD_OK;
+}
+
+static psd_status_t
+insert(sketch_t *sketch, const char *path, psd_error_t *err)
+{
+    words_t words;
+    const char *word = NULL;
+    uint64_t n = 0;
+    double start_s = ex_now_s();
+    psd_status_t rc = words_open(&words, path, sketch->job->worker,
+                                 sketch->job->n_workers, err);
+
+    while (rc == PSD_OK && (word = words_next(&words)) != NULL) {
+        rc = sketch_insert(sketch, sketch_hash(word, strlen(word)), err);
+        n++;
+        if (n % 1000000 == 0) {
+            printf("%7.1f s  %" PRIu64 " words\n", ex_now_s() - start_s, n);
+        }
+    }
+    words_close(&words);
+    if (rc == PSD_OK) {
+        rc = sketch_flush(sketch, err);
+    }
+    if (rc == PSD_OK) {
+        printf("%7.1f s  %" PRIu64 " words, all inserted\n",
+               ex_now_s() - start_s, n);
+    }
+    return rc;
+}
+
+static psd_status_t
+query(sketch_t *sketch, const char *path, psd_error_t *err)
+{
+    words_t words;
+    const char *word = NULL;
+    psd_status_t rc = words_open(&words, path, 0, 1, err);
+
+    while (rc == PSD_OK && (word = words_next(&words)) != NULL) {
+        uint64_t hash = sketch_hash(word, strlen(word));
+        int64_t count = 0;
+
+        rc = sketch_query(sketch, &hash, 1, &count, err);
+        if (rc == PSD_OK) {
+            printf("%s %" PRId64 "\n", word, count);
+        }
+    }
+    words_close(&words);
+    return rc;
+}
+
+/* Compares what the sketch says of every word with its count. */
+static psd_status_t
+compare(sketch_t *sketch, const hashes_t *all, psd_error_t *err)
+{
+    psd_localizer_t *exact = NULL;
+    int64_t *counts = NULL;
+    uint64_t total = 0;
+    size_t n = 0;
+    size_t under = 0;
+    size_t beyond = 0;
+    double bound = 0;
+    double off = 0;
+    psd_status_t rc = psd_localizer_new(1, &exact, err);
+
+    if (rc == PSD_OK) {
+        rc = psd_localizer_run(exact, all->at, all->n, err);
+    }
+    if (rc == PSD_OK) {
+        n = psd_localizer_count(exact);
+        counts = calloc(n + 1, sizeof *counts);
+        rc = counts == NULL ? psd_error_set(err, PSD_NOMEM, "%zu words", n)
+                            : sketch_query(sketch, psd_localizer_keys(exact), n,
+                                           counts, err);
+    }
+    if (rc == PSD_OK) {
+        rc = sketch_total(sketch, &total, err);
+    }
+    bound = M_E * (double)total / (double)sketch->width;
+    for (size_t i = 0; rc == PSD_OK && counts != NULL && i < n; i++) {
+        int64_t more = counts[i] - (int64_t)psd_localizer_counts(exact)[i];
+
+        under += more < 0;
+        beyond += (double)more > bound;
+        off += (double)more;
+    }
+    if (rc == PSD_OK) {
+        printf("%zu different words of %" PRIu64 ": %zu counted too low, mean "
+               "error %.3f, %zu beyond e N / width = %.1f (%.2f %%; 1.83 %% "
+               "allowed)\n",
+               n, total, under, n > 0 ? off / (double)n : 0, beyond, bound,
+               n > 0 ? 100 * (double)beyond / (double)n : 0);
+    }
+    free(counts);
+    psd_localizer_destroy(&exact);
+    return rc;
+}
+
+static psd_status_t
+check(sketch_t *sketch, const char *path, psd_error_t *err)
+{
+    hashes_t all = {0};
+    words_t words;
+    const char *word = NULL;
+    psd_status_t rc = words_open(&words, path, 0, 1, err);
+
+    while (rc == PSD_OK && (word = words_next(&words)) != NULL) {
+        rc = hashes_add(&all, word, err);
+    }
+    words_close(&words);
+    if (rc == PSD_OK) {
+        rc = compare(sketch, &all, err);
+    }
+    free(all.at);
+    return rc;
+}
+
+/* Inserts, meets the others, asks. */
+static psd_status_t
+work(const options_t *options, ex_job_t *job, psd_error_t *err)
+{
+    sketch_t sketch = {0};
+    psd_status_t rc =
+        sketch_open(&sketch, job, options->table, UINT64_C(1) << options->bits,
+                    options->batch, err);
+
+    if (rc == PSD_OK && options->insert != NULL) {
+        rc = insert(&sketch, options->insert, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ex_job_meet(job, err);
+    }
+    if (rc == PSD_OK && job->worker == 0 && options->query != NULL) {
+        rc = query(&sketch, options->query, err);
+    }
+    if (rc == PSD_OK && job->worker == 0 && options->check != NULL) {
+        rc = check(&sketch, options->check, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ex_job_leave(job, err);
+    }
+    sketch_done(&sketch);
+    return rc;
+}
+
+static psd_status_t
+run(int argc, char **argv, psd_error_t *err)
+{
+    options_t options = {
+        .table = "sketch", .bits = 20, .batch = 10000, .job = EX_JOB_DEFAULTS};
+    ex_job_t job = {0};
+    psd_status_t rc =
+        ex_options_read(&COMMAND, &options, argc, argv, &options.help, err);
+
+    if (rc == PSD_OK && options.help) {
+        ex_options_help(&COMMAND);
+        return PSD_OK;
+    }
+    if (rc == PSD_OK && options.insert == NULL && options.query == NULL &&
+        options.check == NULL) {
+        rc = psd_error_set(err, PSD_USAGE,
+                           "--insert, --query or --check FILE is missing");
+    }
+    if (rc == PSD_OK) {
+        rc = ex_job_open(&job, &options.job, err);
+    }
+    if (rc == PSD_OK) {
+        rc = work(&options, &job, err);
+        ex_job_close(&job);
+    }
+    return rc;
+}
+
+int
+main(int argc, char **argv)
+{
+    return ex_program("psd-sketch", run, argc, argv);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * wv_kernel - sums over vectors
+ *
+ * Shape    vectors of n floats, n a multiple of WV_LANES, what is behind the
+ *          vector's own size being zero
+ */
+#ifndef WV_KERNEL_H
+#define WV_KERNEL_H
+
+#include <stddef.h>
+
+#define WV_LANES 16
+
+/* Wider registers where the machine has them. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
+    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define WV_WIDE __attribute__((target_clones("arch=haswell", "default")))
+#else
+#define WV_WIDE
+#endif
+
+static inline size_t
+wv_stride(size_t size)
+{
+    return (size + WV_LANES - 1) / WV_LANES * WV_LANES;
+}
+
+/* In lanes, so that the sum needs no order of its own to be a vector's. */
+static inline __attribute__((always_inline)) float
+wv_dot(const float *a, const float *b, size_t n)
+{
+    float lanes[WV_LANES] = {0};
+    float sum = 0;
+
+    for (size_t i = 0; i < n; i += WV_LANES) {
+        for (size_t k = 0; k < WV_LANES; k++) {
+            lanes[k] += a[i + k] * b[i + k];
+        }
+    }
+    for (size_t k = 0; k < WV_LANES; k++) {
+        sum += lanes[k];
+    }
+    return sum;
+}
+
+/* y += a x */
+static inline __attribute__((always_inline)) void
+wv_add(float a, const float *restrict x, float *restrict y, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        y[i] += a * x[i];
+    }
+}
+#endif

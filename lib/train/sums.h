@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_sums - deltas of one table, summed up by cell
+ *
+ * What     What a trainer adds, and what all trainers have added. Cells lie in
+ *          slots of up to 64 neighbours of a row, with a bit for each that was
+ *          added to. A small table has a slot for each of its cells; of a large
+ *          one slots are made as they are touched, and found by hash.
+ * Owner    ps_sums_init, ps_sums_done.
+ * Threads  Confined to one at a time; there are no locks.
+ */
+#ifndef PS_TRAIN_SUMS_H
+#define PS_TRAIN_SUMS_H
+
+#include "train/shape.h"
+
+typedef struct ps_sums {
+    ps_shape_t shape;
+    uint32_t width;     /* cells of a slot, 1 .. 64 */
+    uint64_t n_chunks;  /* slots of a row */
+    bool direct;        /* slot = row * n_chunks + chunk */
+    ps_number_t *cells; /* owned; width of each slot */
+    uint64_t *masks;    /* owned; of each slot: which cells were touched */
+    uint64_t *rows;     /* owned; of each slot, unless direct */
+    uint32_t *chunks;   /* owned; the same */
+    size_t capacity;    /* slots that there is room for */
+    uint32_t *touched;  /* owned; slots in the order of their first touch */
+    size_t n_touched;
+    uint32_t *table; /* owned; slot + 1 by hash, unless direct */
+    size_t n_table;  /* 0 or a power of two */
+} ps_sums_t;
+
+/* The deltas of one push: rows in ascending order, each once. */
+typedef struct ps_sheaf {
+    uint64_t *rows;   /* owned; n_rows */
+    uint32_t *counts; /* owned; entries of each row */
+    uint32_t *cols;   /* owned; of each entry, ascending in a row */
+    void *values;     /* owned; of the table's type */
+    size_t n_rows;
+    size_t n_values;
+    bool whole; /* all rows have all columns: cols says nothing */
+} ps_sheaf_t;
+
+/* Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_sums_init(ps_sums_t *self,
+                                         const ps_shape_t *shape,
+                                         psd_error_t *err);
+void ps_sums_done(ps_sums_t *self);
+/* Everything is 0 and untouched again; memory is kept. */
+void ps_sums_clear(ps_sums_t *self);
+/* The slot of a row's chunk, which may be made; false: no memory. Not of
+ * direct ones. */
+PSD_MUST_CHECK bool ps_sums_find_slot(ps_sums_t *self,
+                                      uint64_t row,
+                                      uint32_t chunk,
+                                      size_t *ret_slot);
+
+/* The sum of a cell, which counts as touched from now on; row and col are the
+ * table's. NULL: no memory. Valid until the next call. */
+static inline ps_number_t *
+ps_sums_at(ps_sums_t *self, uint64_t row, uint32_t col)
+{
+    uint32_t chunk = self->n_chunks == 1 ? 0 : col / self->width;
+    uint32_t in_slot = col - chunk * self->width;
+    size_t slot = 0;
+
+    if (self->direct) {
+        slot = (size_t)(row * self->n_chunks + chunk);
+    } else if (!ps_sums_find_slot(self, row, chunk, &slot)) {
+        return NULL;
+    }
+    if (self->masks[slot] == 0) {
+        self->touched[self->n_touched++] = (uint32_t)slot;
+    }
+    self->masks[slot] |= UINT64_C(1) << in_slot;
+    return &self->cells[slot * self->width + in_slot];
+}
+
+/* Adds what another one of the same shape has. Errors: PSD_NOMEM: some of it
+ * was added. */
+PSD_MUST_CHECK psd_status_t ps_sums_merge(ps_sums_t *self,
+                                          const ps_sums_t *other,
+                                          psd_error_t *err);
+/* Everything that was touched, rounded to the table's type. Errors: PSD_RANGE a
+ * sum that the type does not hold; PSD_NOT_FINITE; PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_sums_bind(const ps_sums_t *self,
+                                         ps_sheaf_t *ret_sheaf,
+                                         psd_error_t *err);
+void ps_sheaf_done(ps_sheaf_t *self);
+#endif

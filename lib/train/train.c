@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Starting, stopping and failing. */
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "train/train_state.h"
+
+#define LEAVE_MS 2000 /* for the answer that a failed worker has left */
+
+/* ---- the mutex ----------------------------------------------------------- */
+
+void
+ps_train_lock(psd_train_t *self)
+{
+    (void)pthread_mutex_lock(&self->mutex);
+}
+
+void
+ps_train_unlock(psd_train_t *self)
+{
+    (void)pthread_mutex_unlock(&self->mutex);
+}
+
+void
+ps_train_tell(psd_train_t *self)
+{
+    (void)pthread_cond_broadcast(&self->changed);
+}
+
+void
+ps_train_await(psd_train_t *self)
+{
+    (void)pthread_cond_wait(&self->changed, &self->mutex);
+}
+
+void
+ps_train_await_until(psd_train_t *self, uint64_t until_ms)
+{
+    struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
+                             .tv_nsec = (long)(until_ms % 1000) * 1000000L};
+
+    (void)pthread_cond_timedwait(&self->changed, &self->mutex, &until);
+}
+
+uint64_t
+ps_train_now_ms(void)
+{
+    struct timespec now = {.tv_sec = 0};
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* ---- failing ------------------------------------------------------------- */
+
+void
+ps_train_fail_locked(psd_train_t *self, psd_status_t rc, const psd_error_t *why)
+{
+    if (self->failed == PSD_OK) {
+        const char *text = psd_error_text(why);
+
+        self->failed = rc;
+        (void)psd_error_set(self->why, rc, "%s",
+                            text[0] == '\0' ? psd_status_text(rc) : text);
+        ps_train_tell(self);
+    }
+}
+
+void
+ps_train_fail(psd_train_t *self, psd_status_t rc, const psd_error_t *why)
+{
+    ps_train_lock(self);
+    ps_train_fail_locked(self, rc, why);
+    ps_train_unlock(self);
+}
+
+psd_status_t
+ps_train_check(const psd_train_t *self, psd_error_t *err)
+{
+    if (self->failed == PSD_OK) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, self->failed, "%s", psd_error_text(self->why));
+}
+
+void
+ps_train_leave_failed(psd_train_t *self)
+{
+    psd_status_t rc = PSD_OK;
+
+    ps_train_lock(self);
+    rc = self->failed;
+    ps_train_unlock(self);
+    if (rc != PSD_OK &&
+        self->client != NULL) { /* its text stays from then on */
+        rc = psd_fail(self->client, psd_error_text(self->why), LEAVE_MS, NULL);
+        (void)rc; /* its silence ends it */
+    }
+}
+
+/* ---- making and destroying ----------------------------------------------- */
+
+static bool
+init_mutex(psd_train_t *self)
+{
+    pthread_condattr_t attributes;
+
+    if (pthread_condattr_init(&attributes) != 0) {
+        return false;
+    }
+    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    self->has_mutex = pthread_cond_init(&self->changed, &attributes) == 0;
+    (void)pthread_condattr_destroy(&attributes);
+    if (self->has_mutex && pthread_mutex_init(&self->mutex, NULL) != 0) {
+        (void)pthread_cond_destroy(&self->changed);
+        self->has_mutex = false;
+    }
+    return self->has_mutex;
+}
+
+psd_train_t *
+psd_train_new(void *user)
+{
+    psd_train_t *self = ps_alloc(1, sizeof *self);
+
+    if (self == NULL) {
+        return NULL;
+    }
+    self->user = user;
+    TAILQ_INIT(&self->items);
+    TAILQ_INIT(&self->parcels);
+    TAILQ_INIT(&self->intents);
+    ps_train_options_init(&self->options);
+    self->why = psd_error_new();
+    self->call = psd_call_new();
+    if (self->why == NULL || self->call == NULL || !init_mutex(self)) {
+        psd_train_destroy(&self);
+    }
+    return self;
+}
+
+static void
+free_trainers(psd_train_t *self)
+{
+    for (uint32_t i = 0; self->trainers != NULL && i < self->options.n_trainers;
+         i++) {
+        psd_trainer_t *trainer = &self->trainers[i];
+
+        for (uint32_t k = 0; trainer->sums != NULL && k < self->n_tables; k++) {
+            ps_sums_done(&trainer->sums[k]);
+        }
+        ps_free(trainer->sums);
+        psd_error_destroy(&trainer->fault_err);
+    }
+    ps_free(self->trainers);
+    self->trainers = NULL;
+    for (uint32_t i = 0; self->merged != NULL && i < self->n_tables; i++) {
+        ps_sums_done(&self->merged[i]);
+    }
+    ps_free(self->merged);
+    self->merged = NULL;
+}
+
+/* What the threads worked with; they have ended. */
+static void
+free_work(psd_train_t *self)
+{
+    while (!TAILQ_EMPTY(&self->items)) {
+        ps_item_t *item = TAILQ_FIRST(&self->items);
+
+        TAILQ_REMOVE(&self->items, item, in_list);
+        ps_item_destroy(&item);
+    }
+    while (!TAILQ_EMPTY(&self->parcels)) {
+        ps_parcel_t *parcel = TAILQ_FIRST(&self->parcels);
+
+        TAILQ_REMOVE(&self->parcels, parcel, in_list);
+        ps_parcel_destroy(&parcel);
+    }
+    free_trainers(self);
+    for (uint32_t i = 0; i < self->n_caches; i++) {
+        ps_cache_done(&self->caches[i]);
+    }
+    self->n_caches = 0;
+    for (uint32_t i = 0; i < self->n_locks; i++) {
+        (void)pthread_mutex_destroy(&self->locks[i]);
+    }
+    ps_free(self->locks);
+    self->locks = NULL;
+    ps_intents_free(self);
+    ps_kept_done(&self->kept);
+    self->n_locks = 0;
+}
+
+/* The caller destroys it before its end. */
+static void
+give_up(psd_train_t *self)
+{
+    ps_train_lock(self);
+    if (self->failed == PSD_OK) {
+        self->failed = PSD_CLOSED;
+        (void)psd_error_set(self->why, PSD_CLOSED,
+                            "the training was destroyed before its end");
+        ps_train_tell(self);
+    }
+    ps_train_unlock(self);
+    if (self->phase == PS_TRAIN_RUNNING) {
+        ps_train_stop(self);
+    } else {
+        ps_train_leave_failed(self);
+    }
+}
+
+void
+psd_train_destroy(psd_train_t **self_p)
+{
+    psd_train_t *self = self_p == NULL ? NULL : *self_p;
+
+    if (self == NULL) {
+        return;
+    }
+    if (self->phase != PS_TRAIN_NEW && self->phase != PS_TRAIN_ENDED) {
+        give_up(self);
+    }
+    for (uint32_t i = 0; i < self->n_tables; i++) {
+        psd_table_close(&self->tables[i]);
+    }
+    ps_first_close(self);
+    psd_close(&self->client);
+    psd_call_destroy(&self->call);
+    psd_error_destroy(&self->why);
+    ps_train_options_done(&self->options);
+    if (self->has_mutex) {
+        (void)pthread_cond_destroy(&self->changed);
+        (void)pthread_mutex_destroy(&self->mutex);
+    }
+    ps_free(self);
+    *self_p = NULL;
+}
+
+void
+psd_train_on_load(psd_train_t *self, psd_train_load_t *call)
+{
+    self->on_load = call;
+}
+
+void
+psd_train_on(psd_train_t *self, psd_train_event_t event, psd_train_call_t *call)
+{
+    if ((unsigned)event < PS_TRAIN_EVENTS) {
+        /* cppcheck takes the pointer to a function for a number. */
+        /* cppcheck-suppress AssignmentAddressToInteger */
+        self->on[event] = call;
+    }
+}
+
+/* ---- threads ------------------------------------------------------------- */
+
+static psd_status_t
+init_sums(const psd_train_t *self, ps_sums_t **ret_sums, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    *ret_sums = ps_alloc(self->n_tables, sizeof **ret_sums);
+    if (*ret_sums == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for sums of deltas");
+    }
+    for (uint32_t i = 0; rc == PSD_OK && i < self->n_tables; i++) {
+        rc = ps_sums_init(&(*ret_sums)[i], &self->shapes[i], err);
+    }
+    return rc;
+}
+
+static psd_status_t
+init_trainers(psd_train_t *self, psd_error_t *err)
+{
+    psd_status_t rc = init_sums(self, &self->merged, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self->trainers = ps_alloc(self->options.n_trainers, sizeof *self->trainers);
+    if (self->trainers == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for trainers");
+    }
+    for (uint32_t i = 0; rc == PSD_OK && i < self->options.n_trainers; i++) {
+        psd_trainer_t *trainer = &self->trainers[i];
+
+        trainer->train = self;
+        trainer->id = i;
+        trainer->fault_err = psd_error_new();
+        rc = trainer->fault_err == NULL
+                 ? psd_error_set(err, PSD_NOMEM, "no memory for trainers")
+                 : init_sums(self, &trainer->sums, err);
+    }
+    return rc;
+}
+
+static psd_status_t
+init_locks(psd_train_t *self, psd_error_t *err)
+{
+    if (self->options.lock != PS_LOCK_LOCKED) {
+        return PSD_OK;
+    }
+    self->locks = ps_alloc(self->options.n_locks, sizeof *self->locks);
+    if (self->locks == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for locks");
+    }
+    while (self->n_locks < self->options.n_locks) {
+        if (pthread_mutex_init(&self->locks[self->n_locks], NULL) != 0) {
+            return psd_error_set(err, PSD_FAILED, "a lock cannot be made");
+        }
+        self->n_locks++;
+    }
+    return PSD_OK;
+}
+
+static psd_status_t
+init_kept(psd_train_t *self, psd_error_t *err)
+{
+    const ps_train_options_t *options = &self->options;
+    const ps_kept_rule_t rule = {.n_blocks = options->fetch_every,
+                                 .staleness = options->staleness,
+                                 .max_bytes = (uint64_t)options->keep_bytes,
+                                 .bsp = self->max_delay == 0};
+
+    self->keeps = options->fetch_every > 1 || options->staleness >= 0;
+    return self->keeps ? ps_kept_init(&self->kept, &rule, self->shapes,
+                                      self->n_tables, err)
+                       : PSD_OK;
+}
+
+static psd_status_t
+init_work(psd_train_t *self, psd_error_t *err)
+{
+    uint32_t n_caches = self->options.pipeline ? 2 : 1;
+    psd_status_t rc = init_trainers(self, err);
+
+    if (rc == PSD_OK) {
+        rc = init_locks(self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = init_kept(self, err);
+    }
+    while (rc == PSD_OK && self->n_caches < n_caches) {
+        rc = ps_cache_init(&self->caches[self->n_caches], self->shapes,
+                           self->n_tables, err);
+        self->n_caches += rc == PSD_OK ? 1 : 0;
+    }
+    return rc;
+}
+
+static bool
+start_threads(psd_train_t *self)
+{
+    self->has_courier =
+        pthread_create(&self->courier, NULL, ps_courier_run, self) == 0;
+    if (!self->has_courier) {
+        return false;
+    }
+    self->loader.train = self;
+    self->has_loader =
+        pthread_create(&self->loader.thread, NULL, ps_loader_run, self) == 0;
+    if (!self->has_loader) {
+        return false;
+    }
+    while (self->n_started < self->options.n_trainers) {
+        psd_trainer_t *trainer = &self->trainers[self->n_started];
+
+        if (pthread_create(&trainer->thread, NULL, ps_trainer_run, trainer) !=
+            0) {
+            return false;
+        }
+        self->n_started++;
+    }
+    return true;
+}
+
+psd_status_t
+psd_train_begin(psd_train_t *self, psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (self->phase != PS_TRAIN_READY) {
+        return psd_error_set(err, PSD_INVALID,
+                             "psd_train_begin comes once, behind "
+                             "psd_train_config_end");
+    }
+    if (self->on[PSD_TRAIN_STEP] == NULL) {
+        return psd_error_set(err, PSD_INVALID,
+                             "there is no call-back for PSD_TRAIN_STEP");
+    }
+    psd_call_set_timeout_ms(self->call, self->options.timeout_ms);
+    psd_call_set_borrow(self->call, true);
+    rc = init_work(self, err);
+    if (rc != PSD_OK) {
+        free_work(self);
+        return rc;
+    }
+    self->phase = PS_TRAIN_RUNNING;
+    self->begun_ms = ps_train_now_ms();
+    self->told_ms = self->begun_ms;
+    if (!start_threads(self)) {
+        rc = psd_error_set(err, PSD_FAILED, "a thread cannot be started");
+        ps_train_fail(self, rc, err);
+        ps_train_stop(self);
+        ps_train_leave_failed(self);
+        self->phase = PS_TRAIN_ENDED;
+    }
+    return rc;
+}
+
+void
+ps_train_stop(psd_train_t *self)
+{
+    ps_train_lock(self);
+    self->stop = true;
+    ps_train_tell(self);
+    ps_train_unlock(self);
+    for (uint32_t i = 0; i < self->n_started; i++) {
+        (void)pthread_join(self->trainers[i].thread, NULL);
+    }
+    self->n_started = 0;
+    if (self->has_loader) {
+        (void)pthread_join(self->loader.thread, NULL);
+        self->has_loader = false;
+    }
+    if (self->has_courier) {
+        (void)pthread_join(self->courier, NULL);
+        self->has_courier = false;
+    }
+    free_work(self);
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Private to lib/train: what a training is made of, and who works on which part
+ *
+ *   options.c   what is set before anything runs
+ *   agree.c     the workers agree on max_delay
+ *   config.c    client, tables, first values
+ *   first.c     these come once, however many lives a worker has
+ *   load.c      first values from a file; dump.c: a table as such a file
+ *   train.c     starting, stopping, failing
+ *   feed.c      what the caller's thread does while it runs
+ *   loader.c    the loader's thread: call-back, pull
+ *   fetch.c     what is pulled when rows are kept
+ *   intent.c    what is pulled ahead, as the caller says
+ *   trainer.c   the trainers' threads: call-backs, meeting at the end of each
+ *               item; the last one sends the sums
+ *   access.c    what a trainer's call-back reads and adds
+ *   progress.c  how far it is
+ *   courier.c   the courier's thread: it alone has the client
+ *   parcel.c    what is handed to it, and starting that
+ *
+ * Items, blocks and marks of clocks, pass the loader one by one, then all
+ * trainers together, in their order. An item is numbered from 1.
+ *
+ * One mutex guards everything below that says so; one condition is told of
+ * every change. Call-backs run without it.
+ */
+#ifndef PS_TRAIN_TRAIN_STATE_H
+#define PS_TRAIN_TRAIN_STATE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "psd_train.h"
+#include "train/cache.h"
+#include "train/kept.h"
+#include "train/sums.h"
+
+#define PS_TRAIN_TABLES_MAX 64
+#define PS_TRAIN_EVENTS 5
+#define PS_TRAIN_JOB_SIZE 64
+
+typedef enum ps_train_lock {
+    PS_LOCK_IMMUTABLE = 0,
+    PS_LOCK_FREE = 1,
+    PS_LOCK_LOCKED = 2
+} ps_train_lock_t;
+
+typedef struct ps_train_options {
+    char *endpoint; /* owned; NULL: psd_connect's own */
+    char *job;      /* owned; NULL: psd_join's own */
+    int64_t worker;
+    uint32_t n_workers;
+    int32_t max_delay;
+    uint32_t n_trainers;
+    bool pipeline;
+    uint32_t max_blocks;
+    uint32_t push_every;
+    uint32_t fetch_every;
+    int64_t staleness; /* PS_KEPT_NEVER: off */
+    int64_t keep_bytes;
+    ps_train_lock_t lock;
+    uint32_t n_locks;
+    uint32_t timeout_ms;
+    uint32_t progress_ms;
+} ps_train_options_t;
+
+typedef enum ps_train_phase {
+    PS_TRAIN_NEW = 0,
+    PS_TRAIN_CONFIG = 1,
+    PS_TRAIN_READY = 2,
+    PS_TRAIN_RUNNING = 3,
+    PS_TRAIN_ENDED = 4
+} ps_train_phase_t;
+
+typedef enum ps_item_kind {
+    PS_ITEM_BLOCK = 0,
+    PS_ITEM_CLOCK_BEGIN = 1,
+    PS_ITEM_CLOCK_END = 2
+} ps_item_kind_t;
+
+typedef struct ps_item {
+    TAILQ_ENTRY(ps_item) in_list;
+    uint64_t number;
+    ps_item_kind_t kind;
+    void *block; /* owned, by free_block */
+    psd_train_free_t *free_block;
+    ps_cache_t *cache; /* of a block that is loaded; borrowed */
+    uint64_t n_block;  /* of blocks: their own number, from 1 */
+    uint64_t n_clock;  /* that it belongs to, from 1 */
+    bool pulled;       /* guarded: its pulls are over */
+    bool ready;        /* guarded: the loader has done with it */
+    uint32_t n_left;   /* guarded: trainers that have not done with it */
+} ps_item_t;
+TAILQ_HEAD(ps_items, ps_item);
+
+typedef enum ps_parcel_kind {
+    PS_PARCEL_PULL = 0,
+    PS_PARCEL_PUSH = 1,
+    PS_PARCEL_CLOCK = 2
+} ps_parcel_kind_t;
+
+typedef struct ps_parcel {
+    TAILQ_ENTRY(ps_parcel) in_list;
+    ps_parcel_kind_t kind;
+    ps_cache_t *cache;   /* PULL: where to; borrowed, ahead: owned */
+    bool ahead;          /* PULL: no block waits for it; it is kept */
+    uint64_t n_block;    /* PULL, PUSH: for what people read */
+    ps_sheaf_t *sheaves; /* PUSH: owned; one for each table */
+    size_t n_sheaves;
+    uint32_t **cols; /* PULL: owned, as each list is; of elements */
+    size_t n_cols;   /* such lists: one for each table that has some */
+    size_t cols_capacity;
+    psd_ticket_t *tickets; /* owned; those started and not ended */
+    size_t n_tickets;
+    size_t tickets_capacity;
+    bool *done_p; /* PULL: guarded; set when it is over */
+} ps_parcel_t;
+TAILQ_HEAD(ps_parcels, ps_parcel);
+
+typedef struct ps_intent ps_intent_t;
+TAILQ_HEAD(ps_intents, ps_intent);
+
+/* What a thread is about; guarded. */
+typedef struct ps_doing {
+    const char *what; /* static; NULL: it waits for work */
+    uint64_t n_block; /* 0: no block */
+} ps_doing_t;
+
+struct psd_trainer {
+    psd_train_t *train;
+    uint32_t id;
+    pthread_t thread;
+    ps_doing_t doing;
+    ps_cache_t *cache; /* of the block under work; NULL: none */
+    ps_sums_t *sums;   /* owned; one for each table */
+    uint64_t n_adds;
+    uint64_t n_done; /* said in this item */
+    bool says_done;
+    psd_status_t fault;     /* the first access that could not be */
+    psd_error_t *fault_err; /* owned */
+    char apart[128];        /* no line is shared: every add writes to n_adds */
+};
+
+struct psd_loader {
+    psd_train_t *train;
+    pthread_t thread;
+    ps_doing_t doing;
+    ps_cache_t *cache; /* of the block that is loaded */
+};
+
+typedef struct ps_train_counts {
+    _Atomic uint64_t blocks;
+    _Atomic uint64_t clocks;
+    _Atomic uint64_t rows_asked;
+    _Atomic uint64_t rows_pulled;
+    _Atomic uint64_t cells_asked;
+    _Atomic uint64_t cells_pulled;
+    _Atomic uint64_t adds;
+    _Atomic uint64_t entries_pushed;
+    _Atomic uint64_t done;
+    _Atomic uint64_t total;
+} ps_train_counts_t;
+
+/* What is known of this worker's first values of one table. */
+typedef struct ps_first {
+    psd_table_t *marks; /* owned */
+    uint64_t row;       /* of them */
+    bool known;
+    bool adds;   /* this life adds them */
+    bool partly; /* an add failed: they stay BEGUN */
+} ps_first_t;
+
+struct psd_train {
+    void *user;
+    psd_train_load_t *on_load;
+    psd_train_call_t *on[PS_TRAIN_EVENTS];
+    psd_train_progress_t *on_progress;
+    ps_train_options_t options;
+    ps_train_phase_t phase;
+
+    /* The caller's thread's; the courier's while it runs. */
+    psd_client_t *client;                     /* owned */
+    psd_table_t *tables[PS_TRAIN_TABLES_MAX]; /* owned */
+    psd_call_t *call;                         /* owned; of pulls and pushes */
+    bool late; /* the job's first clock had ended when this worker joined */
+    psd_client_t *first_client; /* owned; of first; NULL: none is needed */
+    ps_first_t first[PS_TRAIN_TABLES_MAX];
+
+    ps_shape_t shapes[PS_TRAIN_TABLES_MAX];
+    uint32_t n_tables;
+    uint32_t worker;
+    int32_t max_delay;
+
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    bool has_mutex;
+
+    /* guarded */
+    struct ps_items items; /* pushed and not done; owned */
+    uint64_t n_items;      /* pushed so far */
+    uint64_t n_blocks;     /* the same of blocks */
+    uint64_t n_clocks;     /* begun so far */
+    uint64_t n_prefetched; /* pulls ahead that are over */
+    uint32_t n_open;       /* blocks not done */
+    bool stop;             /* threads are to end when nothing is left to do */
+    psd_status_t failed;   /* they are to end now */
+    psd_error_t *why;      /* owned; of failed */
+    struct ps_parcels parcels; /* handed over and not started; owned */
+    uint32_t n_parcels;        /* handed over and not over */
+    uint32_t n_pushes;         /* the same of pushes */
+    bool unflushed;            /* pushes or marks are not acknowledged */
+    const char *waits_for;     /* what the courier waits for; static */
+
+    /* the caller's thread's */
+    bool in_clock;
+    bool has_courier;
+    bool has_loader;
+    uint32_t n_started; /* trainers that have threads */
+    pthread_t courier;
+
+    psd_loader_t loader;
+    psd_trainer_t *trainers; /* owned; options.n_trainers */
+    ps_cache_t caches[2];
+    uint32_t n_caches;
+    pthread_mutex_t *locks; /* owned; LOCKED only */
+    uint32_t n_locks;       /* that are initialised */
+
+    bool keeps;                /* rows are kept */
+    ps_kept_t kept;            /* its own lock guards it, and intents */
+    struct ps_intents intents; /* owned */
+
+    ps_sums_t *merged; /* owned; of the trainer that came last to an item */
+    uint32_t n_unsent; /* blocks since sums were sent; as merged */
+    bool says_done;    /* trainers count what is done; as merged */
+    uint64_t told_ms;  /* of progress; as merged */
+
+    _Atomic uint64_t begun_ms; /* 0: it has not */
+    _Atomic uint64_t ended_ms; /* the same */
+
+    ps_train_counts_t counts;
+};
+
+/* ---- options.c ----------------------------------------------------------- */
+
+void ps_train_options_init(ps_train_options_t *self);
+void ps_train_options_done(ps_train_options_t *self);
+
+/* ---- agree.c ------------------------------------------------------------- */
+
+/* Gives the greatest max_delay of all workers of the job. Errors: those of
+ * psd_join; PSD_DEADLINE naming who is missing. */
+PSD_MUST_CHECK psd_status_t ps_train_agree(psd_train_t *self,
+                                           int32_t *ret_max_delay,
+                                           psd_error_t *err);
+
+/* ---- first.c ------------------------------------------------------------- */
+
+/* Before first values are added to a table; *ret_adds: they have not come in an
+ * earlier life. Errors: PSD_FAILED it is not known whether they have; those of
+ * psd_connect, psd_table_ensure, psd_pull, psd_push. */
+PSD_MUST_CHECK psd_status_t ps_first_begin(psd_train_t *self,
+                                           uint32_t table,
+                                           bool *ret_adds,
+                                           psd_error_t *err);
+/* All that were added are acknowledged. Errors: those of psd_push. */
+PSD_MUST_CHECK psd_status_t ps_first_end(psd_train_t *self, psd_error_t *err);
+void ps_first_close(psd_train_t *self);
+
+/* ---- config.c ------------------------------------------------------------ */
+
+/* Errors: those of psd_connect. */
+PSD_MUST_CHECK psd_status_t ps_train_connect(const psd_train_t *self,
+                                             psd_client_t **ret_client,
+                                             psd_error_t *err);
+
+/* ---- train.c ------------------------------------------------------------- */
+
+void ps_train_lock(psd_train_t *self);
+void ps_train_unlock(psd_train_t *self);
+/* Tells everybody that something guarded has changed. Locked. */
+void ps_train_tell(psd_train_t *self);
+/* Waits for the next change. Locked. */
+void ps_train_await(psd_train_t *self);
+/* The same until a time of ps_train_now_ms at the latest. */
+void ps_train_await_until(psd_train_t *self, uint64_t until_ms);
+uint64_t ps_train_now_ms(void);
+/* Ends the training with that, unless something failed before. Not locked. */
+void ps_train_fail(psd_train_t *self, psd_status_t rc, const psd_error_t *why);
+/* The same, locked. */
+void ps_train_fail_locked(psd_train_t *self,
+                          psd_status_t rc,
+                          const psd_error_t *why);
+/* If it failed: leaves the job with the reason, so that nobody waits for it.
+ * For the thread that has the client. Not locked. */
+void ps_train_leave_failed(psd_train_t *self);
+/* PSD_OK, or what it failed with. Locked. */
+PSD_MUST_CHECK psd_status_t ps_train_check(const psd_train_t *self,
+                                           psd_error_t *err);
+/* Stops the threads when nothing is left to do, or at once if it failed, and
+ * waits for their end. Frees what is left. */
+void ps_train_stop(psd_train_t *self);
+
+/* ---- progress.c ---------------------------------------------------------- */
+
+/* A block, or the end of a clock (n_blocks 0), is done, and no trainer works:
+ * counts what it was. */
+void ps_train_progress_add(psd_train_t *self, uint64_t n_blocks);
+/* Runs the progress call-back when it is due, or behind all others. */
+void ps_train_progress_tell(psd_train_t *self, bool last);
+
+/* ---- feed.c -------------------------------------------------------------- */
+
+/* Frees a block and its item. */
+void ps_item_destroy(ps_item_t **self_p);
+
+/* ---- the threads --------------------------------------------------------- */
+
+void *ps_loader_run(void *train);
+void *ps_trainer_run(void *trainer);
+void *ps_courier_run(void *train);
+
+/* ---- fetch.c ------------------------------------------------------------- */
+
+/* Seals the block's cache, fills in what is kept, and hands over a pull of the
+ * rest. Errors: PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_fetch_block(psd_train_t *train,
+                                           ps_item_t *item,
+                                           ps_parcel_t **parcel_p,
+                                           psd_error_t *err);
+/* What was pulled is kept. */
+void ps_fetch_take(psd_train_t *train, const ps_cache_t *cache);
+
+/* ---- intent.c ------------------------------------------------------------ */
+
+/* A clock has begun: hands over a pull of what intents lack. Errors:
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_intents_fetch(psd_train_t *train,
+                                             const ps_item_t *item,
+                                             psd_error_t *err);
+/* That clock is about to begin: intents until one before it need no room any
+ * more. With the lock of what is kept. */
+void ps_intents_end(psd_train_t *train, uint64_t clock);
+void ps_intents_free(psd_train_t *train);
+
+/* ---- parcel.c ------------------------------------------------------------ */
+
+/* A pull with a cache of its own. NULL: no memory, which err says. */
+ps_parcel_t *ps_parcel_new_ahead(const psd_train_t *self, psd_error_t *err);
+void ps_parcel_destroy(ps_parcel_t **self_p);
+/* Hands it to the courier, who owns it from then on. Locked. */
+void ps_parcel_send(psd_train_t *self, ps_parcel_t **parcel_p);
+/* Starts its pulls or pushes, or ends the clock; the courier's. Errors: those
+ * of psd_pull_start, psd_push_start, psd_clock; PSD_NOMEM. Some tickets may be
+ * started then. */
+PSD_MUST_CHECK psd_status_t ps_parcel_start(psd_train_t *self,
+                                            ps_parcel_t *parcel,
+                                            psd_error_t *err);
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "support/fail_alloc.h"
+#include "train/train_state.h"
+
+static void
+expect_refusal(const char *key, const char *value, const char *part)
+{
+    psd_train_t *train = psd_train_new(NULL);
+    psd_error_t *err = psd_error_new();
+
+    cr_assert_eq(psd_train_set(train, key, value, err), PSD_INVALID);
+    cr_assert_not_null(strstr(psd_error_text(err), part), "%s: %s", part,
+                       psd_error_text(err));
+    psd_error_destroy(&err);
+    psd_train_destroy(&train);
+}
+
+Test(options, are_taken_by_key)
+{
+    psd_train_t *train = psd_train_new(NULL);
+    const char *const pairs[][2] = {
+        {"endpoint", "tcp://h:1"}, {"job", "a"},        {"worker", "3"},
+        {"workers", "4"},          {"max-delay", "-1"}, {"trainers", "16"},
+        {"pipeline", "off"},       {"max-blocks", "9"}, {"push-every", "0"},
+        {"lock", "locked"},        {"locks", "7"},      {"timeout-ms", "0"},
+        {"progress-ms", "5"},      {"job", "b"},        {"pipeline", "on"},
+        {"pipeline", "off"}};
+
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++) {
+        cr_assert_eq(psd_train_set(train, pairs[i][0], pairs[i][1], NULL),
+                     PSD_OK, "%s", pairs[i][0]);
+    }
+    cr_assert_str_eq(train->options.endpoint, "tcp://h:1");
+    cr_assert_str_eq(train->options.job, "b");
+    cr_assert_eq(train->options.worker, 3);
+    cr_assert_eq(train->options.n_workers, 4);
+    cr_assert_eq(train->options.max_delay, -1);
+    cr_assert_eq(train->options.n_trainers, 16);
+    cr_assert_not(train->options.pipeline);
+    cr_assert_eq(train->options.max_blocks, 9);
+    cr_assert_eq(train->options.push_every, 0);
+    cr_assert_eq(train->options.lock, PS_LOCK_LOCKED);
+    cr_assert_eq(train->options.n_locks, 7);
+    cr_assert_eq(train->options.timeout_ms, 0);
+    cr_assert_eq(train->options.progress_ms, 5);
+    psd_train_destroy(&train);
+    cr_assert_null(train);
+    psd_train_destroy(&train);
+}
+
+Test(options, that_cannot_be_are_named_with_what_is_allowed)
+{
+    expect_refusal("trainers", "0", "trainers is \"0\"; allowed: 1..256");
+    expect_refusal("trainers", "257", "allowed: 1..256");
+    expect_refusal("workers", "x", "workers is \"x\"; allowed: 1..4096");
+    expect_refusal("worker", "-1", "allowed: 0..4095");
+    expect_refusal("max-delay", "", "max-delay is \"\"");
+    expect_refusal("pipeline", "yes", "allowed: on, off");
+    expect_refusal("lock", "none", "allowed: immutable, lock-free, locked");
+    expect_refusal("Job", "a", "there is no option \"Job\"; allowed: endpoint");
+}
+
+/* What has its time is refused at another one, and nothing is touched. */
+Test(options, steps_out_of_order_are_refused)
+{
+    psd_train_t *train = psd_train_new(NULL);
+    uint32_t table = 7;
+    int block = 0;
+
+    cr_assert_eq(psd_train_table(train, "w", NULL, &table, NULL), PSD_INVALID);
+    cr_assert_eq(psd_train_add_to_server(train, 0, NULL, 0, NULL, 0, NULL),
+                 PSD_INVALID);
+    cr_assert_eq(psd_train_config_end(train, NULL), PSD_INVALID);
+    cr_assert_eq(psd_train_begin(train, NULL), PSD_INVALID);
+    cr_assert_eq(psd_train_clock_begin(train, NULL), PSD_INVALID);
+    cr_assert_eq(psd_train_clock_end(train, NULL), PSD_INVALID);
+    cr_assert_eq(psd_train_push_block(train, &block, NULL, 0, NULL),
+                 PSD_INVALID);
+    cr_assert_eq(psd_train_wait(train, 0, NULL), PSD_INVALID);
+    cr_assert_eq(psd_train_end(train, 0, NULL), PSD_INVALID);
+    cr_assert_null(psd_train_client(train));
+    cr_assert_null(psd_train_table_handle(train, 0));
+    cr_assert_eq(psd_train_count(train, "blocks"), 0);
+    cr_assert_eq(psd_train_count(train, "no such word"), 0);
+    cr_assert_eq(table, 7);
+    psd_train_destroy(&train);
+}
+
+static psd_status_t
+make(void *unused)
+{
+    psd_train_t *train = psd_train_new(NULL);
+    psd_status_t rc = train == NULL ? PSD_NOMEM : PSD_OK;
+
+    (void)unused;
+    if (rc == PSD_OK) {
+        rc = psd_train_set(train, "job", "a", NULL);
+    }
+    if (rc == PSD_OK) {
+        rc = psd_train_set(train, "endpoint", "b", NULL);
+    }
+    psd_train_destroy(&train);
+    return rc;
+}
+
+Test(options, end_well_without_memory)
+{
+    cr_assert_null(fail_alloc_sweep(make, NULL));
+}
