@@ -25,16 +25,22 @@ ps_item_destroy(ps_item_t **self_p)
     *self_p = NULL;
 }
 
+/* It runs and has not failed: a failure is told before everything else. */
 static psd_status_t
-check_running(const psd_train_t *self, psd_error_t *err)
+check_running(psd_train_t *self, psd_error_t *err)
 {
-    if (self->phase == PS_TRAIN_RUNNING) {
-        return PSD_OK;
+    psd_status_t rc = PSD_OK;
+
+    if (self->phase != PS_TRAIN_RUNNING) {
+        return psd_error_set(err, PSD_INVALID,
+                             self->phase == PS_TRAIN_ENDED
+                                 ? "the training has ended"
+                                 : "psd_train_begin comes first");
     }
-    return psd_error_set(err, PSD_INVALID,
-                         self->phase == PS_TRAIN_ENDED
-                             ? "the training has ended"
-                             : "psd_train_begin comes first");
+    ps_train_lock(self);
+    rc = ps_train_check(self, err);
+    ps_train_unlock(self);
+    return rc;
 }
 
 /* What the training waits for, in words. Locked. */

@@ -333,6 +333,32 @@ waits_end(psd_error_t *err)
     return true;
 }
 
+/* What failed is said also of a call that comes at a wrong time. */
+static bool
+says_the_failure_first(psd_error_t *err)
+{
+    static const fault_t fault = {"step", 1, PSD_FAILED, "weights explode"};
+    job_t job = {.fault = &fault,
+                 .name = "late",
+                 .rank = "0",
+                 .workers = "1",
+                 .held = true};
+    psd_train_t *train = psd_train_new(&job);
+
+    CHECK(begin(&job, train, err));
+    CHECK_OK(psd_train_clock_begin(train, err), err);
+    CHECK_OK(push(&job, train, CALL_MS, err), err);
+    CHECK_OK(psd_train_clock_end(train, err), err);
+    atomic_store(&job.held, false);
+    CHECK_ERROR(psd_train_wait(train, CALL_MS, err), fault.status, fault.part,
+                err);
+    CHECK_ERROR(push(&job, train, CALL_MS, err), fault.status, fault.part, err);
+    CHECK_ERROR(psd_train_clock_end(train, err), fault.status, fault.part, err);
+    psd_train_destroy(&train);
+    CHECK(job.n_freed == 1);
+    return true;
+}
+
 /* Destroyed in the middle of its work: all blocks are freed, and why it ended
  * is known. */
 static bool
@@ -488,7 +514,8 @@ main(void)
 
     endpoint = daemon.control;
     ok = ok && reasons_are_told(err);
-    ok = ok && waits_end(err) && can_be_destroyed(err);
+    ok = ok && waits_end(err) && says_the_failure_first(err);
+    ok = ok && can_be_destroyed(err);
     ok = ok && can_meet_again("alone", err) && can_meet_again("again", err);
     ok = ok && hears_of_a_stop(err);
     ok = ok && pulls_have_deadlines(&daemon, err);
