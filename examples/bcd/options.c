@@ -106,11 +106,10 @@ read_prior(bcd_options_t *self, psd_error_t *err)
 static psd_status_t
 check_paths(const bcd_options_t *self, psd_error_t *err)
 {
-    /* Room for what is behind it in the 63 characters of a table's name. */
-    if (strlen(self->table) > 52) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--table \"%.60s\" is longer than 52 characters",
-                             self->table);
+    psd_status_t rc = ex_options_check_table(self->table, ".greatest", err);
+
+    if (rc != PSD_OK) {
+        return rc;
     }
     return ex_options_check_files(self->train, self->test, self->save,
                                   self->predict, self->scores, err);

@@ -12,6 +12,7 @@
 #define HELP_COLUMN 22
 #define HELP_WIDTH 79
 #define WORDS_SIZE 160
+#define NAME_MAX_LENGTH 63 /* of a table */
 
 /* Writes a value of any type to its place in the options. */
 #define SET(options, option, type, value) \
@@ -279,6 +280,19 @@ ex_options_help(const ex_command_t *command)
                "PSD_MAX_DELAY. Exit codes are those of pscli: 0 done, 1 "
                "failed, 2 usage or data\n"
                "not understood, 3 cannot connect, 7 deadline passed.");
+}
+
+psd_status_t
+ex_options_check_table(const char *name, const char *tail, psd_error_t *err)
+{
+    size_t longest = NAME_MAX_LENGTH - strlen(tail);
+
+    return strlen(name) <= longest
+               ? PSD_OK
+               : psd_error_set(
+                     err, PSD_USAGE,
+                     "--table \"%.60s\" is longer than %zu characters", name,
+                     longest);
 }
 
 psd_status_t

@@ -3,11 +3,6 @@
 #include "options.h"
 
 #include <stddef.h>
-#include <string.h>
-
-#define NAME_MAX_LENGTH                                  \
-    54 /* room for ".factors" in a table's 63 characters \
-        */
 
 #define AT(member) offsetof(fm_options_t, member)
 static const ex_option_t OPTIONS[] = {
@@ -86,10 +81,10 @@ static const ex_command_t COMMAND = {
 static psd_status_t
 check(const fm_options_t *self, psd_error_t *err)
 {
-    if (strlen(self->table) > NAME_MAX_LENGTH) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--table \"%.60s\" is longer than %d characters",
-                             self->table, NAME_MAX_LENGTH);
+    psd_status_t rc = ex_options_check_table(self->table, ".factors", err);
+
+    if (rc != PSD_OK) {
+        return rc;
     }
     if (self->predict != NULL && self->valid != NULL) {
         return psd_error_set(err, PSD_USAGE, "--valid wants --train FILE");

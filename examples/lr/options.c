@@ -211,11 +211,10 @@ settle_updater(lr_options_t *self, psd_error_t *err)
 static psd_status_t
 check_paths(const lr_options_t *self, psd_error_t *err)
 {
-    /* Room for ".counts" in the 63 characters of a table's name. */
-    if (strlen(self->table) > 56) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--table \"%.60s\" is longer than 56 characters",
-                             self->table);
+    psd_status_t rc = ex_options_check_table(self->table, ".counts", err);
+
+    if (rc != PSD_OK) {
+        return rc;
     }
     return ex_options_check_files(self->train, self->test, self->save,
                                   self->predict, self->scores, err);

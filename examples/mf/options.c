@@ -82,7 +82,10 @@ check(const mf_options_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_USAGE,
                              "--test-every 1 leaves nothing to learn");
     }
-    rc = ex_output_check("save", self->save, true, err);
+    rc = ex_options_check_table(self->table, ".users", err);
+    if (rc == PSD_OK) {
+        rc = ex_output_check("save", self->save, true, err);
+    }
     return rc == PSD_OK ? ex_output_check("scores", self->scores, false, err)
                         : rc;
 }

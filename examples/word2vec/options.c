@@ -4,11 +4,9 @@
 
 #include <inttypes.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "../common/options.h"
 
-#define TABLE_MAX 40 /* characters of --table */
 #define AT(member) offsetof(wv_options_t, member)
 static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
@@ -113,13 +111,7 @@ check(const wv_options_t *self, psd_error_t *err)
                              " with --model cbow; allowed: with skip-gram",
                              self->senses);
     }
-    if (strlen(self->table) > TABLE_MAX) {
-        return psd_error_set(err, PSD_USAGE,
-                             "--table \"%s\" is too long; allowed: %d "
-                             "characters at most",
-                             self->table, TABLE_MAX);
-    }
-    return PSD_OK;
+    return ex_options_check_table(self->table, ".tree.sums", err);
 }
 
 psd_status_t

@@ -73,8 +73,8 @@ refused 2 '--factor-l2 "nan" is not a number' --train f --factor-l2 nan
 refused 2 '--valid wants --train' --predict m --test f --valid f
 refused 2 '--scores wants --test' --train f --scores s
 refused 2 '--predict wants --test' --predict m
-refused 2 'longer than 54 characters' --train f \
-    --table "$(printf '%055d' 0)"
+refused 2 'longer than 55 characters' --train f \
+    --table "$(printf '%056d' 0)"
 refused 1 '/no/such.*No such file' --train /no/such
 refused 1 '--save /no/such/m: No such file' --train f --save /no/such/m
 refused 1 '--scores /tmp: Is a dir' --train f --test f --scores /tmp
