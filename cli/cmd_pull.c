@@ -4,6 +4,8 @@
 
 #include "base/alloc.h"
 #include "cli/rows_out.h"
+#include "cli/rowset.h"
+#include "cli/view.h"
 
 #define COLS_MAX 1000000 /* columns that --cols may name one by one */
 
@@ -15,7 +17,6 @@ pull(ps_cli_t *cli,
      size_t n_cols,
      psd_error_t *err)
 {
-    PSD_AUTO(psd_call_destroy) psd_call_t *call = psd_call_new();
     ps_rows_out_t out = {.file = cli->out.out,
                          .format = (ps_rows_format_t)cli->out.format,
                          .type = view->type,
@@ -24,20 +25,16 @@ pull(ps_cli_t *cli,
                          .cols = cols,
                          .n_cols = n_cols,
                          .sparse = view->is_sparse && cols == NULL};
-    ps_sink_t sink = ps_rows_out_sink(&out);
-    ps_scan_args_t args = {.view = view,
-                           .rows = rows,
+    ps_scan_sink_t sink = ps_rows_out_sink(&out);
+    ps_scan_args_t args = {.table = view->table,
+                           .spans = rows->all ? NULL : rows->spans,
+                           .n_spans = rows->n_spans,
                            .cols = cols,
                            .n_cols = n_cols,
                            .sparse = out.sparse,
-                           .call = call};
-    psd_status_t rc = PSD_OK;
+                           .timeout_ms = cli->timeout_ms};
+    psd_status_t rc = ps_scan(&args, &sink, err);
 
-    if (call == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a call");
-    }
-    psd_call_set_timeout_ms(call, cli->timeout_ms);
-    rc = ps_scan(cli, &args, &sink, err);
     return rc != PSD_OK ? rc : ps_rows_out_finish(&out, err);
 }
 

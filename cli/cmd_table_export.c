@@ -8,6 +8,7 @@
 #include "cli/file_format.h"
 #include "cli/new_file.h"
 #include "cli/npy.h"
+#include "cli/progress.h"
 #include "cli/rows_out.h"
 
 static const ps_column_t EXPORTED[] = {
@@ -34,28 +35,26 @@ write_rows(ps_cli_t *cli,
            ps_rows_out_t *out,
            psd_error_t *err)
 {
-    PSD_AUTO(psd_call_destroy) psd_call_t *call = psd_call_new();
+    PSD_AUTO(ps_progress_done) ps_progress_t progress = {0};
     char words[128];
-    ps_rowset_t rows = {.all = true};
-    ps_sink_t sink = ps_rows_out_sink(out);
-    ps_scan_args_t args = {.view = view,
-                           .rows = &rows,
+    ps_scan_sink_t sink = ps_rows_out_sink(out);
+    ps_scan_args_t args = {.table = view->table,
                            .sparse = view->is_sparse,
-                           .call = call,
-                           .progress = words};
+                           .timeout_ms = cli->timeout_ms,
+                           .told = ps_progress_told,
+                           .arg = &progress};
+    bool is_known = !view->is_hash && !view->is_sparse;
     psd_status_t rc = PSD_OK;
 
-    if (call == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for a call");
-    }
-    psd_call_set_timeout_ms(call, cli->timeout_ms);
     (void)snprintf(words, sizeof words, "export \"%s\"", view->name);
+    ps_progress_init(&progress, &cli->out, words,
+                     is_known ? view->rows * view->cols * view->value_size : 0);
     if (format == PS_FILE_NPY) {
         rc = ps_npy_write_head(out->file, view->type, view->rows, view->cols,
                                err);
     }
     if (rc == PSD_OK) {
-        rc = ps_scan(cli, &args, &sink, err);
+        rc = ps_scan(&args, &sink, err);
     }
     return rc != PSD_OK ? rc : ps_rows_out_finish(out, err);
 }

@@ -50,6 +50,12 @@ ps_progress_add(ps_progress_t *self, uint64_t bytes)
 }
 
 void
+ps_progress_told(void *arg, uint64_t bytes)
+{
+    ps_progress_add(arg, bytes);
+}
+
+void
 ps_bar_format(uint64_t done, uint64_t total, char ret_text[PS_BAR_SIZE])
 {
     size_t full =

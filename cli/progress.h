@@ -23,6 +23,8 @@ void ps_progress_init(ps_progress_t *self,
                       const char *words,
                       uint64_t total);
 void ps_progress_add(ps_progress_t *self, uint64_t bytes);
+/* The same, for who knows only where to tell it; arg: the ps_progress_t. */
+void ps_progress_told(void *arg, uint64_t bytes);
 /* Instead of ps_progress_add: a bar of `done` of what `total` says, with what
  * stands behind it. true: it is shown. */
 bool ps_progress_bar(ps_progress_t *self, uint64_t done, const char *behind);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cli/json_text.h"
+#include "cli/output.h"
 
 #define SHOWN_MAX 8 /* values of a row in the narrow table */
 #define CELL_WIDTH 12
@@ -277,10 +278,10 @@ end_row(void *arg, psd_error_t *err)
     return check_file(self, err);
 }
 
-ps_sink_t
+ps_scan_sink_t
 ps_rows_out_sink(ps_rows_out_t *self)
 {
-    return (ps_sink_t){
+    return (ps_scan_sink_t){
         .self = self, .row = begin_row, .values = add_values, .end = end_row};
 }
 

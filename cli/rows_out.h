@@ -9,7 +9,10 @@
 #ifndef PS_CLI_ROWS_OUT_H
 #define PS_CLI_ROWS_OUT_H
 
-#include "cli/scan.h"
+#include <stdio.h>
+
+#include "base/slice.h"
+#include "client/scan.h"
 
 typedef enum ps_rows_format {
     PS_ROWS_TABLE = 0, /* in the order of ps_format_t */
@@ -41,7 +44,7 @@ typedef struct ps_rows_out {
 } ps_rows_out_t;
 
 /* The functions that ps_scan calls; self is borrowed. */
-ps_sink_t ps_rows_out_sink(ps_rows_out_t *self);
+ps_scan_sink_t ps_rows_out_sink(ps_rows_out_t *self);
 /* The head if there was no row, and what stands at the end. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_rows_out_finish(ps_rows_out_t *self,
                                                psd_error_t *err);

@@ -8,13 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "psd/status.h"
-
-typedef struct ps_span {
-    uint64_t first;
-    uint64_t last;  /* inclusive */
-    bool is_single; /* named by itself, not as a range */
-} ps_span_t;
+#include "client/scan.h"
 
 typedef struct ps_rowset {
     bool all;         /* then there are no spans */

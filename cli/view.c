@@ -4,39 +4,12 @@
 
 #include <string.h>
 
-#include "base/alloc.h"
-
 void
 ps_view_done(ps_view_t *self)
 {
     psd_table_close(&self->table);
-    ps_free(self->slice_cols);
     json_decref(self->doc);
     *self = (ps_view_t){0};
-}
-
-/* Partitions stand in order: the column slices of the first row slice lead. */
-static psd_status_t
-read_slices(ps_view_t *self, psd_error_t *err)
-{
-    const json_t *partitions = ps_json_at(self->doc, "table.partitions");
-    size_t n_partitions = json_array_size(partitions);
-
-    self->slice_cols = ps_alloc(n_partitions + 1, sizeof *self->slice_cols);
-    if (self->slice_cols == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for partitions");
-    }
-    self->n_slice_cols = 1; /* column 0 */
-    for (size_t i = 1; i < n_partitions; i++) {
-        uint64_t col = ps_json_u64(json_array_get(partitions, i), "first_col");
-
-        if (col <= self->slice_cols[self->n_slice_cols - 1] ||
-            col >= self->cols) {
-            break;
-        }
-        self->slice_cols[self->n_slice_cols++] = (uint32_t)col;
-    }
-    return PSD_OK;
 }
 
 psd_status_t
@@ -75,11 +48,6 @@ ps_view_open(ps_cli_t *cli,
         json_is_true(ps_json_at(view.doc, "table.allow_nonfinite"));
     view.updater = ps_json_text(view.doc, "table.updater.name");
     view.ack = ps_json_text(view.doc, "table.ack");
-    rc = read_slices(&view, err);
-    if (rc != PSD_OK) {
-        ps_view_done(&view);
-        return rc;
-    }
     *ret_view = view;
     return PSD_OK;
 }

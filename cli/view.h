@@ -18,8 +18,6 @@ typedef struct ps_view {
     bool is_hash;         /* rows are those that are present */
     bool is_sparse;       /* rows are shown as their values that are not 0 */
     bool allow_nonfinite; /* NaN and infinite deltas are accepted */
-    uint32_t *slice_cols; /* owned; the first column of each column slice */
-    size_t n_slice_cols;  /* >= 1 */
     const char *updater;  /* "add" …; borrowed from doc */
     const char *ack;      /* "memory" …; borrowed from doc */
 } ps_view_t;

@@ -1,40 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pulls in pieces. */
-#include "cli/scan.h"
+#include "client/scan.h"
 
 #include "base/alloc.h"
-#include "cli/progress.h"
+#include "client/table.h"
+#include "model/partition.h"
 
 #define GROUP_BYTES (UINT64_C(4) << 20) /* of values in one request */
 #define KEYS_MAX 65536                  /* of rows in one request */
 #define FIRST_ROWS 256 /* of the first group of unknown length */
 
 typedef struct scan {
-    ps_cli_t *cli;
     const ps_scan_args_t *args;
-    const ps_sink_t *sink;
-    psd_select_t *select; /* owned */
-    uint64_t *keys;       /* owned; single rows that wait for a request */
+    const ps_scan_sink_t *sink;
+    const ps_table_spec_t *spec; /* borrowed from the table */
+    size_t value_size;           /* bytes */
+    psd_call_t *call;            /* owned */
+    psd_select_t *select;        /* owned */
+    uint64_t *keys; /* owned; single rows that wait for a request */
     size_t n_keys;
-    void *values;     /* owned; GROUP_BYTES, or one value */
-    uint64_t n_group; /* rows of one request of unknown length */
-    ps_progress_t progress;
+    uint32_t *slice_cols; /* owned; the first one of each column slice */
+    void *values;         /* owned; GROUP_BYTES */
+    uint64_t n_group;     /* rows of one request of unknown length */
 } scan_t;
 
 static void
 scan_done(scan_t *self)
 {
+    psd_call_destroy(&self->call);
     psd_select_destroy(&self->select);
     ps_free(self->keys);
+    ps_free(self->slice_cols);
     ps_free(self->values);
-    ps_progress_done(&self->progress);
+}
+
+static void
+tell(const scan_t *self, uint64_t bytes)
+{
+    if (self->args->told != NULL) {
+        self->args->told(self->args->arg, bytes);
+    }
 }
 
 static uint64_t
 n_cols_of(const scan_t *self)
 {
-    return self->args->cols != NULL ? self->args->n_cols
-                                    : self->args->view->cols;
+    return self->args->cols != NULL ? self->args->n_cols : self->spec->n_cols;
 }
 
 static void
@@ -42,7 +53,7 @@ select_cols(scan_t *self, uint64_t first, uint64_t n)
 {
     if (self->args->cols != NULL) {
         psd_select_cols(self->select, self->args->cols + first, (size_t)n);
-    } else if (n == self->args->view->cols) {
+    } else if (n == self->spec->n_cols) {
         psd_select_all_cols(self->select);
     } else {
         psd_select_col_range(self->select, (uint32_t)first, (uint32_t)n);
@@ -57,19 +68,18 @@ pull_piece(scan_t *self,
            uint64_t n_cols,
            psd_error_t *err)
 {
-    const ps_view_t *view = self->args->view;
+    psd_table_t *table = self->args->table;
     psd_ticket_t ticket = 0;
     psd_status_t rc = PSD_OK;
 
     select_cols(self, first_col, n_cols);
-    rc = psd_pull_start(view->table, self->select, self->values,
-                        (size_t)(n_rows * n_cols), self->args->call, &ticket,
-                        err);
+    rc = psd_pull_start(table, self->select, self->values,
+                        (size_t)(n_rows * n_cols), self->call, &ticket, err);
     if (rc == PSD_OK) {
-        rc = psd_wait(self->cli->client, ticket, self->cli->timeout_ms, err);
+        rc = psd_wait(table->client, ticket, self->args->timeout_ms, err);
     }
     if (rc == PSD_OK) {
-        ps_progress_add(&self->progress, n_rows * n_cols * view->value_size);
+        tell(self, n_rows * n_cols * self->value_size);
     }
     return rc;
 }
@@ -78,9 +88,9 @@ pull_piece(scan_t *self,
 static psd_status_t
 pull_wide_row(scan_t *self, uint64_t row, psd_error_t *err)
 {
-    const ps_sink_t *sink = self->sink;
+    const ps_scan_sink_t *sink = self->sink;
     uint64_t n_cols = n_cols_of(self);
-    uint64_t n_piece = GROUP_BYTES / self->args->view->value_size;
+    uint64_t n_piece = GROUP_BYTES / self->value_size;
     psd_status_t rc = sink->row(sink->self, row, err);
 
     for (uint64_t at = 0; rc == PSD_OK && at < n_cols; at += n_piece) {
@@ -102,9 +112,9 @@ pull_rows(scan_t *self,
           uint64_t n,
           psd_error_t *err)
 {
-    const ps_sink_t *sink = self->sink;
+    const ps_scan_sink_t *sink = self->sink;
     uint64_t n_cols = n_cols_of(self);
-    size_t row_bytes = (size_t)n_cols * self->args->view->value_size;
+    size_t row_bytes = (size_t)n_cols * self->value_size;
     psd_status_t rc = PSD_OK;
 
     if (row_bytes > GROUP_BYTES) {
@@ -129,7 +139,7 @@ pull_rows(scan_t *self,
 static uint64_t
 rows_of_group(const scan_t *self)
 {
-    uint64_t bytes = n_cols_of(self) * self->args->view->value_size;
+    uint64_t bytes = n_cols_of(self) * self->value_size;
     uint64_t n = GROUP_BYTES / bytes;
 
     return n == 0 ? 1 : n < KEYS_MAX ? n : KEYS_MAX;
@@ -143,11 +153,11 @@ fetch_group(scan_t *self,
             uint64_t *ret_bytes,
             psd_error_t *err)
 {
-    const ps_sink_t *sink = self->sink;
+    const ps_scan_sink_t *sink = self->sink;
     PSD_AUTO(psd_result_destroy) psd_result_t *result = NULL;
     psd_status_t rc =
-        psd_fetch(self->args->view->table, self->select, self->args->sparse,
-                  (size_t)self->n_group, self->args->call, &result, err);
+        psd_fetch(self->args->table, self->select, self->args->sparse,
+                  (size_t)self->n_group, self->call, &result, err);
     uint64_t bytes = 0;
 
     *ret_n = rc == PSD_OK ? psd_result_count(result) : 0;
@@ -157,7 +167,7 @@ fetch_group(scan_t *self,
         const uint32_t *cols = NULL;
 
         psd_result_row(result, i, ret_last, &n, &values, &cols);
-        bytes += n * (self->args->view->value_size + sizeof *cols);
+        bytes += n * (self->value_size + sizeof *cols);
         rc = sink->row(sink->self, *ret_last, err);
         if (rc == PSD_OK && n > 0) {
             rc = sink->values(sink->self, cols, values, n, err);
@@ -167,7 +177,7 @@ fetch_group(scan_t *self,
         }
     }
     *ret_bytes = bytes;
-    ps_progress_add(&self->progress, bytes);
+    tell(self, bytes);
     return rc;
 }
 
@@ -247,13 +257,12 @@ flush_keys(scan_t *self, psd_error_t *err)
 static psd_status_t
 fetch_keys(scan_t *self, uint64_t first, uint64_t last, psd_error_t *err)
 {
-    const ps_view_t *view = self->args->view;
     PSD_AUTO(psd_result_destroy) psd_result_t *result = NULL;
     psd_status_t rc = PSD_OK;
 
     select_range(self, first, last);
-    psd_select_cols(self->select, view->slice_cols, view->n_slice_cols);
-    rc = psd_fetch(view->table, self->select, false, KEYS_MAX, self->args->call,
+    psd_select_cols(self->select, self->slice_cols, self->spec->n_col_slices);
+    rc = psd_fetch(self->args->table, self->select, false, KEYS_MAX, self->call,
                    &result, err);
     if (rc != PSD_OK) {
         return rc;
@@ -304,7 +313,7 @@ scan_span(scan_t *self, const ps_span_t *span, psd_error_t *err)
         self->n_group = FIRST_ROWS;
         return fetch_span(self, span->first, span->last, err);
     }
-    if (self->args->view->is_hash) {
+    if (self->spec->keys == PS_KEYS_HASH) {
         return pull_present(self, span->first, span->last, err);
     }
     for (uint64_t at = span->first; rc == PSD_OK; at += step) {
@@ -320,34 +329,47 @@ scan_span(scan_t *self, const ps_span_t *span, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_scan(ps_cli_t *cli,
-        const ps_scan_args_t *args,
-        const ps_sink_t *sink,
-        psd_error_t *err)
+static psd_status_t
+make_room(scan_t *self, psd_error_t *err)
 {
-    const ps_view_t *view = args->view;
-    ps_span_t whole = {0, view->last_row, false};
-    PSD_AUTO(scan_done)
-    scan_t self = {
-        .cli = cli, .args = args, .sink = sink, .n_group = FIRST_ROWS};
-    psd_status_t rc = PSD_OK;
-    uint64_t total = view->is_hash || args->sparse || !args->rows->all
-                         ? 0
-                         : view->rows * n_cols_of(&self) * view->value_size;
+    uint32_t n_slices = self->spec->n_col_slices;
 
-    self.select = psd_select_new();
-    self.keys = ps_alloc(KEYS_MAX, sizeof *self.keys);
-    self.values = ps_alloc(GROUP_BYTES, 1);
-    if (self.select == NULL || self.keys == NULL || self.values == NULL) {
+    self->call = psd_call_new();
+    self->select = psd_select_new();
+    self->keys = ps_alloc(KEYS_MAX, sizeof *self->keys);
+    self->slice_cols = ps_alloc(n_slices, sizeof *self->slice_cols);
+    self->values = ps_alloc_raw(GROUP_BYTES, 1);
+    if (self->call == NULL || self->select == NULL || self->keys == NULL ||
+        self->slice_cols == NULL || self->values == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for pulled rows");
     }
-    ps_progress_init(&self.progress, &cli->out, args->progress, total);
-    if (args->rows->all) {
-        return scan_span(&self, &whole, err);
+    psd_call_set_timeout_ms(self->call, self->args->timeout_ms);
+    for (uint32_t i = 0; i < n_slices; i++) {
+        self->slice_cols[i] = ps_extent_of(self->spec, i).first_col;
     }
-    for (size_t i = 0; rc == PSD_OK && i < args->rows->n_spans; i++) {
-        rc = scan_span(&self, &args->rows->spans[i], err);
+    return PSD_OK;
+}
+
+psd_status_t
+ps_scan(const ps_scan_args_t *args,
+        const ps_scan_sink_t *sink,
+        psd_error_t *err)
+{
+    const ps_table_spec_t *spec = &args->table->spec;
+    const ps_span_t whole = {
+        0, spec->keys == PS_KEYS_HASH ? UINT64_MAX : spec->n_rows - 1, false};
+    const ps_span_t *spans = args->spans != NULL ? args->spans : &whole;
+    size_t n_spans = args->spans != NULL ? args->n_spans : 1;
+    PSD_AUTO(scan_done)
+    scan_t self = {.args = args,
+                   .sink = sink,
+                   .spec = spec,
+                   .value_size = ps_type_size(spec->type),
+                   .n_group = FIRST_ROWS};
+    psd_status_t rc = make_room(&self, err);
+
+    for (size_t i = 0; rc == PSD_OK && i < n_spans; i++) {
+        rc = scan_span(&self, &spans[i], err);
     }
     return rc != PSD_OK ? rc : flush_keys(&self, err);
 }
