@@ -112,7 +112,7 @@ read_once(ps_cli_t *cli,
         .file = file,
         .path = strcmp(args->path, "-") == 0 ? "stdin" : args->path,
         .view = args->view,
-        .cells = writer == NULL ? take_nothing : ps_writer_cells,
+        .take = writer == NULL ? take_nothing : ps_writer_cells,
         .arg = writer,
         .progress = &progress};
     psd_status_t rc = PSD_OK;
@@ -123,8 +123,8 @@ read_once(ps_cli_t *cli,
     if (rc == PSD_OK && writer != NULL) {
         rc = ps_writer_flush(writer, err);
     }
-    *ret_rows = reader.n_rows;
-    *ret_values = reader.n_values;
+    *ret_rows = reader.cells.n_rows;
+    *ret_values = reader.cells.n_values;
     return rc;
 }
 

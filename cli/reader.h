@@ -14,35 +14,21 @@
 
 #include "cli/file_format.h"
 #include "cli/progress.h"
-
-/* Values of one row: of the n columns in cols (ascending), or, when cols is
- * NULL, of those from first_col on. Borrowed until it returns. */
-typedef psd_status_t (*ps_cells_t)(void *arg,
-                                   uint64_t row,
-                                   uint32_t first_col,
-                                   const uint32_t *cols,
-                                   const void *values,
-                                   size_t n,
-                                   psd_error_t *err);
+#include "data/cells.h"
 
 typedef struct ps_reader {
     FILE *file;       /* borrowed */
     const char *path; /* for errors */
     const ps_view_t *view;
-    ps_cells_t cells; /* told of every piece */
-    void *arg;        /* for cells */
+    ps_cells_take_t *take; /* told of every piece */
+    void *arg;             /* for take */
     ps_progress_t *progress;
-    uint64_t line;     /* being read, from 1 */
-    uint64_t n_rows;   /* lines or rows so far */
-    uint64_t n_values; /* so far */
-    uint32_t *cols;    /* owned; of the piece */
-    char *values;      /* owned; of the piece */
-    size_t n;          /* in the piece */
+    ps_cells_t cells; /* owned; what is read, counts of it */
 } ps_reader_t;
 
 /* Reads the file from where it stands to its end. Errors: PSD_INVALID,
  * PSD_RANGE, PSD_SHAPE, PSD_TYPE, PSD_NOT_FINITE with file and line; PSD_IO;
- * what cells returns. */
+ * what take returns. */
 PSD_MUST_CHECK psd_status_t ps_reader_read(ps_reader_t *self,
                                            ps_file_format_t format,
                                            psd_error_t *err);

@@ -45,9 +45,9 @@ check_finite(const ps_reader_t *self,
 {
     const ps_view_t *view = self->view;
 
-    for (size_t i = 0; i < self->n && !view->allow_nonfinite; i++) {
+    for (size_t i = 0; i < self->cells.n && !view->allow_nonfinite; i++) {
         if (!ps_value_is_finite(view->type,
-                                self->values + i * view->value_size)) {
+                                self->cells.values + i * view->value_size)) {
             return psd_error_set(
                 err, PSD_NOT_FINITE,
                 "%s: row %" PRIu64 " column %" PRIu64
@@ -65,25 +65,25 @@ read_row(ps_reader_t *self, uint64_t row, psd_error_t *err)
 
     for (uint64_t col = 0; col < view->cols; col += PS_PIECE_VALUES) {
         uint64_t left = view->cols - col;
+        size_t n = (size_t)(left < PS_PIECE_VALUES ? left : PS_PIECE_VALUES);
         psd_status_t rc = PSD_OK;
 
-        self->n = (size_t)(left < PS_PIECE_VALUES ? left : PS_PIECE_VALUES);
-        if (fread(self->values, view->value_size, self->n, self->file) !=
-            self->n) {
+        self->cells.n = n;
+        if (fread(self->cells.values, view->value_size, n, self->file) != n) {
             return psd_error_set(err, PSD_INVALID,
                                  "%s ends in row %" PRIu64 " of %" PRIu64,
                                  self->path, row, view->rows);
         }
-        ps_progress_add(self->progress, self->n * view->value_size);
+        ps_progress_add(self->progress, n * view->value_size);
         rc = check_finite(self, row, (uint32_t)col, err);
         if (rc == PSD_OK) {
-            rc = ps_reader_flush(self, row, (uint32_t)col, false, err);
+            rc = ps_cells_flush(&self->cells, row, (uint32_t)col, false, err);
         }
         if (rc != PSD_OK) {
             return rc;
         }
     }
-    self->n_rows++;
+    self->cells.n_rows++;
     return PSD_OK;
 }
 

@@ -40,7 +40,7 @@ PSD_MUST_CHECK psd_status_t ps_writer_init(ps_writer_t *ret_writer,
                                            bool set,
                                            psd_error_t *err);
 void ps_writer_done(ps_writer_t *self);
-/* Adds values of a row (a ps_cells_t; arg is the writer). Errors: as
+/* Adds values of a row (a ps_cells_take_t; arg is the writer). Errors: as
  * psd_push_start and psd_wait. */
 PSD_MUST_CHECK psd_status_t ps_writer_cells(void *arg,
                                             uint64_t row,

@@ -178,8 +178,8 @@ psd_train_add_to_server(psd_train_t *self,
  * ascending; one that begins with # is passed over. Memory does not grow with
  * the file.
  *
- * Errors: PSD_RANGE, PSD_TYPE, PSD_INVALID, naming file and line: nothing was
- * added; PSD_IO, PSD_DAMAGED; those of psd_train_add_to_server.
+ * Errors: PSD_RANGE, PSD_TYPE, PSD_NOT_FINITE, PSD_INVALID, naming file and
+ * line: nothing was added; PSD_IO, PSD_DAMAGED; those of psd_train_add_to_server.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_load(psd_train_t *self,
                                                       uint32_t table,

@@ -57,7 +57,7 @@ read_text(ps_file_format_t format,
     ps_reader_t reader = {.file = fmemopen((void *)bytes, size, "r"),
                           .path = "f",
                           .view = view,
-                          .cells = note,
+                          .take = note,
                           .arg = &story,
                           .progress = &progress};
     psd_status_t rc = PSD_OK;
@@ -67,7 +67,7 @@ read_text(ps_file_format_t format,
     rc = ps_reader_read(&reader, format, err);
     (void)fclose(story.file);
     (void)fclose(reader.file);
-    *ret_rows = reader.n_rows;
+    *ret_rows = reader.cells.n_rows;
     ps_reader_done(&reader);
     *ret_story = story.text;
     return rc;
@@ -132,6 +132,13 @@ Test(reader, text_dumps)
     good(PS_FILE_TEXT, view, "# c\r\n\n  1\t0:1  2:2 \r\n9 3:1", 2,
          "1@0=1 2=2;9@3=1;");
     good(PS_FILE_TEXT, view, "5\n\n \n", 1, "");
+    good(PS_FILE_TEXT, view,
+         "  # a comment, whose words may be as long as they like: "
+         "1111111111111111111111111111111111111111111111111111111111111111\n"
+         "3 0:1\r",
+         1, "3@0=1;");
+    good(PS_FILE_TEXT, view, "3 0:1\n#", 1, "3@0=1;");
+    good(PS_FILE_TEXT, view, "", 0, "");
     good(PS_FILE_TEXT, view_of(PS_TYPE_I64, 0, 1),
          "18446744073709551615 0:-9223372036854775808\n", 1,
          "18446744073709551615@0=-9223372036854775808;");
