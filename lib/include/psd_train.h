@@ -106,16 +106,17 @@ PSD_EXPORT void psd_train_destroy(psd_train_t **self_p);
  * fetch-every a row that was fetched for a block may be read by so many blocks,
  *             that one counted, without being asked for again; 1 .. 1000000,
  *             default 1
- * staleness   the same for clocks: what was fetched in clock c may be read up
- * to clock c + staleness; 0: in clock c only; default: off. With both, either
- * allows it. See "rows that are kept" below keep-bytes  that kept rows take at
- * most; default 268435456 lock        immutable, lock-free, locked; default
- * immutable: the cache stays as it was loaded. Else an add changes it too:
- * lock-free: adds of several threads to one value may get lost in the cache,
- * never on the server; locked: they do not locks       how many locks the rows
- * share, 1 .. 65536, default 100 timeout-ms  deadline of each pull, push and
- * meeting; default 60000 progress-ms the progress call-back waits so long at
- * least; default 1000
+ * staleness   the same for clocks: what was fetched in clock c may be read
+ *             until clock c + staleness ends; 0: in clock c only; off; default
+ *             off. With both, either allows it: see "Rows that are kept" below
+ * keep-bytes  that kept rows take at most; default 268435456
+ * lock        immutable, lock-free, locked; default immutable: the cache stays
+ *             as it was loaded. Else an add changes it too: lock-free: adds of
+ *             several threads to one value may get lost in the cache, never on
+ *             the server; locked: they do not
+ * locks       how many locks the rows share, 1 .. 65536, default 100
+ * timeout-ms  deadline of each pull, push and meeting; default 60000
+ * progress-ms the progress call-back waits so long at least; default 1000
  *
  * Errors: PSD_INVALID, naming key, value and what is allowed; also when the
  * configuration has begun.
@@ -179,7 +180,8 @@ psd_train_add_to_server(psd_train_t *self,
  * the file.
  *
  * Errors: PSD_RANGE, PSD_TYPE, PSD_NOT_FINITE, PSD_INVALID, naming file and
- * line: nothing was added; PSD_IO, PSD_DAMAGED; those of psd_train_add_to_server.
+ * line: nothing was added; PSD_IO, PSD_DAMAGED; those of
+ * psd_train_add_to_server.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_load(psd_train_t *self,
                                                       uint32_t table,

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Man pages and completions are what the table of commands would make now, every
-# flag of psd is in its page, and the scripts parse.
+# flag of psd and all of psd_train.h is in its page, and the scripts parse.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -42,8 +42,27 @@ for flag in $("$PSD_PROGRAM" --help | grep -o -- '--[a-z-]*' | sort -u); do
         fail "docs/man/psd.1 does not know $flag"
     fi
 done
+# psd_train(3): the functions as psd_train.h declares them, in its order, and the
+# options and counts that there are.
+page=$root/docs/man/psd_train.3
+tr '\n' ' ' <"$root/lib/include/psd_train.h" | grep -o 'PSD_EXPORT [^;]*;' |
+    sed 's/PSD_EXPORT //; s/PSD_MUST_CHECK //; s/  */ /g; s/\* /*/g' \
+        >"$work/declared"
+sed -n 's/^\.BI //p' "$page" | sed 's/"//g; s/( /(/; s/ );/);/' >"$work/in_page"
+if ! diff "$work/declared" "$work/in_page" >"$work/differ"; then
+    fail "docs/man/psd_train.3 is not what psd_train.h declares:" \
+        "$(cat "$work/differ")"
+fi
+for word in $(sed -n 's/.*{"\([a-z-]*\)", offsetof.*/\1/p;
+                      s/.*strcmp(key, "\([a-z-]*\)").*/\1/p' \
+    "$root/lib/train/options.c") \
+    $(sed -n 's/.*{"\([a-z-]*\)", &counts->.*/\1/p' "$root/lib/train/feed.c"); do
+    if ! grep '^\.B ' "$page" | sed 's/\\-/-/g' | grep -qw -- "$word"; then
+        fail "docs/man/psd_train.3 does not know $word"
+    fi
+done
 if command -v man >/dev/null; then
-    for page in "$root"/docs/man/*.1; do
+    for page in "$root"/docs/man/*.[13]; do
         words=$(man --warnings -E UTF-8 -l -Tutf8 -Z "$page" 2>&1 >/dev/null)
         if [ -n "$words" ]; then
             fail "${page##*/}: $words"
