@@ -100,7 +100,12 @@ ps_sums_done(ps_sums_t *self)
 void
 ps_sums_clear(ps_sums_t *self)
 {
-    for (size_t i = 0; i < self->n_touched; i++) {
+    if (!self->direct && self->n_touched > 0) {
+        memset(self->cells, 0,
+               self->n_touched * self->width * sizeof *self->cells);
+        memset(self->masks, 0, self->n_touched * sizeof *self->masks);
+    }
+    for (size_t i = 0; self->direct && i < self->n_touched; i++) {
         size_t slot = self->touched[i];
 
         memset(self->cells + slot * self->width, 0,
@@ -187,9 +192,11 @@ ps_sums_find_slot(ps_sums_t *self,
 
 /* ---- adding -------------------------------------------------------------- */
 
-/* Adds the touched cells of one slot to the cells from `to` on. */
-static void
-add_slot(const ps_sums_t *self, size_t slot, bool is_float, ps_number_t *to)
+void
+ps_sums_add_slot(const ps_sums_t *self,
+                 size_t slot,
+                 bool is_float,
+                 ps_number_t *to)
 {
     const ps_number_t *from = self->cells + slot * self->width;
 
@@ -223,7 +230,7 @@ ps_sums_merge(ps_sums_t *self, const ps_sums_t *other, psd_error_t *err)
         to -= first;
         self->masks[(size_t)(to - self->cells) / self->width] |=
             other->masks[slot];
-        add_slot(other, slot, is_float, to);
+        ps_sums_add_slot(other, slot, is_float, to);
     }
     return PSD_OK;
 }

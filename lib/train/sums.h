@@ -24,7 +24,8 @@ typedef struct ps_sums {
     uint64_t *rows;     /* owned; of each slot, unless direct */
     uint32_t *chunks;   /* owned; the same */
     size_t capacity;    /* slots that there is room for */
-    uint32_t *touched;  /* owned; slots in the order of their first touch */
+    uint32_t *touched;  /* owned; slots in the order of their first touch: 0, 1,
+                           2 …, unless direct */
     size_t n_touched;
     uint32_t *table; /* owned; slot + 1 by hash, unless direct */
     size_t n_table;  /* 0 or a power of two */
@@ -76,6 +77,11 @@ ps_sums_at(ps_sums_t *self, uint64_t row, uint32_t col)
     return &self->cells[slot * self->width + in_slot];
 }
 
+/* Adds the cells of one slot to those from `to` on. */
+void ps_sums_add_slot(const ps_sums_t *self,
+                      size_t slot,
+                      bool is_float,
+                      ps_number_t *to);
 /* Adds what another one of the same shape has. Errors: PSD_NOMEM: some of it
  * was added. */
 PSD_MUST_CHECK psd_status_t ps_sums_merge(ps_sums_t *self,

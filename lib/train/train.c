@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "train/train_state.h"
@@ -161,6 +162,7 @@ free_trainers(psd_train_t *self)
     }
     ps_free(self->merged);
     self->merged = NULL;
+    ps_binder_done(&self->binder);
 }
 
 /* What the threads worked with; they have ended. */
@@ -273,11 +275,28 @@ init_sums(const psd_train_t *self, ps_sums_t **ret_sums, psd_error_t *err)
     return rc;
 }
 
+/* While sums are added up no trainer works: so many threads, as far as the
+ * machine has cores for them. */
+static psd_status_t
+init_binder(psd_train_t *self, psd_error_t *err)
+{
+    long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
+    uint32_t n = self->options.n_trainers;
+
+    if (n_cores > 0 && (unsigned long)n_cores < n) {
+        n = (uint32_t)n_cores;
+    }
+    return ps_binder_init(&self->binder, n, err);
+}
+
 static psd_status_t
 init_trainers(psd_train_t *self, psd_error_t *err)
 {
     psd_status_t rc = init_sums(self, &self->merged, err);
 
+    if (rc == PSD_OK) {
+        rc = init_binder(self, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

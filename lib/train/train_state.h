@@ -14,6 +14,7 @@
  *   intent.c    what is pulled ahead, as the caller says
  *   trainer.c   the trainers' threads: call-backs, meeting at the end of each
  *               item; the last one sends the sums
+ *   binder.c    makes a push of them; of many with threads of its own
  *   access.c    what a trainer's call-back reads and adds
  *   progress.c  how far it is
  *   courier.c   the courier's thread: it alone has the client
@@ -33,6 +34,7 @@
 #include <sys/queue.h>
 
 #include "psd_train.h"
+#include "train/binder.h"
 #include "train/cache.h"
 #include "train/kept.h"
 #include "train/sums.h"
@@ -231,10 +233,11 @@ struct psd_train {
     ps_kept_t kept;            /* its own lock guards it, and intents */
     struct ps_intents intents; /* owned */
 
-    ps_sums_t *merged; /* owned; of the trainer that came last to an item */
-    uint32_t n_unsent; /* blocks since sums were sent; as merged */
-    bool says_done;    /* trainers count what is done; as merged */
-    uint64_t told_ms;  /* of progress; as merged */
+    ps_sums_t *merged;  /* owned; of the trainer that came last to an item */
+    ps_binder_t binder; /* as merged */
+    uint32_t n_unsent;  /* blocks since sums were sent; as merged */
+    bool says_done;     /* trainers count what is done; as merged */
+    uint64_t told_ms;   /* of progress; as merged */
 
     _Atomic uint64_t begun_ms; /* 0: it has not */
     _Atomic uint64_t ended_ms; /* the same */

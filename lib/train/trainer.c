@@ -96,8 +96,43 @@ work(psd_trainer_t *self, const ps_item_t *item, psd_error_t *err)
 
 /* ---- the last one -------------------------------------------------------- */
 
-/* The sums of all trainers, added up in their order, as one push; *ret_parcel
- * stays NULL when nothing was added. */
+/* What all trainers have added to a table, in their order. Sums that have a
+ * place for each cell are added up first: they lie side by side. */
+static psd_status_t
+bind_table(psd_train_t *train,
+           size_t table,
+           ps_sheaf_t *ret_sheaf,
+           psd_error_t *err)
+{
+    const ps_sums_t *sums[PS_BINDER_SUMS_MAX];
+    ps_sums_t *merged = &train->merged[table];
+    psd_status_t rc = PSD_OK;
+    size_t n = 0;
+
+    for (size_t k = 0; k < train->options.n_trainers; k++) {
+        if (train->trainers[k].sums[table].n_touched > 0) {
+            sums[n++] = &train->trainers[k].sums[table];
+        }
+    }
+    if (n > 1 && merged->direct) {
+        for (size_t k = 0; rc == PSD_OK && k < n; k++) {
+            rc = ps_sums_merge(merged, sums[k], err);
+        }
+        sums[0] = merged;
+        n = 1;
+    }
+    if (rc == PSD_OK && n > 0) {
+        rc = ps_binder_bind(&train->binder, sums, n, ret_sheaf, err);
+    }
+    for (size_t k = 0; k < train->options.n_trainers; k++) {
+        ps_sums_clear(&train->trainers[k].sums[table]);
+    }
+    ps_sums_clear(merged);
+    return rc;
+}
+
+/* What all trainers have added as one push; *ret_parcel stays NULL when nothing
+ * was. */
 static psd_status_t
 bind_sums(psd_train_t *train, ps_parcel_t **ret_parcel, psd_error_t *err)
 {
@@ -115,17 +150,8 @@ bind_sums(psd_train_t *train, ps_parcel_t **ret_parcel, psd_error_t *err)
     parcel->kind = PS_PARCEL_PUSH;
     parcel->n_sheaves = train->n_tables;
     for (size_t i = 0; rc == PSD_OK && i < train->n_tables; i++) {
-        ps_sums_t *merged = &train->merged[i];
-
-        for (size_t k = 0; rc == PSD_OK && k < train->options.n_trainers; k++) {
-            rc = ps_sums_merge(merged, &train->trainers[k].sums[i], err);
-            ps_sums_clear(&train->trainers[k].sums[i]);
-        }
-        if (rc == PSD_OK && merged->n_touched > 0) {
-            rc = ps_sums_bind(merged, &parcel->sheaves[i], err);
-        }
-        n += merged->n_touched;
-        ps_sums_clear(merged);
+        rc = bind_table(train, i, &parcel->sheaves[i], err);
+        n += parcel->sheaves[i].n_rows;
     }
     if (rc != PSD_OK || n == 0) {
         ps_parcel_destroy(&parcel);

@@ -8,6 +8,9 @@
  * after the other and together: the run may take 60 % of load + train.
  * Adding: 16 trainers make 10^6 adds each on 1000 cells in a clock: at most
  * 16000 values may leave the process, and the sums are exact.
+ * Scattered: 1, 2 and 8 trainers make 10^5 adds each on 10^6 rows of hash keys,
+ * a clock for a block: how long the block takes, and the trainers' steps in it;
+ * the rest is adding up, the push and its acknowledgement. No bound.
  */
 #include <psd_train.h>
 #include <stdlib.h>
@@ -25,6 +28,9 @@
 #define ADDS 1000000
 #define CELLS 1000
 #define CLOCKS 3
+#define SCATTERED 100000 /* adds of each trainer */
+#define ROWS 1000000
+#define SCATTERED_CLOCKS 15
 
 static const char *endpoint;
 
@@ -83,9 +89,26 @@ add_much(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
     return PSD_OK;
 }
 
+static psd_status_t
+add_scattered(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
+{
+    _Atomic uint64_t *last_us = user; /* when the last one was ready */
+    uint64_t state = psd_trainer_id(trainer) + 7919U;
+
+    (void)block;
+    (void)err;
+    for (int i = 0; i < SCATTERED; i++) {
+        state = state * UINT64_C(6364136223846793005) + 1442695040888963407U;
+        psd_trainer_add_i64(trainer, 0, (state >> 33) % ROWS, 0, 1);
+    }
+    *last_us = (uint64_t)(now_ms() * 1e3);
+    return PSD_OK;
+}
+
 static bool
 begin(psd_train_t *train,
       const char *name,
+      const char *keys,
       const char *const *options,
       psd_error_t *err)
 {
@@ -98,7 +121,10 @@ begin(psd_train_t *train,
         CHECK_OK(psd_train_set(train, options[0], options[1], err), err);
     }
     CHECK_OK(psd_train_config_begin(train, err), err);
-    CHECK_OK(psd_spec_set(spec, "rows", "1000", err), err);
+    if (strcmp(keys, "range") == 0) {
+        CHECK_OK(psd_spec_set(spec, "rows", "1000", err), err);
+    }
+    CHECK_OK(psd_spec_set(spec, "keys", keys, err), err);
     CHECK_OK(psd_spec_set(spec, "type", "i64", err), err);
     CHECK_OK(psd_train_table(train, name, spec, &table, err), err);
     CHECK_OK(psd_train_config_end(train, err), err);
@@ -130,8 +156,8 @@ time_run(int number, const char *pipeline, double *ret_ms, psd_error_t *err)
     (void)snprintf(name, sizeof name, "pipeline.%s.%d", pipeline, number);
     psd_train_on_load(train, load_slowly);
     psd_train_on(train, PSD_TRAIN_STEP, step_slowly);
-    CHECK(begin(train, name, (const char *const[]){"pipeline", pipeline, NULL},
-                err));
+    CHECK(begin(train, name, "range",
+                (const char *const[]){"pipeline", pipeline, NULL}, err));
     start_ms = now_ms();
     for (int i = 0; i < BLOCKS / 4; i++) {
         CHECK(run_clock(train, 4, err));
@@ -207,7 +233,7 @@ measure_adds(psd_error_t *err)
     uint64_t n_entries = 0;
 
     psd_train_on(train, PSD_TRAIN_STEP, add_much);
-    CHECK(begin(train, "adds",
+    CHECK(begin(train, "adds", "range",
                 (const char *const[]){"trainers", TRAINERS, NULL}, err));
     start_ms = now_ms();
     for (int i = 0; i < CLOCKS; i++) {
@@ -227,6 +253,38 @@ measure_adds(psd_error_t *err)
     return true;
 }
 
+static bool
+measure_scattered(const char *trainers, psd_error_t *err)
+{
+    _Atomic uint64_t last_us = 0;
+    psd_train_t *train = psd_train_new(&last_us);
+    double block_ms[SCATTERED_CLOCKS];
+    double step_ms[SCATTERED_CLOCKS];
+    char name[32];
+
+    (void)snprintf(name, sizeof name, "scattered.%s", trainers);
+    psd_train_on(train, PSD_TRAIN_STEP, add_scattered);
+    CHECK(begin(train, name, "hash",
+                (const char *const[]){"trainers", trainers, NULL}, err));
+    for (int i = 0; i < SCATTERED_CLOCKS; i++) {
+        double start_ms = now_ms();
+
+        CHECK(run_clock(train, 1, err));
+        CHECK_OK(psd_train_wait(train, CALL_MS, err), err);
+        block_ms[i] = now_ms() - start_ms;
+        step_ms[i] = (double)last_us / 1e3 - start_ms;
+    }
+    CHECK_OK(psd_train_end(train, CALL_MS, err), err);
+    qsort(block_ms, SCATTERED_CLOCKS, sizeof *block_ms, compare);
+    qsort(step_ms, SCATTERED_CLOCKS, sizeof *step_ms, compare);
+    (void)printf("%s trainers x %d adds on %d rows: a block %.1f ms, of which "
+                 "steps %.1f ms\n",
+                 trainers, SCATTERED, ROWS, block_ms[SCATTERED_CLOCKS / 2],
+                 step_ms[SCATTERED_CLOCKS / 2]);
+    psd_train_destroy(&train);
+    return true;
+}
+
 int
 main(void)
 {
@@ -235,7 +293,9 @@ main(void)
     bool ok = daemon_start(&daemon, NULL);
 
     endpoint = daemon.control;
-    ok = ok && measure_adds(err) && measure_pipeline(err);
+    ok = ok && measure_adds(err) && measure_scattered("1", err) &&
+         measure_scattered("2", err) && measure_scattered("8", err) &&
+         measure_pipeline(err);
     daemon_drop(&daemon, !ok);
     psd_error_destroy(&err);
     return ok ? 0 : 1;
