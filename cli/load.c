@@ -76,25 +76,6 @@ open_file(const char *path,
     return PSD_OK;
 }
 
-static psd_status_t
-take_nothing(void *arg,
-             uint64_t row,
-             uint32_t first_col,
-             const uint32_t *cols,
-             const void *values,
-             size_t n,
-             psd_error_t *err)
-{
-    (void)arg;
-    (void)row;
-    (void)first_col;
-    (void)cols;
-    (void)values;
-    (void)n;
-    (void)err;
-    return PSD_OK;
-}
-
 /* One time through the file; writer NULL: only look. */
 static psd_status_t
 read_once(ps_cli_t *cli,
@@ -108,13 +89,13 @@ read_once(ps_cli_t *cli,
 {
     PSD_AUTO(ps_progress_done) ps_progress_t progress = {0};
     PSD_AUTO(ps_reader_done)
-    ps_reader_t reader = {
-        .file = file,
-        .path = strcmp(args->path, "-") == 0 ? "stdin" : args->path,
-        .view = args->view,
-        .take = writer == NULL ? take_nothing : ps_writer_cells,
-        .arg = writer,
-        .progress = &progress};
+    ps_reader_t reader = {.file = file,
+                          .path = strcmp(args->path, "-") == 0 ? "stdin"
+                                                               : args->path,
+                          .view = args->view,
+                          .take = writer == NULL ? NULL : ps_writer_cells,
+                          .arg = writer,
+                          .progress = &progress};
     psd_status_t rc = PSD_OK;
 
     ps_progress_init(&progress, &cli->out,

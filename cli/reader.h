@@ -20,7 +20,7 @@ typedef struct ps_reader {
     FILE *file;       /* borrowed */
     const char *path; /* for errors */
     const ps_view_t *view;
-    ps_cells_take_t *take; /* told of every piece */
+    ps_cells_take_t *take; /* told of every piece; NULL: nobody is */
     void *arg;             /* for take */
     ps_progress_t *progress;
     ps_cells_t cells; /* owned; what is read, counts of it */

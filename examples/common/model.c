@@ -8,13 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "number.h"
+#include "output.h"
 
 #define FIRST_ROOM 1024
 #define LINE_SIZE 128
-#define PATH_SIZE 4096
 
 void
 ex_model_done(ex_model_t *self)
@@ -100,36 +99,18 @@ write_lines(const ex_model_t *self, FILE *stream)
             return false;
         }
     }
-    return fflush(stream) == 0 && fsync(fileno(stream)) == 0;
+    return true;
 }
 
 psd_status_t
 ex_model_save(const ex_model_t *self, const char *path, psd_error_t *err)
 {
-    char beside[PATH_SIZE];
-    int length = snprintf(beside, sizeof(beside), "%s.part", path);
-    FILE *stream = NULL;
-    bool good = false;
+    ex_output_t output;
+    psd_status_t rc = ex_output_open(&output, path, err);
 
-    if (length < 0 || (size_t)length >= sizeof(beside)) {
-        return psd_error_set(err, PSD_IO, "write %.80s...: path too long",
-                             path);
-    }
-    stream = fopen(beside, "we");
-    if (stream == NULL) {
-        return psd_error_set(err, PSD_IO, "write %s: %s", beside,
-                             strerror(errno));
-    }
-    good = write_lines(self, stream);
-    good = fclose(stream) == 0 && good;
-    if (!good || rename(beside, path) != 0) {
-        psd_status_t rc =
-            psd_error_set(err, PSD_IO, "write %s: %s", path, strerror(errno));
-
-        (void)unlink(beside);
-        return rc;
-    }
-    return PSD_OK;
+    return rc == PSD_OK
+               ? ex_output_finish(&output, write_lines(self, output.file), err)
+               : rc;
 }
 
 /* Splits "index value" in place; false when the line is no such thing. */

@@ -9,13 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../common/number.h"
+#include "../common/output.h"
 #include "options.h"
 
 #define FIRST_ROOM 1024
-#define PATH_SIZE 4096
 
 void
 fm_model_done(fm_model_t *self)
@@ -173,36 +172,18 @@ write_lines(const fm_model_t *self, FILE *file)
         }
         good = good && fputc('\n', file) != EOF;
     }
-    return good && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    return good;
 }
 
 psd_status_t
 fm_model_save(const fm_model_t *self, const char *path, psd_error_t *err)
 {
-    char beside[PATH_SIZE];
-    FILE *file = NULL;
-    bool good = false;
+    ex_output_t output;
+    psd_status_t rc = ex_output_open(&output, path, err);
 
-    if (snprintf(beside, sizeof(beside), "%s.part", path) >=
-        (int)sizeof(beside)) {
-        return psd_error_set(err, PSD_IO, "write %.80s...: path too long",
-                             path);
-    }
-    file = fopen(beside, "we");
-    if (file == NULL) {
-        return psd_error_set(err, PSD_IO, "write %s: %s", beside,
-                             strerror(errno));
-    }
-    good = write_lines(self, file);
-    good = fclose(file) == 0 && good;
-    if (!good || rename(beside, path) != 0) {
-        psd_status_t rc =
-            psd_error_set(err, PSD_IO, "write %s: %s", path, strerror(errno));
-
-        (void)unlink(beside);
-        return rc;
-    }
-    return PSD_OK;
+    return rc == PSD_OK
+               ? ex_output_finish(&output, write_lines(self, output.file), err)
+               : rc;
 }
 
 /* A model file that is being read. */

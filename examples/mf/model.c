@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../common/number.h"
+#include "../common/output.h"
 
 #define ROWS_MOST 100000000u
 #define WIDTH_MOST 4096u
@@ -104,32 +104,24 @@ write_side(const mf_side_t *side, size_t width, FILE *file)
     return good;
 }
 
+static bool
+write_all(const mf_model_t *self, FILE *file)
+{
+    return fprintf(file, "psd-mf 1 %zu %zu %zu %.17g\n", self->width,
+                   self->users.n, self->items.n, self->mean) > 0 &&
+           write_side(&self->users, self->width, file) &&
+           write_side(&self->items, self->width, file);
+}
+
 psd_status_t
 mf_model_save(const mf_model_t *self, const char *path, psd_error_t *err)
 {
-    char beside[4096];
-    FILE *file = NULL;
-    bool good = false;
+    ex_output_t output;
+    psd_status_t rc = ex_output_open(&output, path, err);
 
-    if (snprintf(beside, sizeof beside, "%s.tmp", path) >= (int)sizeof beside) {
-        return psd_error_set(err, PSD_IO, "%s: name too long", path);
-    }
-    file = fopen(beside, "we");
-    if (file == NULL) {
-        return io_failed(beside, err);
-    }
-    good = fprintf(file, "psd-mf 1 %zu %zu %zu %.17g\n", self->width,
-                   self->users.n, self->items.n, self->mean) > 0 &&
-           write_side(&self->users, self->width, file) &&
-           write_side(&self->items, self->width, file) && fflush(file) == 0 &&
-           fsync(fileno(file)) == 0;
-    if (fclose(file) != 0 || !good || rename(beside, path) != 0) {
-        psd_status_t rc = io_failed(path, err);
-
-        (void)unlink(beside);
-        return rc;
-    }
-    return PSD_OK;
+    return rc == PSD_OK
+               ? ex_output_finish(&output, write_all(self, output.file), err)
+               : rc;
 }
 
 /* An open model file: its next line, cut into words. */

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "../common/number.h"
+#include "../common/output.h"
 #include "network.h"
 
 #define SIZE_MOST 100000000u
@@ -29,7 +29,7 @@ write_all(const mnist_network_t *self, FILE *file)
     for (size_t i = 0; good && i < self->n; i++) {
         good = fprintf(file, "%.9g\n", (double)self->parameters[i]) > 0;
     }
-    return good && fflush(file) == 0 && fsync(fileno(file)) == 0;
+    return good;
 }
 
 psd_status_t
@@ -37,25 +37,12 @@ mnist_network_save(const mnist_network_t *self,
                    const char *path,
                    psd_error_t *err)
 {
-    char beside[4096];
-    FILE *file = NULL;
-    bool good = false;
+    ex_output_t output;
+    psd_status_t rc = ex_output_open(&output, path, err);
 
-    if (snprintf(beside, sizeof beside, "%s.tmp", path) >= (int)sizeof beside) {
-        return psd_error_set(err, PSD_IO, "%s: name too long", path);
-    }
-    file = fopen(beside, "we");
-    if (file == NULL) {
-        return io_failed(beside, err);
-    }
-    good = write_all(self, file);
-    if (fclose(file) != 0 || !good || rename(beside, path) != 0) {
-        psd_status_t rc = io_failed(path, err);
-
-        (void)unlink(beside);
-        return rc;
-    }
-    return PSD_OK;
+    return rc == PSD_OK
+               ? ex_output_finish(&output, write_all(self, output.file), err)
+               : rc;
 }
 
 /* The next word of a line as a number up to SIZE_MOST. */

@@ -180,10 +180,11 @@ ps_cells_flush(ps_cells_t *self,
 
     self->n = 0;
     self->n_values += n;
-    return n == 0
-               ? PSD_OK
-               : self->take(self->arg, row, first_col,
-                            has_cols ? self->cols : NULL, self->values, n, err);
+    if (n == 0 || self->take == NULL) {
+        return PSD_OK;
+    }
+    return self->take(self->arg, row, first_col, has_cols ? self->cols : NULL,
+                      self->values, n, err);
 }
 
 /* One `col:value`; *last is the column before it, -1 for none. */

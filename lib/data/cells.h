@@ -46,17 +46,17 @@ typedef struct ps_cells {
     uint32_t n_cols;      /* of every row */
     bool allow_nonfinite; /* NaN and infinite values are good */
     ps_cells_read_t *read;
-    void *from; /* for read */
-    ps_cells_take_t *take;
-    void *arg;         /* for take */
-    uint64_t line;     /* being read, from 1 */
-    uint64_t n_rows;   /* lines or rows so far */
-    uint64_t n_values; /* so far */
-    char *text;        /* owned; of the file */
-    size_t at, filled; /* text[at .. filled) is not read yet */
-    uint32_t *cols;    /* owned; of the piece */
-    char *values;      /* owned; of the piece */
-    size_t n;          /* in the piece */
+    void *from;            /* for read */
+    ps_cells_take_t *take; /* NULL: the text is only checked */
+    void *arg;             /* for take */
+    uint64_t line;         /* being read, from 1 */
+    uint64_t n_rows;       /* lines or rows so far */
+    uint64_t n_values;     /* so far */
+    char *text;            /* owned; of the file */
+    size_t at, filled;     /* text[at .. filled) is not read yet */
+    uint32_t *cols;        /* owned; of the piece */
+    char *values;          /* owned; of the piece */
+    size_t n;              /* in the piece */
 } ps_cells_t;
 
 /* Makes room, when all above `line` is filled in. */

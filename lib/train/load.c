@@ -90,25 +90,6 @@ add_cells(void *arg,
     return PSD_OK;
 }
 
-static psd_status_t
-pass_over(void *arg,
-          uint64_t row,
-          uint32_t first_col,
-          const uint32_t *cols,
-          const void *values,
-          size_t n,
-          psd_error_t *err)
-{
-    (void)arg;
-    (void)row;
-    (void)first_col;
-    (void)cols;
-    (void)values;
-    (void)n;
-    (void)err;
-    return PSD_OK;
-}
-
 /* ---- reading ------------------------------------------------------------- */
 
 static psd_status_t
@@ -228,7 +209,7 @@ psd_train_load(psd_train_t *self,
         rc = make_room(&load, err);
     }
     if (rc == PSD_OK) {
-        rc = read_file(&load, pass_over, err);
+        rc = read_file(&load, NULL, err);
     }
     if (rc == PSD_OK) {
         rc = ps_first_begin(self, table, &adds, err);

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * output - a file that is there when it is whole
+ *
+ * What     Written beside its place, flushed, renamed: whoever reads it sees
+ *          what it was before, or all of it.
+ *
+ *              ex_output_t output;
+ *
+ *              rc = ex_output_open(&output, path, err);
+ *              if (rc == PSD_OK) {
+ *                  bool good = fprintf(output.file, …) > 0;
+ *
+ *                  rc = ex_output_finish(&output, good, err);
+ *              }
+ * Threads  one
+ */
+#ifndef EX_OUTPUT_H
+#define EX_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "psd.h"
+
+#define EX_PATH_SIZE 4096
+
+typedef struct ex_output {
+    FILE *file;                /* to write to; owned */
+    const char *path;          /* borrowed until it is finished */
+    char beside[EX_PATH_SIZE]; /* where it is until then */
+} ex_output_t;
+
+/* Errors: PSD_IO. */
+PSD_MUST_CHECK psd_status_t ex_output_open(ex_output_t *ret_output,
+                                           const char *path,
+                                           psd_error_t *err);
+/* Puts it in its place; when something is not good, takes it away. Closes it in
+ * each case. Errors: PSD_IO. */
+PSD_MUST_CHECK psd_status_t ex_output_finish(ex_output_t *self,
+                                             bool good,
+                                             psd_error_t *err);
+#endif
