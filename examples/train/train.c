@@ -77,12 +77,9 @@ static psd_status_t
 run_epoch(psd_train_t *train, const char *path, psd_error_t *err)
 {
     psd_reader_options_t *options = psd_reader_options_new();
-    const char *workers = getenv("PSD_WORKERS");
-    uint32_t n_workers =
-        workers == NULL ? 1 : (uint32_t)strtoul(workers, NULL, 10);
     psd_reader_t *reader = NULL;
     psd_status_t rc = psd_reader_options_set_share(
-        options, psd_train_worker(train), n_workers, err);
+        options, psd_train_worker(train), psd_train_workers(train), err);
     int more = 1;
 
     if (rc == PSD_OK) {

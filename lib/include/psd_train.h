@@ -285,9 +285,10 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_dump(psd_train_t *self,
                                                       uint32_t table,
                                                       const char *path,
                                                       psd_error_t *err);
-/* This worker's rank; the max_delay that was agreed. From
- * psd_train_config_begin on. */
+/* This worker's rank, and how many workers the job has, as a share of an input
+ * wants them; the max_delay that was agreed. From psd_train_config_begin on. */
 PSD_EXPORT uint32_t psd_train_worker(const psd_train_t *self);
+PSD_EXPORT uint32_t psd_train_workers(const psd_train_t *self);
 PSD_EXPORT int32_t psd_train_max_delay(const psd_train_t *self);
 /*
  * A count since psd_train_begin, at any time from any thread; 0 for another

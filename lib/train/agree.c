@@ -201,7 +201,10 @@ meet(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
 }
 
 psd_status_t
-ps_train_agree(psd_train_t *train, int32_t *ret_max_delay, psd_error_t *err)
+ps_train_agree(psd_train_t *train,
+               uint32_t *ret_n_workers,
+               int32_t *ret_max_delay,
+               psd_error_t *err)
 {
     PSD_AUTO(meeting_done) meeting_t self = {.train = train};
     const ps_train_options_t *options = &train->options;
@@ -211,6 +214,7 @@ ps_train_agree(psd_train_t *train, int32_t *ret_max_delay, psd_error_t *err)
         ps_wish_resolve(options->job, options->worker, options->n_workers,
                         options->max_delay, &self.wish, err);
 
+    *ret_n_workers = self.wish.n_workers;
     if (rc != PSD_OK || self.wish.n_workers == 1) {
         *ret_max_delay = self.wish.max_delay;
         return rc;

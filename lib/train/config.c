@@ -46,7 +46,7 @@ psd_train_config_begin(psd_train_t *self, psd_error_t *err)
     }
     rc = ps_train_connect(self, &self->client, err);
     if (rc == PSD_OK) {
-        rc = ps_train_agree(self, &self->max_delay, err);
+        rc = ps_train_agree(self, &self->n_workers, &self->max_delay, err);
     }
     if (rc == PSD_OK) {
         rc = psd_join(self->client, options->job, options->worker,
@@ -175,6 +175,12 @@ uint32_t
 psd_train_worker(const psd_train_t *self)
 {
     return self->worker;
+}
+
+uint32_t
+psd_train_workers(const psd_train_t *self)
+{
+    return self->n_workers;
 }
 
 int32_t

@@ -193,6 +193,7 @@ struct psd_train {
     ps_shape_t shapes[PS_TRAIN_TABLES_MAX];
     uint32_t n_tables;
     uint32_t worker;
+    uint32_t n_workers; /* of the job */
     int32_t max_delay;
 
     pthread_mutex_t mutex;
@@ -252,9 +253,10 @@ void ps_train_options_done(ps_train_options_t *self);
 
 /* ---- agree.c ------------------------------------------------------------- */
 
-/* Gives the greatest max_delay of all workers of the job. Errors: those of
- * psd_join; PSD_DEADLINE naming who is missing. */
+/* Gives how many workers the job has, and the greatest max_delay of all.
+ * Errors: those of psd_join; PSD_DEADLINE naming who is missing. */
 PSD_MUST_CHECK psd_status_t ps_train_agree(psd_train_t *self,
+                                           uint32_t *ret_n_workers,
                                            int32_t *ret_max_delay,
                                            psd_error_t *err);
 

@@ -211,6 +211,7 @@ configure(job_t *job, psd_train_t *train, psd_error_t *err)
     CHECK_OK(psd_train_config_begin(train, err), err);
     job->agreed = psd_train_max_delay(train);
     CHECK(psd_train_worker(train) == (uint32_t)job->rank);
+    CHECK(psd_train_workers(train) == 2);
     CHECK_OK(psd_train_table(train, job->name, spec, &table, err), err);
     CHECK(table == 0);
     for (size_t i = 0; i < ROWS; i++) { /* each adds one half of it */
