@@ -156,7 +156,8 @@ static const ps_opt_t IMPORT_OPTIONS[] = {
     {.name = "from",
      .kind = PS_OPT_TEXT,
      .value = "FILE",
-     .help = "what to read; \"-\" is stdin. Required"},
+     .help = "what to read, text and csv also packed with gzip or zstd; "
+             "\"-\" is stdin. Required"},
     {.name = "format",
      .kind = PS_OPT_CHOICE,
      .value = "FORMAT",
@@ -175,7 +176,8 @@ static const ps_opt_t PUSH_OPTIONS[] = {
     {.name = "from",
      .kind = PS_OPT_TEXT,
      .value = "FILE",
-     .help = "read deltas from lines \"row col:value ...\"; \"-\" is stdin"},
+     .help = "read deltas from lines \"row col:value ...\", which may be "
+             "packed with gzip or zstd; \"-\" is stdin"},
     {.name = NULL}};
 
 static const ps_example_t PULL_EXAMPLES[] = {

@@ -5,26 +5,29 @@
 #include <string.h>
 #include <strings.h>
 
+/* Do the first n characters end so? */
 static bool
-ends_in(const char *path, const char *ending)
+ends_in(const char *path, size_t n, const char *ending)
 {
-    size_t n = strlen(path);
     size_t m = strlen(ending);
 
-    return n >= m && strcasecmp(path + n - m, ending) == 0;
+    return n >= m && strncasecmp(path + n - m, ending, m) == 0;
 }
 
 ps_file_format_t
 ps_file_format_of(const char *path, const char *word)
 {
+    size_t n = strlen(path);
+
     if (word != NULL) {
         return strcmp(word, "npy") == 0   ? PS_FILE_NPY
                : strcmp(word, "csv") == 0 ? PS_FILE_CSV
                                           : PS_FILE_TEXT;
     }
-    return ends_in(path, ".npy")   ? PS_FILE_NPY
-           : ends_in(path, ".csv") ? PS_FILE_CSV
-                                   : PS_FILE_TEXT;
+    n -= ends_in(path, n, ".gz") ? 3 : ends_in(path, n, ".zst") ? 4 : 0;
+    return ends_in(path, n, ".npy")   ? PS_FILE_NPY
+           : ends_in(path, n, ".csv") ? PS_FILE_CSV
+                                      : PS_FILE_TEXT;
 }
 
 const char *

@@ -12,7 +12,8 @@ typedef enum ps_file_format {
     PS_FILE_NPY
 } ps_file_format_t;
 
-/* By the word of --format, or NULL: by the path's ending. */
+/* By the word of --format, or NULL: by the path's ending, in front of .gz or
+ * .zst. */
 ps_file_format_t ps_file_format_of(const char *path, const char *word);
 const char *ps_file_format_name(ps_file_format_t format);
 /* Errors: PSD_UNSUPPORTED naming what serves the table instead. */

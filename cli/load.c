@@ -76,6 +76,20 @@ open_file(const char *path,
     return PSD_OK;
 }
 
+/* The file anew from its front, unpacked; a copy of stdin has no other name. */
+static psd_status_t
+open_source(const char *path,
+            FILE *file,
+            ps_source_t **ret_source,
+            psd_error_t *err)
+{
+    char number[32];
+
+    (void)snprintf(number, sizeof number, "/dev/fd/%d", fileno(file));
+    return ps_source_open(strcmp(path, "-") == 0 ? number : path, ret_source,
+                          err);
+}
+
 /* One time through the file; writer NULL: only look. */
 static psd_status_t
 read_once(ps_cli_t *cli,
@@ -88,6 +102,7 @@ read_once(ps_cli_t *cli,
           psd_error_t *err)
 {
     PSD_AUTO(ps_progress_done) ps_progress_t progress = {0};
+    PSD_AUTO(ps_source_close) ps_source_t *source = NULL;
     PSD_AUTO(ps_reader_done)
     ps_reader_t reader = {.file = file,
                           .path = strcmp(args->path, "-") == 0 ? "stdin"
@@ -98,6 +113,13 @@ read_once(ps_cli_t *cli,
                           .progress = &progress};
     psd_status_t rc = PSD_OK;
 
+    if (args->format != PS_FILE_NPY) {
+        rc = open_source(args->path, file, &source, err);
+        reader.source = source;
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
     ps_progress_init(&progress, &cli->out,
                      writer == NULL ? "check" : args->verb, size);
     rc = ps_reader_read(&reader, args->format, err);

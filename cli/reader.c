@@ -12,6 +12,22 @@ ps_reader_done(ps_reader_t *self)
 }
 
 static psd_status_t
+read_source(ps_reader_t *self,
+            void *ret_bytes,
+            size_t size,
+            size_t *ret_size,
+            psd_error_t *err)
+{
+    psd_status_t rc =
+        ps_source_read(self->source, ret_bytes, size, ret_size, err);
+    uint64_t taken = ps_source_taken(self->source);
+
+    ps_progress_add(self->progress, taken - self->taken);
+    self->taken = taken;
+    return rc;
+}
+
+static psd_status_t
 read_file(void *from,
           void *ret_bytes,
           size_t size,
@@ -20,6 +36,9 @@ read_file(void *from,
 {
     ps_reader_t *self = from;
 
+    if (self->source != NULL) {
+        return read_source(self, ret_bytes, size, ret_size, err);
+    }
     *ret_size = fread(ret_bytes, 1, size, self->file);
     ps_progress_add(self->progress, *ret_size);
     return !ferror(self->file)

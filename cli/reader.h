@@ -15,14 +15,19 @@
 #include "cli/file_format.h"
 #include "cli/progress.h"
 #include "data/cells.h"
+#include "data/source.h"
 
 typedef struct ps_reader {
-    FILE *file;       /* borrowed */
-    const char *path; /* for errors */
+    FILE *file;          /* borrowed */
+    ps_source_t *source; /* borrowed; the same file, which may be packed, from
+                            its front: text and csv come from there; NULL: from
+                            file */
+    const char *path;    /* for errors */
     const ps_view_t *view;
     ps_cells_take_t *take; /* told of every piece; NULL: nobody is */
     void *arg;             /* for take */
     ps_progress_t *progress;
+    uint64_t taken;   /* of the source, as progress knows it */
     ps_cells_t cells; /* owned; what is read, counts of it */
 } ps_reader_t;
 

@@ -93,6 +93,28 @@ if ! cmp -s many.txt many.out; then
     fail "a hash table of 20000 rows is exported with others"
 fi
 
+# Packed files are read as they are: from a file, from stdin, by their first
+# bytes. One that ends early changes nothing.
+expect 0 table create many2 --keys hash --type i64
+gzip -c many.txt >many.txt.gz
+expect 0 table import many2 --from many.txt.gz
+expect 0 table export many2 --to many2.out
+cmp -s many.txt many2.out || fail "a packed file came in with other values"
+expect 0 table export f32 --to f32.plain.csv
+gzip -c f32.plain.csv >f32.packed.csv.gz
+expect 0 table import f32 --from f32.packed.csv.gz
+rc=0
+"$PSCLI_PROGRAM" table import f32 --from - --format csv <f32.packed.csv.gz \
+    >out 2>err || rc=$?
+[ $rc -eq 0 ] || fail "import of a packed csv from stdin: exit code $rc"
+expect 0 table export f32 --to f32.again.csv
+cmp -s f32.plain.csv f32.again.csv || fail "a packed csv has other values"
+head -c 2000 many.txt.gz >cut.txt.gz
+expect 9 table import many2 --from cut.txt.gz
+err_has 'cut.txt.gz: its gzip data ends early'
+expect 0 table export many2 --to many2.again
+cmp -s many2.out many2.again || fail "a file that is cut changed something"
+
 # Wrong files change nothing and name the line.
 expect 0 table export f32 --to before.txt
 wrong() {
