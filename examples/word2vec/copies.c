@@ -126,7 +126,7 @@ wv_copies_fetch(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot)
     }
 }
 
-/* What has changed since it was fetched, left in its place. */
+/* What has changed since it was fetched, as it counts, left in its place. */
 static void
 add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
 {
@@ -134,6 +134,7 @@ add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
     float *values = self->values + slot * self->stride;
     const float *cached = psd_trainer_row(trainer, self->table, row);
     const float *carried = carried_of(self, row);
+    float weight = self->weights == NULL ? 1 : self->weights[row];
 
     if (cached == NULL) {
         self->failed = true;
@@ -143,7 +144,7 @@ add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
         wv_add(-1, carried, values, self->stride);
     }
     for (size_t i = 0; i < self->size; i++) {
-        values[i] -= cached[i];
+        values[i] = weight * (values[i] - cached[i]);
     }
     psd_trainer_add_row(trainer, self->table, row, values, self->size);
 }

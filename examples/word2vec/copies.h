@@ -21,6 +21,8 @@ typedef struct wv_copies {
     uint32_t table; /* of psd_train_table */
     size_t size;    /* of a row */
     size_t stride;
+    const float *weights; /* by row, of what is added; NULL: all are 1.
+                             Borrowed; whoever has them sets them */
     bool carries; /* changes of the last block may be lacking in the next */
     const wv_rows_t *rows; /* of the block at hand */
     float *values;         /* by slot */

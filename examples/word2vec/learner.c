@@ -14,6 +14,7 @@ psd_status_t
 wv_learner_init(wv_learner_t *self,
                 const wv_task_t *task,
                 const wv_tables_t *tables,
+                const wv_weights_t *weights,
                 psd_error_t *err)
 {
     const wv_options_t *options = task->options;
@@ -41,6 +42,7 @@ wv_learner_init(wv_learner_t *self,
         rc = wv_copies_init(&self->copies[i], tables->vectors[i], options->size,
                             wv_tables_rows(task, (wv_table_t)i),
                             !options->no_pipeline, err);
+        self->copies[i].weights = i == WV_TREE ? weights->nodes : NULL;
         if (rc == PSD_OK && options->adagrad) {
             rc = wv_copies_init(&self->sums[i], tables->sums[i], options->size,
                                 wv_tables_rows(task, (wv_table_t)i),

@@ -14,6 +14,7 @@
 
 #include "copies.h"
 #include "tables.h"
+#include "weights.h"
 
 /* A word's output vector, or an inner node of the tree, with the label that it
  * should get. */
@@ -42,10 +43,11 @@ typedef struct wv_learner {
     float alpha;
 } wv_learner_t;
 
-/* Errors: PSD_NOMEM. */
+/* weights are borrowed until it is done. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t wv_learner_init(wv_learner_t *self,
                                             const wv_task_t *task,
                                             const wv_tables_t *tables,
+                                            const wv_weights_t *weights,
                                             psd_error_t *err);
 void wv_learner_done(wv_learner_t *self);
 /*

@@ -106,6 +106,17 @@ for delay in 0 2 -1; do
         { fail "words are not all counted"; show; }
 done
 
+# Four workers on blocks in which the nodes of the tree are met thousands of
+# times: plain sums of what each has changed grew to thousands, and on to NaN.
+expect 0 run -n 4 --job tree -- "$PSD_WORD2VEC_PROGRAM" "${settings[@]}" \
+    --negative 0 --hs --block 2000 --max-delay 0 --epochs 12 --near a3
+sed -i 's/^\[[0-9]*\] *//' "$work/out"
+kinds_part "four workers, tree"
+expect 0 pull word2vec.in 1-32 -o csv
+awk -F, 'NR > 1 { for (i = 2; i <= NF; i++) if (!($i * $i < 10000)) wrong = 1 }
+    END { exit NR != 33 || wrong }' "$work/out" ||
+    { fail "vectors of words are far out"; show; }
+
 # It goes on where it was: an epoch, then the four behind it.
 learn "first epoch" --epochs 1
 learn "resumed" --resume
