@@ -21,7 +21,7 @@ ex_random(uint64_t *state)
 static inline double
 ex_random_real(uint64_t *state)
 {
-    return (double)(ex_random(state) >> 11) / 9007199254740992.0;
+    return (double)(int64_t)(ex_random(state) >> 11) / 9007199254740992.0;
 }
 
 static inline void

@@ -2,11 +2,14 @@
 /* Alias tables. */
 #include "alias.h"
 
-/* The part of an entry that is its own. */
-static uint32_t
-threshold_of(double part)
+#define OWN_BITS ((UINT64_C(1) << LDA_TOPIC_BITS) - 1)
+
+/* An entry that is its own for a part, below 1, and else that of `many`. */
+static lda_alias_t
+share(lda_alias_t few, double part, lda_alias_t many)
 {
-    return part >= 1 ? UINT32_MAX : (uint32_t)(part * 4294967296.0);
+    return (uint64_t)(part * 16777216.0) << 2 * LDA_TOPIC_BITS |
+           (many & OWN_BITS) << LDA_TOPIC_BITS | (few & OWN_BITS);
 }
 
 double
@@ -24,8 +27,6 @@ lda_alias_build(lda_alias_t *entries,
     }
     for (uint32_t i = 0; i < n; i++) {
         weights[i] *= (double)n / sum;
-        entries[i].threshold = UINT32_MAX;
-        entries[i].other = entries[i].topic;
         if (weights[i] < 1) {
             scratch[n_small++] = i;
         } else {
@@ -36,8 +37,7 @@ lda_alias_build(lda_alias_t *entries,
         uint32_t few = scratch[--n_small];
         uint32_t many = scratch[large];
 
-        entries[few].threshold = threshold_of(weights[few]);
-        entries[few].other = entries[many].topic;
+        entries[few] = share(entries[few], weights[few], entries[many]);
         weights[many] -= 1 - weights[few];
         if (weights[many] < 1) {
             large++;

@@ -182,6 +182,7 @@ complete(lda_counts_t *counts,
         rc = lda_corpus_held(options, &held, &documents, err);
     }
     if (rc == PSD_OK) {
+        lda_sampler_begin(&sampler);
         rc = lda_complete(&sampler, &documents, options->burn, ret_score, err);
     }
     lda_block_done(&documents);

@@ -95,6 +95,7 @@ measure(const lda_model_t *model,
     sampler.fixed = true;
     sampler.random = options->seed;
     if (rc == PSD_OK) {
+        lda_sampler_begin(&sampler);
         rc = lda_complete(&sampler, documents, options->burn, &score, err);
     }
     if (rc == PSD_OK) {

@@ -96,12 +96,12 @@ predict(const lda_slice_t *slice,
     const lda_row_t *row = &slice->rows[word - slice->first];
     double sum = smooth;
 
-    for (uint32_t i = 0; i <= row->mask; i++) {
-        const lda_cell_t *cell = &slice->cells[row->cells + i];
+    for (uint32_t i = 0; i < row->n_cells; i++) {
+        lda_cell_t cell = lda_row_at(slice, row, i);
 
-        if (cell->count > 0) {
-            sum += shares[cell->topic] * (double)cell->count /
-                   slice->stale[cell->topic];
+        if (cell.count > 0) {
+            sum += shares[cell.topic] * (double)cell.count /
+                   slice->stale[cell.topic];
         }
     }
     return sum;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Metropolis and Hastings. */
+/*
+ * Metropolis and Hastings. Most of the time would go into waiting for rows,
+ * which lie anywhere in memory. So a token passes through four stages, some
+ * tokens apart, and each stage asks for what the next one looks at: while one
+ * token is decided on, the rows of those behind it are on their way.
+ */
 #include "sampler.h"
 
 #include <stdlib.h>
@@ -7,7 +12,8 @@
 
 #include "../common/random.h"
 
-#define BATCH 16 /* tokens that are drawn for at once */
+#define APART 4 /* tokens from one stage to the next */
+#define RING 16 /* tokens whose plans are kept: more than 2 * APART */
 
 psd_status_t
 lda_sampler_init(lda_sampler_t *self,
@@ -18,9 +24,9 @@ lda_sampler_init(lda_sampler_t *self,
     memset(self, 0, sizeof *self);
     self->prior = prior;
     self->n_steps = n_steps;
-    self->counts = calloc(prior->n_topics, sizeof *self->counts);
-    self->plans = calloc((size_t)BATCH * n_steps, sizeof *self->plans);
-    return self->counts == NULL || self->plans == NULL
+    self->topics = calloc(prior->n_topics, sizeof *self->topics);
+    self->plans = calloc((size_t)RING * n_steps, sizeof *self->plans);
+    return self->topics == NULL || self->plans == NULL
                ? psd_error_set(err, PSD_NOMEM, "counts of a document")
                : PSD_OK;
 }
@@ -28,229 +34,252 @@ lda_sampler_init(lda_sampler_t *self,
 void
 lda_sampler_done(lda_sampler_t *self)
 {
-    free(self->counts);
+    free(self->topics);
     free(self->plans);
     memset(self, 0, sizeof *self);
 }
 
-/* A token, while its topic is drawn. All counts are without it: a proposal that
- * still had it would be another one for each topic that the token may have, and
- * what is drawn then is not p. */
-typedef struct draw {
-    const lda_row_t *row;
-    const lda_tokens_t *tokens;
-    size_t at;
-    uint32_t own;     /* topic that it has */
-    int32_t own_word; /* 1: it counts in the row; else 0 */
-    int32_t own_base; /* the row's base of it, with the token */
-} draw_t;
+void
+lda_sampler_begin(lda_sampler_t *self)
+{
+    for (uint32_t k = 0; k < self->prior->n_topics; k++) {
+        self->topics[k] = (lda_topic_t){.stale = self->slice->stale[k]};
+    }
+}
 
-/* What is known of one topic for one token. */
-typedef struct weight {
-    double target; /* p, times a constant */
-    double word;   /* the word's proposal, times a constant */
-    double document;
-} weight_t;
+void
+lda_sampler_end(lda_sampler_t *self)
+{
+    for (uint32_t k = 0; k < self->prior->n_topics; k++) {
+        self->totals[k] += self->topics[k].moved;
+        self->topics[k].moved = 0;
+    }
+}
 
-static weight_t
-weigh(const lda_sampler_t *self, const draw_t *draw, uint32_t topic)
+static const lda_row_t *
+row_of(const lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
+{
+    return &self->slice->rows[tokens->words[i] - self->slice->first];
+}
+
+/* ---- stages before a token is decided on ----------------------------------
+ */
+
+/* gcc (12) drops calls of a function that does nothing but ask for memory, so
+ * it must not be a call. */
+static inline __attribute__((always_inline)) void
+fetch(const lda_sampler_t *self, const lda_row_t *row, uint32_t topic)
+{
+    __builtin_prefetch(&self->slice->cells[lda_row_place(row, topic)]);
+    __builtin_prefetch(&self->topics[topic]);
+}
+
+static inline __attribute__((always_inline)) void
+look(const lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
+{
+    __builtin_prefetch(row_of(self, tokens, i));
+    __builtin_prefetch(&self->topics[tokens->topics[i]]);
+}
+
+/* From the term of the counts, whose mass is given, or that of beta. Which one
+ * it is cannot be foretold: so it is chosen without a branch, as below. */
+static inline void
+plan_word(lda_sampler_t *self,
+          const lda_row_t *row,
+          double mass,
+          lda_plan_t *plan)
+{
+    const lda_slice_t *slice = self->slice;
+    const lda_alias_t *either[2] = {lda_row_entries(slice, row), slice->smooth};
+    double place = ex_random_real(&self->random) * (mass + slice->smooth_mass);
+
+    plan->random = ex_random(&self->random);
+    either[0] += lda_alias_place(row->n_entries, plan->random);
+    either[1] += lda_alias_place(self->prior->n_topics, plan->random);
+    plan->entry = either[place >= mass];
+    __builtin_prefetch(plan->entry);
+}
+
+/* Another token of the document, whose topic then counts; or any topic. */
+static inline void
+plan_document(lda_sampler_t *self,
+              const lda_tokens_t *tokens,
+              size_t at,
+              lda_plan_t *plan)
 {
     const lda_prior_t *prior = self->prior;
-    const lda_cell_t *cell = lda_row_cell(self->slice, draw->row, topic);
-    int32_t less = topic == draw->own ? 1 : 0;
-    int32_t less_word = topic == draw->own ? draw->own_word : 0;
-    double n_dk = (double)(self->counts[topic] - less);
-    double n_wk = cell == NULL ? 0 : (double)(cell->count - less_word);
-    double base = cell == NULL ? 0 : (double)(cell->base - less_word);
-    double n_k = (double)(self->totals[topic] - less_word);
+    double n_others = (double)(int64_t)(tokens->n - 1);
+    double alphas = prior->alpha * (double)prior->n_topics;
+    double place = ex_random_real(&self->random) * (n_others + alphas);
+    int64_t any = (int64_t)((place - n_others) / prior->alpha);
+    int64_t last = (int64_t)prior->n_topics - 1; /* beyond it by rounding */
+    size_t other = (size_t)(int64_t)place;
+    const uint32_t *either[2] = {tokens->topics + other + (other >= at ? 1 : 0),
+                                 &plan->any};
+
+    plan->any = (uint32_t)(any < last ? any : last);
+    plan->document = either[place >= n_others];
+}
+
+static void
+plan(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
+{
+    const lda_row_t *row = row_of(self, tokens, i);
+    lda_plan_t *plans = self->plans + (i % RING) * self->n_steps;
+    double mass = row->mass;
+
+    fetch(self, row, tokens->topics[i]);
+    if (!self->fixed) { /* of the only token of a word nothing is left */
+        mass = row->n_tokens == 1
+                   ? 0
+                   : mass - 1 / self->topics[tokens->topics[i]].stale;
+    }
+    for (uint32_t step = 0; step < self->n_steps; step++) {
+        plan_word(self, row, mass, &plans[step]);
+        plan_document(self, tokens, i, &plans[step]);
+    }
+}
+
+static bool
+is_smooth(const lda_sampler_t *self, const lda_plan_t *plan)
+{
+    return plan->entry >= self->slice->smooth &&
+           plan->entry < self->slice->smooth + self->prior->n_topics;
+}
+
+/* Whether the token itself was drawn from the row's alias table, in which it is
+ * one of its topic's base: then it is drawn again. */
+static bool
+is_own(lda_sampler_t *self,
+       const lda_row_t *row,
+       uint32_t own,
+       const lda_plan_t *plan)
+{
+    return plan->word == own && !self->fixed && !is_smooth(self, plan) &&
+           ex_random_real(&self->random) *
+                   (double)lda_row_cell(self->slice, row, own).base <
+               1;
+}
+
+static void
+draw(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
+{
+    const lda_row_t *row = row_of(self, tokens, i);
+
+    for (uint32_t step = 0; step < self->n_steps; step++) {
+        lda_plan_t *plan = &self->plans[(i % RING) * self->n_steps + step];
+
+        plan->word = lda_alias_topic(*plan->entry, plan->random);
+        while (is_own(self, row, tokens->topics[i], plan)) {
+            plan->word =
+                lda_alias_draw(lda_row_entries(self->slice, row),
+                               row->n_entries, ex_random(&self->random));
+        }
+        fetch(self, row, plan->word);
+        fetch(self, row, *plan->document);
+    }
+}
+
+/* ---- the decision -------------------------------------------------------- */
+
+/*
+ * What is known of one topic for one token, all without it: a proposal that
+ * still had it would be another one for each topic that the token may have, and
+ * what is drawn then is not p. With d, w, b for the counts of the document, of
+ * the word now and as its row came, each with its prior, and t, s for the total
+ * now and then, p ~ d w / t, the word's proposal ~ b / s, the document's ~ d.
+ */
+typedef struct weight {
+    double target, word; /* p over the word's proposal is target / old: */
+    double old, total;   /* d w s / (b t); over the document's word / total */
+} weight_t;
+
+static inline weight_t
+weigh(const lda_sampler_t *self,
+      lda_cell_t cell,
+      uint32_t topic,
+      int32_t less,
+      int32_t less_word)
+{
+    const lda_prior_t *prior = self->prior;
+    const lda_topic_t *about = &self->topics[topic];
+    double word = (double)(cell.count - less_word) + prior->beta;
+    double total = about->stale + (double)(about->moved - less_word);
 
     return (weight_t){
-        .target = (n_dk + prior->alpha) * (n_wk + prior->beta) /
-                  (n_k + prior->beta * (double)prior->n_words),
-        .word = (base + prior->beta) / self->slice->stale[topic],
-        .document = n_dk + prior->alpha,
+        .target = ((double)(about->in_document - less) + prior->alpha) * word *
+                  about->stale,
+        .word = word,
+        .old = ((double)(cell.base - less_word) + prior->beta) * total,
+        .total = total,
     };
 }
 
-static draw_t
-begin_draw(const lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
-{
-    draw_t draw = {
-        .row = &self->slice->rows[tokens->words[i] - self->slice->first],
-        .tokens = tokens,
-        .at = i,
-        .own = tokens->topics[i]};
-    const lda_cell_t *own = lda_row_cell(self->slice, draw.row, draw.own);
+/* A topic, and what it weighs. Two of them take turns: which one is left is
+ * chosen by its place, as no branch could foretell it. */
+typedef struct choice {
+    weight_t weights[2];
+    uint32_t topics[2];
+    uint32_t now; /* which one */
+} choice_t;
 
-    draw.own_word = self->fixed ? 0 : 1;
-    draw.own_base = own == NULL ? 0 : own->base;
-    return draw;
+static inline lda_cell_t
+cell_of(const lda_sampler_t *self,
+        const lda_row_t *row,
+        uint32_t topic,
+        bool all)
+{
+    return all ? lda_cell_wide(self->slice->cells[row->cells + topic], topic)
+               : lda_row_find(self->slice, row, topic);
 }
 
-/* Whether the draw from a row's own alias table is to be made again: in it the
- * token is one of its topic's own_base. */
-static bool
-is_own(lda_sampler_t *self, const draw_t *draw, uint32_t topic)
+static inline void
+offer(lda_sampler_t *self,
+      choice_t *choice,
+      lda_cell_t cell,
+      uint32_t topic,
+      uint32_t own,
+      bool by_word)
 {
-    return topic == draw->own && draw->own_word == 1 &&
-           ex_random_real(&self->random) * (double)draw->own_base < 1;
+    int32_t less = topic == own ? 1 : 0;
+    weight_t then = weigh(self, cell, topic, less, self->fixed ? 0 : less);
+    const weight_t *now = &choice->weights[choice->now];
+    double random = ex_random_real(&self->random);
+    bool takes = by_word
+                     ? random * now->target * then.old < then.target * now->old
+                     : random * now->word * then.total < then.word * now->total;
+
+    choice->weights[choice->now ^ 1] = then;
+    choice->topics[choice->now ^ 1] = topic;
+    choice->now ^= takes ? 1 : 0;
 }
 
-/* Below n < 2^32. */
-static size_t
-random_below(lda_sampler_t *self, size_t n)
+static inline uint32_t
+decide_in(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i, bool all)
 {
-    return (size_t)(((ex_random(&self->random) >> 32) * (uint64_t)n) >> 32);
-}
+    const lda_row_t *row = row_of(self, tokens, i);
+    const lda_plan_t *plans = self->plans + (i % RING) * self->n_steps;
+    uint32_t own = tokens->topics[i];
+    choice_t choice = {.topics = {own}};
 
-/* From the term of the counts, or that of beta. */
-static void
-plan_word(lda_sampler_t *self, const draw_t *draw, lda_plan_t *plan)
-{
-    const lda_slice_t *slice = self->slice;
-    const lda_row_t *row = draw->row;
-    double mass = row->mass;
+    choice.weights[0] =
+        weigh(self, cell_of(self, row, own, all), own, 1, self->fixed ? 0 : 1);
+    for (uint32_t step = 0; step < self->n_steps; step++) {
+        const lda_plan_t *plan = &plans[step];
+        uint32_t other = *plan->document;
 
-    if (draw->own_word == 1) {
-        mass = row->n_entries == 1 && draw->own_base == 1
-                   ? 0 /* it is the only one of its word */
-                   : mass - 1 / slice->stale[draw->own];
+        offer(self, &choice, cell_of(self, row, plan->word, all), plan->word,
+              own, true);
+        offer(self, &choice, cell_of(self, row, other, all), other, own, false);
     }
-    plan->random = ex_random(&self->random);
-    plan->smooth =
-        ex_random_real(&self->random) * (mass + slice->smooth_mass) >= mass;
-    if (!plan->smooth) {
-        __builtin_prefetch(slice->entries + row->entries +
-                           (((plan->random >> 32) * row->n_entries) >> 32));
-    }
-}
-
-/* A token of the document, whose topic then counts; or any topic. */
-static void
-plan_document(lda_sampler_t *self, const draw_t *draw, lda_plan_t *plan)
-{
-    size_t n_others = draw->tokens->n - 1;
-    double alphas = self->prior->alpha * (double)self->prior->n_topics;
-
-    plan->any = ex_random_real(&self->random) * ((double)n_others + alphas) >=
-                (double)n_others;
-    if (plan->any) {
-        plan->document = random_below(self, self->prior->n_topics);
-    } else {
-        size_t other = random_below(self, n_others);
-
-        plan->document = other < draw->at ? other : other + 1;
-    }
+    return choice.topics[choice.now];
 }
 
 static uint32_t
-document_topic(const lda_plan_t *plan, const lda_tokens_t *tokens)
+decide(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 {
-    return plan->any ? (uint32_t)plan->document
-                     : tokens->topics[plan->document];
-}
-
-static void
-fetch_cell(const lda_sampler_t *self, const lda_row_t *row, uint32_t topic)
-{
-    __builtin_prefetch(&self->slice->cells[row->cells + (topic & row->mask)]);
-}
-
-static void
-finish_plan(lda_sampler_t *self, const draw_t *draw, lda_plan_t *plan)
-{
-    const lda_slice_t *slice = self->slice;
-    const lda_row_t *row = draw->row;
-
-    if (plan->smooth) {
-        plan->word =
-            lda_alias_draw(slice->smooth, self->prior->n_topics, plan->random);
-    } else {
-        plan->word = lda_alias_draw(slice->entries + row->entries,
-                                    row->n_entries, plan->random);
-        while (is_own(self, draw, plan->word)) {
-            plan->word =
-                lda_alias_draw(slice->entries + row->entries, row->n_entries,
-                               ex_random(&self->random));
-        }
-    }
-    fetch_cell(self, row, plan->word);
-    fetch_cell(self, row, document_topic(plan, draw->tokens));
-}
-
-/* All proposals of some tokens. None hangs on what becomes of another token,
- * but for the topic that a token of the document then has. Most of the time
- * goes into waiting for rows, which lie anywhere in memory: so each look at
- * them is made for all tokens before the next one. */
-static void
-plan_batch(lda_sampler_t *self,
-           const lda_tokens_t *tokens,
-           size_t first,
-           size_t n)
-{
-    const lda_slice_t *slice = self->slice;
-    draw_t draws[BATCH];
-
-    for (size_t j = 0; j < n; j++) {
-        __builtin_prefetch(
-            &slice->rows[tokens->words[first + j] - slice->first]);
-    }
-    for (size_t j = 0; j < n; j++) {
-        fetch_cell(self, &slice->rows[tokens->words[first + j] - slice->first],
-                   tokens->topics[first + j]);
-    }
-    for (size_t j = 0; j < n; j++) {
-        draws[j] = begin_draw(self, tokens, first + j);
-        for (uint32_t step = 0; step < self->n_steps; step++) {
-            lda_plan_t *plan = &self->plans[j * self->n_steps + step];
-
-            plan_word(self, &draws[j], plan);
-            plan_document(self, &draws[j], plan);
-        }
-    }
-    for (size_t j = 0; j < n; j++) {
-        for (uint32_t step = 0; step < self->n_steps; step++) {
-            finish_plan(self, &draws[j],
-                        &self->plans[j * self->n_steps + step]);
-        }
-    }
-}
-
-static uint32_t
-draw_topic(lda_sampler_t *self,
-           const lda_tokens_t *tokens,
-           size_t i,
-           const lda_plan_t *plans)
-{
-    draw_t draw = begin_draw(self, tokens, i);
-    uint32_t topic = draw.own;
-    weight_t now = weigh(self, &draw, topic);
-
-    for (uint32_t step = 0; step < 2 * self->n_steps; step++) {
-        const lda_plan_t *plan = &plans[step / 2];
-        bool by_word = step % 2 == 0;
-        uint32_t other = by_word ? plan->word : document_topic(plan, tokens);
-        weight_t then;
-
-        if (other == topic) {
-            continue;
-        }
-        then = weigh(self, &draw, other);
-        if (ex_random_real(&self->random) * now.target *
-                (by_word ? then.word : then.document) <
-            then.target * (by_word ? now.word : now.document)) {
-            topic = other;
-            now = then;
-        }
-    }
-    return topic;
-}
-
-uint32_t
-lda_sampler_draw(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
-{
-    plan_batch(self, tokens, i, 1);
-    return draw_topic(self, tokens, i, self->plans);
+    return row_of(self, tokens, i)->all ? decide_in(self, tokens, i, true)
+                                        : decide_in(self, tokens, i, false);
 }
 
 static void
@@ -262,37 +291,53 @@ move(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i, uint32_t topic)
         return;
     }
     tokens->topics[i] = topic;
-    self->counts[own]--;
-    self->counts[topic]++;
+    self->topics[own].in_document--;
+    self->topics[topic].in_document++;
     if (!self->fixed) {
         lda_slice_add(self->slice, tokens->words[i], own, -1);
         lda_slice_add(self->slice, tokens->words[i], topic, 1);
-        self->totals[own]--;
-        self->totals[topic]++;
+        self->topics[own].moved--;
+        self->topics[topic].moved++;
     }
+}
+
+uint32_t
+lda_sampler_draw(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
+{
+    plan(self, tokens, i);
+    draw(self, tokens, i);
+    return decide(self, tokens, i);
 }
 
 void
 lda_sampler_run(lda_sampler_t *self, const lda_tokens_t *tokens)
 {
-    if (tokens->first == tokens->end) {
+    size_t first = tokens->first;
+    size_t n = tokens->end - first;
+
+    if (n == 0) {
         return;
     }
     for (size_t i = 0; i < tokens->n; i++) {
-        self->counts[tokens->topics[i]]++;
+        self->topics[tokens->topics[i]].in_document++;
     }
-    for (size_t first = tokens->first; first < tokens->end; first += BATCH) {
-        size_t end = first + BATCH < tokens->end ? first + BATCH : tokens->end;
+    for (size_t i = 0; i < n + 3 * APART; i++) {
+        if (i < n) {
+            look(self, tokens, first + i);
+        }
+        if (i - APART < n) { /* below 0 it is huge */
+            plan(self, tokens, first + i - APART);
+        }
+        if (i - 2 * APART < n) {
+            draw(self, tokens, first + i - 2 * APART);
+        }
+        if (i - 3 * APART < n) {
+            size_t at = first + i - 3 * APART;
 
-        plan_batch(self, tokens, first, end - first);
-        for (size_t i = first; i < end; i++) {
-            uint32_t topic = draw_topic(
-                self, tokens, i, self->plans + (i - first) * self->n_steps);
-
-            move(self, tokens, i, topic);
+            move(self, tokens, at, decide(self, tokens, at));
         }
     }
     for (size_t i = 0; i < tokens->n; i++) {
-        self->counts[tokens->topics[i]] = 0;
+        self->topics[tokens->topics[i]].in_document = 0;
     }
 }

@@ -21,17 +21,24 @@
 /* Two proposals, before it is known whether they are taken. */
 typedef struct lda_plan {
     uint64_t random;
-    size_t document; /* a token of it; a topic */
-    uint32_t word;   /* topic that the word proposes */
-    bool smooth;     /* from the term of beta */
-    bool any;        /* document is any topic */
+    const lda_alias_t *entry; /* from which the word's comes */
+    const uint32_t *document; /* the document's: that of a token, or any */
+    uint32_t word;            /* topic that the word proposes */
+    uint32_t any;             /* any topic */
 } lda_plan_t;
+
+/* All that is looked at of a topic apart from the word, in one place. */
+typedef struct lda_topic {
+    double stale;        /* total + V beta, as the slice came */
+    int32_t moved;       /* by how much the total has changed since */
+    int32_t in_document; /* tokens of the document; 0 between documents */
+} lda_topic_t;
 
 typedef struct lda_sampler {
     const lda_prior_t *prior; /* borrowed */
     lda_slice_t *slice;       /* borrowed; holds the words that are sampled */
     int64_t *totals;          /* borrowed: tokens of each topic */
-    int32_t *counts;          /* owned: of the document; 0 between documents */
+    lda_topic_t *topics;      /* owned */
     lda_plan_t *plans;        /* owned; scratch */
     uint32_t n_steps;         /* pairs of proposals for each token */
     bool fixed;               /* the document does not count in the slice */
@@ -52,8 +59,13 @@ PSD_MUST_CHECK psd_status_t lda_sampler_init(lda_sampler_t *self,
                                              uint32_t n_steps,
                                              psd_error_t *err);
 void lda_sampler_done(lda_sampler_t *self);
+/* The slice has its counts, and totals are as they were when it was begun. To
+ * call before the first run with it. */
+void lda_sampler_begin(lda_sampler_t *self);
 /* Gives each of the tokens a new topic, and moves its counts. */
 void lda_sampler_run(lda_sampler_t *self, const lda_tokens_t *tokens);
+/* Adds what has moved since lda_sampler_begin to the totals. */
+void lda_sampler_end(lda_sampler_t *self);
 /* The topic of one token, from its p(k), begun at `topic`; nothing changes. The
  * document's counts must be set. */
 uint32_t

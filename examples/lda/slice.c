@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #define HUGE_PAGE ((size_t)1 << 21)
+#define LINE 64
 
 /* Smallest power of two that is not below n; n <= 2^31. */
 static uint32_t
@@ -21,20 +22,30 @@ power_of_two(uint64_t n)
     return power;
 }
 
+/* A hash table has four cells for each token: during a clock up to two are
+ * taken, one for the topic as it came and one for its new one, and buckets
+ * shall seldom be full. */
+static uint64_t
+few_of(uint32_t frequency)
+{
+    return 4 * (uint64_t)frequency;
+}
+
 /* All topics have a cell where that takes no more. */
+static bool
+has_all(const lda_prior_t *prior, uint32_t frequency)
+{
+    return prior->n_topics <= LDA_BUCKET ||
+           few_of(frequency) >= power_of_two(prior->n_topics);
+}
+
 static uint32_t
 cells_of(const lda_prior_t *prior, uint32_t frequency)
 {
-    uint32_t all = power_of_two(prior->n_topics);
-    uint64_t few = 2 * (uint64_t)frequency + 1;
+    uint64_t few = few_of(frequency);
 
-    return few >= all ? all : power_of_two(few);
-}
-
-static bool
-has_all(const lda_prior_t *prior, uint32_t n_cells)
-{
-    return n_cells >= prior->n_topics;
+    few = few < LDA_BUCKET ? LDA_BUCKET : few;
+    return has_all(prior, frequency) ? prior->n_topics : power_of_two(few);
 }
 
 static uint32_t
@@ -43,11 +54,19 @@ entries_of(const lda_prior_t *prior, uint32_t frequency)
     return frequency < prior->n_topics ? frequency : prior->n_topics;
 }
 
+/* Buckets begin where they never lie in two lines of the cache. */
+static size_t
+places_of(const lda_prior_t *prior, uint32_t frequency)
+{
+    size_t n = cells_of(prior, frequency) + entries_of(prior, frequency);
+
+    return (n + LDA_BUCKET - 1) / LDA_BUCKET * LDA_BUCKET;
+}
+
 size_t
 lda_slice_row_bytes(const lda_prior_t *prior, uint32_t frequency)
 {
-    return sizeof(lda_row_t) + cells_of(prior, frequency) * sizeof(lda_cell_t) +
-           entries_of(prior, frequency) * sizeof(lda_alias_t);
+    return sizeof(lda_row_t) + places_of(prior, frequency) * sizeof(uint64_t);
 }
 
 psd_status_t
@@ -72,7 +91,6 @@ lda_slice_done(lda_slice_t *self)
 {
     free(self->rows);
     free(self->cells);
-    free(self->entries);
     free(self->stale);
     free(self->smooth);
     free(self->weights);
@@ -94,9 +112,10 @@ make_room(void **things, size_t *room, size_t n, size_t size)
     *things = NULL;
     *room = 0;
     if (n < (SIZE_MAX - HUGE_PAGE) / size) {
-        n_bytes = (n * size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-        *things = n_bytes > HUGE_PAGE ? aligned_alloc(HUGE_PAGE, n_bytes)
-                                      : malloc(n * size);
+        size_t align = n * size > HUGE_PAGE ? HUGE_PAGE : LINE;
+
+        n_bytes = (n * size + align - 1) / align * align;
+        *things = aligned_alloc(align, n_bytes);
     }
     if (*things == NULL) {
         return false;
@@ -111,8 +130,7 @@ make_room(void **things, size_t *room, size_t n, size_t size)
 static psd_status_t
 lay_out(lda_slice_t *self, const uint32_t *frequencies, psd_error_t *err)
 {
-    size_t n_cells = 0;
-    size_t n_entries = 0;
+    size_t n_places = 0;
 
     if (!make_room((void **)&self->rows, &self->rows_room, self->n,
                    sizeof *self->rows)) {
@@ -121,32 +139,29 @@ lay_out(lda_slice_t *self, const uint32_t *frequencies, psd_error_t *err)
     for (uint32_t i = 0; i < self->n; i++) {
         uint32_t own = cells_of(&self->prior, frequencies[i]);
 
-        self->rows[i] = (lda_row_t){
-            .cells = n_cells, .entries = n_entries, .mask = own - 1};
-        n_cells += own;
-        n_entries += entries_of(&self->prior, frequencies[i]);
+        self->rows[i] =
+            (lda_row_t){.cells = n_places,
+                        .n_cells = own,
+                        .n_tokens = frequencies[i],
+                        .all = has_all(&self->prior, frequencies[i])};
+        n_places += places_of(&self->prior, frequencies[i]);
     }
-    if (!make_room((void **)&self->cells, &self->cells_room, n_cells,
-                   sizeof *self->cells) ||
-        !make_room((void **)&self->entries, &self->entries_room, n_entries,
-                   sizeof *self->entries)) {
-        return psd_error_set(err, PSD_NOMEM, "counts of %" PRIu32 " words",
-                             self->n);
-    }
-    return PSD_OK;
+    return make_room((void **)&self->cells, &self->cells_room, n_places,
+                     sizeof *self->cells)
+               ? PSD_OK
+               : psd_error_set(err, PSD_NOMEM, "counts of %" PRIu32 " words",
+                               self->n);
 }
 
 static void
 clear_row(lda_slice_t *self, const lda_row_t *row)
 {
-    lda_cell_t *cells = self->cells + row->cells;
-    bool all = has_all(&self->prior, row->mask + 1);
+    uint64_t *cells = self->cells + row->cells;
+    uint64_t empty =
+        row->all ? 0 : (uint64_t)LDA_NO_TOPIC << 2 * LDA_COUNT_BITS;
 
-    for (uint32_t i = 0; i <= row->mask; i++) {
-        cells[i] = (lda_cell_t){.topic = LDA_NO_TOPIC};
-        if (all && i < self->prior.n_topics) {
-            cells[i].topic = i;
-        }
+    for (uint32_t i = 0; i < row->n_cells; i++) {
+        cells[i] = empty;
     }
 }
 
@@ -173,7 +188,7 @@ lda_slice_begin(lda_slice_t *self,
     }
     for (uint32_t k = 0; k < prior->n_topics; k++) {
         self->stale[k] = (double)totals[k] + v_beta;
-        self->smooth[k].topic = k;
+        self->smooth[k] = lda_alias_entry(k);
         self->weights[k] = prior->beta / self->stale[k];
     }
     self->smooth_mass = lda_alias_build(self->smooth, self->weights,
@@ -181,31 +196,77 @@ lda_slice_begin(lda_slice_t *self,
     return PSD_OK;
 }
 
-/* The cell of a topic, or one that it gets. There is room: of a row's cells
- * fewer than twice its tokens have a count or had one. */
-static lda_cell_t *
+/* A hash table's cell of a topic, or one that it gets. There is room: of a
+ * row's cells no more than twice its tokens have a count or had one. */
+static uint64_t *
 own_cell(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 {
-    lda_cell_t *cells = self->cells + row->cells;
-    lda_cell_t *spare = NULL;
-    uint32_t at = topic & row->mask;
+    const uint64_t counts = (UINT64_C(1) << 2 * LDA_COUNT_BITS) - 1;
+    uint64_t *cells = self->cells + row->cells;
+    uint32_t at = topic * LDA_BUCKET & (row->n_cells - LDA_BUCKET);
+    uint64_t *spare = &cells[at];
+    bool has_spare = false;
 
-    for (uint32_t i = 0; i <= row->mask; i++) {
-        lda_cell_t *cell = &cells[at];
+    for (uint32_t i = 0; i < row->n_cells; i++) {
+        uint64_t *cell = &cells[at];
+        uint64_t has = *cell >> 2 * LDA_COUNT_BITS;
 
-        if (cell->topic == topic) {
+        if (has == topic) {
             return cell;
         }
-        if (spare == NULL && cell->count == 0 && cell->base == 0) {
+        if (!has_spare && (*cell & counts) == 0) {
             spare = cell; /* of a topic that has come and gone, or free */
+            has_spare = true;
         }
-        if (cell->topic == LDA_NO_TOPIC) {
+        if (has == LDA_NO_TOPIC) {
             break;
         }
-        at = (at + 1) & row->mask;
+        at = (at + 1) & (row->n_cells - 1);
     }
-    spare->topic = topic;
+    *spare = (uint64_t)topic << 2 * LDA_COUNT_BITS;
     return spare;
+}
+
+/* The same without a branch, but where its first bucket is full: else it is
+ * there or gets the first free cell. */
+static uint64_t *
+cell_of(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
+{
+    uint64_t *bucket = &self->cells[lda_row_place(row, topic)];
+    uint32_t n_used = 0;
+    uint32_t at = 0;
+    uint32_t found = 0;
+
+    for (uint32_t i = 0; i < LDA_BUCKET; i++) {
+        uint64_t has = bucket[i] >> 2 * LDA_COUNT_BITS;
+        uint32_t same = has == topic;
+
+        n_used += has != LDA_NO_TOPIC;
+        at += i * same;
+        found |= same;
+    }
+    if ((found == 0) & (n_used == LDA_BUCKET)) {
+        return own_cell(self, row, topic);
+    }
+    at += (1 - found) * n_used;
+    bucket[at] = (bucket[at] & (0 - (uint64_t)found)) |
+                 (uint64_t)topic << 2 * LDA_COUNT_BITS;
+    return &bucket[at];
+}
+
+/* Adds to a cell's count and base. */
+static void
+add(lda_slice_t *self,
+    const lda_row_t *row,
+    uint32_t topic,
+    int count,
+    int base)
+{
+    uint64_t *cell =
+        row->all ? &self->cells[row->cells + topic] : cell_of(self, row, topic);
+
+    *cell += ((uint64_t)(int64_t)count << (row->all ? 32 : LDA_COUNT_BITS)) +
+             (uint64_t)(int64_t)base;
 }
 
 static psd_status_t
@@ -247,7 +308,7 @@ lda_slice_set(lda_slice_t *self,
               psd_error_t *err)
 {
     lda_row_t *row = &self->rows[word - self->first];
-    lda_alias_t *entries = self->entries + row->entries;
+    lda_alias_t *entries = self->cells + row->cells + row->n_cells;
     psd_status_t rc = check(self, word, frequency, topics, counts, n, err);
 
     if (rc != PSD_OK || n == 0) {
@@ -255,11 +316,8 @@ lda_slice_set(lda_slice_t *self,
     }
     row->n_entries = (uint32_t)n;
     for (size_t i = 0; i < n; i++) {
-        lda_cell_t *cell = own_cell(self, row, topics[i]);
-
-        cell->count = counts[i];
-        cell->base = counts[i];
-        entries[i].topic = topics[i];
+        add(self, row, topics[i], counts[i], counts[i]);
+        entries[i] = lda_alias_entry(topics[i]);
         self->weights[i] = (double)counts[i] / self->stale[topics[i]];
     }
     row->mass =
@@ -270,7 +328,7 @@ lda_slice_set(lda_slice_t *self,
 void
 lda_slice_add(lda_slice_t *self, uint32_t word, uint32_t topic, int delta)
 {
-    own_cell(self, &self->rows[word - self->first], topic)->count += delta;
+    add(self, &self->rows[word - self->first], topic, delta, 0);
 }
 
 static int
@@ -288,16 +346,17 @@ lda_slice_changes(const lda_slice_t *self,
                   lda_change_t *ret_changes)
 {
     const lda_row_t *row = &self->rows[word - self->first];
-    const lda_cell_t *cells = self->cells + row->cells;
     size_t n = 0;
 
-    for (uint32_t i = 0; i <= row->mask; i++) {
-        if (cells[i].count != cells[i].base) {
+    for (uint32_t i = 0; i < row->n_cells; i++) {
+        lda_cell_t cell = lda_row_at(self, row, i);
+
+        if (cell.count != cell.base) {
             ret_changes[n++] =
-                (lda_change_t){cells[i].topic, cells[i].count - cells[i].base};
+                (lda_change_t){cell.topic, cell.count - cell.base};
         }
     }
-    if (!has_all(&self->prior, row->mask + 1)) {
+    if (!row->all) {
         qsort(ret_changes, n, sizeof *ret_changes, compare);
     }
     return n;

@@ -8,9 +8,15 @@
  *          (base + beta) / (total + V beta) with the counts of that moment; its
  *          two terms are drawn apart: the one of the counts from the word's
  *          own table, that of beta from one that all words share.
- * Shape    A row is a hash table of cells by topic. A frequent word has a cell
- *          for every topic, each in its own place; a rare one has room for
- *          twice its tokens, all it can need.
+ * Shape    A frequent word has a cell for every topic; a rare one a hash table
+ *          by topic with room for four times its tokens, in buckets
+ *          of four cells that fill from the first one on. A cell takes 8 bytes,
+ *          so that a look at a row is one at memory: of a frequent word 32 bits
+ *          of count and of base; of a rare one, which has fewer than 2^19
+ *          tokens, 22 of topic, 21 of count, 21 of base. Behind the cells lies
+ *          the word's alias table.
+ * Time     Which topics there are cannot be foretold, so looking one up has no
+ *          branch that hangs on it, but where a bucket is full.
  * Owner    the caller; lda_slice_done
  * Source   Yuan et al., "LightLDA", WWW 2015, sections 4 and 5.2
  */
@@ -23,7 +29,9 @@
 #include "alias.h"
 #include "psd.h"
 
-#define LDA_NO_TOPIC UINT32_MAX
+#define LDA_NO_TOPIC UINT32_C(0x3fffff)
+#define LDA_COUNT_BITS 21
+#define LDA_BUCKET 4
 
 typedef struct lda_prior {
     uint32_t n_topics;
@@ -32,6 +40,7 @@ typedef struct lda_prior {
     double beta;      /* of each word in a topic */
 } lda_prior_t;
 
+/* A cell, unpacked. */
 typedef struct lda_cell {
     uint32_t topic; /* LDA_NO_TOPIC: free */
     int32_t count;
@@ -43,12 +52,14 @@ typedef struct lda_change {
     int32_t delta;
 } lda_change_t;
 
+/* Half a line of the cache. */
 typedef struct lda_row {
-    size_t cells;   /* where they begin */
-    size_t entries; /* of the alias table */
-    uint32_t mask;  /* cells - 1 */
-    uint32_t n_entries;
-    double mass; /* of the term of the counts */
+    size_t cells;       /* where they begin */
+    double mass;        /* of the term of the counts */
+    uint32_t n_cells;   /* as the topics, or else a power of two */
+    uint32_t n_entries; /* of the alias table */
+    uint32_t n_tokens;
+    uint32_t all; /* 1: there is a cell for each topic; else 0 */
 } lda_row_t;
 
 typedef struct lda_slice {
@@ -56,9 +67,8 @@ typedef struct lda_slice {
     uint32_t first; /* word */
     uint32_t n;
     lda_row_t *rows;
-    lda_cell_t *cells;
-    lda_alias_t *entries;
-    size_t rows_room, cells_room, entries_room, entries_used;
+    uint64_t *cells; /* of each row, and its alias table */
+    size_t rows_room, cells_room;
     double *stale;       /* by topic: total + V beta, as it came */
     lda_alias_t *smooth; /* by topic: beta / stale */
     double smooth_mass;
@@ -100,23 +110,83 @@ size_t lda_slice_changes(const lda_slice_t *self,
                          uint32_t word,
                          lda_change_t *ret_changes);
 
-/* The cell of a topic; NULL: there is none. */
-static inline const lda_cell_t *
+/* Where a topic's cell is, or the first bucket that it may be in. */
+static inline size_t
+lda_row_place(const lda_row_t *row, uint32_t topic)
+{
+    uint32_t mask = (row->n_cells - LDA_BUCKET) | (0 - row->all);
+
+    return row->cells + (topic << (2 - 2 * row->all) & mask);
+}
+
+static inline const lda_alias_t *
+lda_row_entries(const lda_slice_t *self, const lda_row_t *row)
+{
+    return self->cells + row->cells + row->n_cells;
+}
+
+static inline lda_cell_t
+lda_cell_wide(uint64_t cell, uint32_t topic)
+{
+    return (lda_cell_t){topic, (int32_t)(cell >> 32),
+                        (int32_t)(cell & UINT32_MAX)};
+}
+
+static inline lda_cell_t
+lda_cell_small(uint64_t cell)
+{
+    const uint64_t most = (UINT64_C(1) << LDA_COUNT_BITS) - 1;
+
+    return (lda_cell_t){(uint32_t)(cell >> 2 * LDA_COUNT_BITS),
+                        (int32_t)((cell >> LDA_COUNT_BITS) & most),
+                        (int32_t)(cell & most)};
+}
+
+/* Cell i < n_cells. */
+static inline lda_cell_t
+lda_row_at(const lda_slice_t *self, const lda_row_t *row, uint32_t i)
+{
+    uint64_t cell = self->cells[row->cells + i];
+
+    return row->all ? lda_cell_wide(cell, i) : lda_cell_small(cell);
+}
+
+/* The cell if it is the topic's, or 0. */
+static inline uint64_t
+lda_cell_if(uint64_t cell, uint32_t topic)
+{
+    return cell & (0 - (uint64_t)(cell >> 2 * LDA_COUNT_BITS == topic));
+}
+
+/* The cell of a topic in a hash table; without one, neither count nor base. */
+static inline lda_cell_t
+lda_row_find(const lda_slice_t *self, const lda_row_t *row, uint32_t topic)
+{
+    const uint64_t *cells = self->cells + row->cells;
+    uint32_t mask = row->n_cells - LDA_BUCKET;
+    uint32_t at = topic * LDA_BUCKET & mask;
+
+    for (uint32_t i = 0; i < row->n_cells; i += LDA_BUCKET) {
+        const uint64_t *bucket = cells + at;
+        uint64_t found =
+            lda_cell_if(bucket[0], topic) | lda_cell_if(bucket[1], topic) |
+            lda_cell_if(bucket[2], topic) | lda_cell_if(bucket[3], topic);
+        bool full = bucket[3] >> 2 * LDA_COUNT_BITS != LDA_NO_TOPIC;
+
+        if (!(full & (found == 0))) {
+            return lda_cell_small(found);
+        }
+        at = (at + LDA_BUCKET) & mask;
+    }
+    return (lda_cell_t){0};
+}
+
+/* The count and base of a topic; its `topic` says nothing. */
+static inline lda_cell_t
 lda_row_cell(const lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 {
-    const lda_cell_t *cells = self->cells + row->cells;
-    uint32_t at = topic & row->mask;
-
-    for (uint32_t i = 0; i <= row->mask; i++) {
-        if (cells[at].topic == topic) {
-            return &cells[at];
-        }
-        if (cells[at].topic == LDA_NO_TOPIC) {
-            return NULL;
-        }
-        at = (at + 1) & row->mask;
-    }
-    return NULL;
+    return row->all ? lda_row_at(self, row, topic)
+                    : lda_row_find(self, row, topic);
 }
 
 /* A topic of a word's proposal. */
@@ -126,7 +196,7 @@ lda_row_draw(const lda_slice_t *self, const lda_row_t *row, uint64_t *random)
     double all = row->mass + self->smooth_mass;
 
     return ex_random_real(random) * all < row->mass
-               ? lda_alias_draw(self->entries + row->entries, row->n_entries,
+               ? lda_alias_draw(lda_row_entries(self, row), row->n_entries,
                                 ex_random(random))
                : lda_alias_draw(self->smooth, self->prior.n_topics,
                                 ex_random(random));

@@ -84,12 +84,14 @@ sample(trainer_t *self, const lda_block_t *block)
 {
     double start_s = spent_s();
 
+    lda_sampler_begin(&self->sampler);
     for (size_t d = 0; d < block->n_documents; d++) {
         lda_tokens_t tokens = cut(self, block, d);
 
         lda_sampler_run(&self->sampler, &tokens);
         self->n_tokens += tokens.end - tokens.first;
     }
+    lda_sampler_end(&self->sampler);
     self->sample_s += spent_s() - start_s;
 }
 

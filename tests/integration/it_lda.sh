@@ -143,7 +143,7 @@ cmp "$work/one" "$work/again" || fail 'alone it is not the same to the bit'
 # In slices of a tenth of the model. Tokens come in another order, and so get other
 # random numbers: how many each word has is the same, not of which topics. But
 # where no token moves, because all sweeps are done, cells are the same.
-lda "${settings[@]}" --sweeps 10 --table slices --slice-bytes 480 \
+lda "${settings[@]}" --sweeps 10 --table slices --slice-bytes 384 \
     --state "$work/sliced" --save "$work/slices"
 grep -Eq ' [1-9][0-9] slices' "$work/out" ||
     { fail 'there are no ten slices'; show; }
