@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What lr_reference, bcd_reference and lr_cost have in common: the data sets
-with the settings that the examples' pages recommend, and a psd to train
-against."""
+"""What lr_reference, bcd_reference, lr_cost and workers_cost have in common: the
+data sets with the settings that the examples' pages recommend, a psd to train
+against, and how busy others are meanwhile."""
 
 import gzip
 import json
 import lzma
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import time
 
 L2 = ["--objective", "l2:1", "--updater", "adagrad"]
 FTRL = ["--updater", "ftrl"]
+MUCH = 0.2  # processors; with one that is not free both sides share the other
 # With the references: F and AUC at the optimum (L2, C = 1), the best AUC of any
 # penalty; "l1" is the optimum of F with |w|_1.
 SETS = {
@@ -92,3 +94,35 @@ class Daemon:
     def end(self):
         self.process.terminate()
         self.process.wait(30)
+
+
+def busy_s():
+    """Seconds that the machine's processors have worked, for whomever; also those
+    that the host took from a virtual machine."""
+    with open("/proc/stat", encoding="ascii") as file:
+        numbers = [int(word) for word in file.readline().split()[1:]]
+    user, nice, system, _, _, irq, soft, steal = numbers[:8]
+    return (user + nice + system + irq + soft + steal) / os.sysconf(
+        "SC_CLK_TCK")
+
+
+def ours_s(daemon):
+    """Seconds of that which were the daemon's, the programs' and this one's."""
+    with open(f"/proc/{daemon.process.pid}/stat", encoding="ascii") as file:
+        fields = file.read().rsplit(")", 1)[1].split()
+    used = (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return used + sum(sum(resource.getrusage(who)[:2]) for who in
+                      (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+class Others:
+    """How many processors others have kept busy meanwhile."""
+
+    def __init__(self, daemon):
+        self.daemon = daemon
+        self.start = (time.monotonic(), busy_s(), ours_s(daemon))
+
+    def share(self):
+        passed, busy, ours = (end - start for end, start in zip(
+            (time.monotonic(), busy_s(), ours_s(self.daemon)), self.start))
+        return max(0.0, (busy - ours) / passed)
