@@ -15,6 +15,7 @@
 #define LOST_AGAIN_NS NS_OF_MS
 #define YIELD_EVERY_NS (5 * NS_OF_US)
 #define SHORT_YIELD_NS (3 * NS_OF_US) /* nobody else wanted to run */
+#define TURN_NS (100 * NS_OF_US)      /* who ran yields as we do */
 #define ASK_EVERY_NS (5 * NS_OF_US)
 #define PAUSE_MS 2
 #define PAUSE_MAX_MS 64
@@ -138,15 +139,14 @@ lost_processor(ps_spin_t *self)
     return lost;
 }
 
-/* Something short that ran in our place once needs no processor of its own.
- * False: the spin is over. */
-static bool
-pause_if_lost_again(ps_spin_t *self)
+/* Something that ran in our place once may have been short. */
+bool
+ps_spin_taken(ps_spin_t *self, uint64_t from_ns)
 {
     uint64_t last_ns = self->lost_ns;
 
     self->lost_ns = self->looked_ns;
-    if (self->lost_ns - last_ns > LOST_AGAIN_NS) {
+    if (from_ns - last_ns > LOST_AGAIN_NS) {
         return true;
     }
     self->pause_ms = self->pause_ms == 0 ? PAUSE_MS : 2 * self->pause_ms;
@@ -157,21 +157,34 @@ pause_if_lost_again(ps_spin_t *self)
     return false;
 }
 
+/* Where others wait as we do, more threads than processors take turns, and get
+ * on best when each that finds nothing lets the next one look: then they yield
+ * with every look. */
+static bool
+yields(const ps_spin_t *self)
+{
+    return self->crowded ||
+           self->looked_ns - self->yielded_ns >= YIELD_EVERY_NS;
+}
+
 /* Who waits for a processor gets ours, and does not have to wait until it is
  * taken from us. */
 static bool
 yield(ps_spin_t *self)
 {
     uint64_t before_ns = self->looked_ns;
+    uint64_t away_ns = 0;
 
-    if (before_ns - self->yielded_ns < YIELD_EVERY_NS) {
+    if (!yields(self)) {
         return true;
     }
     (void)sched_yield();
     self->looked_ns = now_ns();
     self->yielded_ns = self->looked_ns;
-    return self->looked_ns - before_ns <= SHORT_YIELD_NS ||
-           !lost_processor(self);
+    away_ns = self->looked_ns - before_ns;
+    self->crowded = away_ns > SHORT_YIELD_NS;
+    return away_ns <= TURN_NS || !lost_processor(self) ||
+           ps_spin_taken(self, before_ns);
 }
 
 bool
@@ -180,13 +193,17 @@ ps_spin_go_on(ps_spin_t *self)
     uint64_t last_ns = self->looked_ns;
 
     relax();
-    if (++self->rounds % ROUNDS_A_CLOCK != 0) {
+    if (++self->rounds % ROUNDS_A_CLOCK != 0 &&
+        !(self->crowded && self->rounds == 1)) {
         return true;
     }
     self->looked_ns = now_ns();
-    if ((self->looked_ns - last_ns > TAKEN_AWAY_NS && lost_processor(self)) ||
-        !yield(self)) {
-        return pause_if_lost_again(self);
+    if (self->looked_ns - last_ns > TAKEN_AWAY_NS && lost_processor(self) &&
+        !ps_spin_taken(self, last_ns)) {
+        return false;
+    }
+    if (!yield(self)) {
+        return false;
     }
     if (self->looked_ns - self->begun_ns < self->limit_us * NS_OF_US) {
         return true;

@@ -10,7 +10,9 @@
  *          knows that the other side has much to do looks for longer: that
  *          work, and then the wake-up, would cost more. A spin that was
  *          interrupted for longer than any look takes had its processor taken
- *          away: others need it, and there is no spinning for a while.
+ *          away: others need it, and there is no spinning for a while. A spin
+ *          yields to others; those who give the processor back soon wait as it
+ *          does, and it takes turns with them instead of sleeping.
  * Units    microseconds, where the name says nothing else
  * Owner    The caller; embedded.
  * Threads  Confined to one thread.
@@ -32,6 +34,7 @@ typedef struct ps_spin {
     uint32_t n_vain;         /* in a row */
     uint32_t pause_ms;       /* how long none is tried after an interruption */
     uint32_t rounds;         /* of the one under way */
+    bool crowded;            /* the last yield let somebody else run */
     uint64_t vain_until_ns;  /* none is tried before that: they were in vain */
     uint64_t taken_until_ns; /* … and that: others need the processor */
     uint64_t begun_ns;       /* the wait under way */
@@ -51,6 +54,10 @@ void ps_spin_init(ps_spin_t *self, uint32_t most_us);
 bool ps_spin_begin(ps_spin_t *self, uint32_t work_us);
 /* A short pause. False: the time is over, sleep. */
 bool ps_spin_go_on(ps_spin_t *self);
+/* Somebody else ran in our place, from from_ns until looked_ns. False: they did
+ * a short while ago, too, and need a processor; there is no spinning for a
+ * while. For ps_spin_go_on. */
+bool ps_spin_taken(ps_spin_t *self, uint64_t from_ns);
 /* True every few microseconds of a spin: look at what costs more to look at. */
 bool ps_spin_asks(ps_spin_t *self);
 /* Something was found. */

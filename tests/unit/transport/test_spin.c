@@ -129,3 +129,42 @@ Test(spin, a_processor_that_others_need_ends_it)
     ps_spin_paid(&spin); /* what is found says nothing about the processor */
     cr_assert_not(ps_spin_begin(&spin, 0));
 }
+
+Test(spin, yields_at_the_first_look_only_where_others_take_turns)
+{
+    ps_spin_t spin;
+
+    if (!can_spin(&spin)) {
+        return;
+    }
+    cr_assert(ps_spin_begin(&spin, 0));
+    (void)ps_spin_go_on(&spin);
+    cr_assert_eq(spin.yielded_ns, spin.begun_ns);
+    cr_assert(ps_spin_begin(&spin, 0));
+    spin.crowded = true;
+    (void)ps_spin_go_on(&spin);
+    cr_assert_neq(spin.yielded_ns, spin.begun_ns);
+}
+
+/* How long the others ran counted as time since the last of them, so that one
+ * who took whole slices never ended the spinning. */
+Test(spin, ends_when_others_run_again_however_long_they_do)
+{
+    ps_spin_t spin = {.most_us = MOST_US, .looked_ns = SECOND_NS};
+
+    cr_assert(ps_spin_taken(&spin, SECOND_NS - 4000000));
+    spin.looked_ns = SECOND_NS + 5000000;
+    cr_assert_not(ps_spin_taken(&spin, SECOND_NS + 500000));
+    cr_assert_gt(spin.taken_until_ns, spin.looked_ns);
+}
+
+Test(spin, goes_on_when_others_run_now_and_then)
+{
+    ps_spin_t spin = {.most_us = MOST_US, .looked_ns = SECOND_NS};
+
+    for (int i = 0; i < 10; i++) {
+        cr_assert(ps_spin_taken(&spin, spin.looked_ns - 200000));
+        spin.looked_ns += 2000000;
+    }
+    cr_assert_eq(spin.taken_until_ns, 0);
+}
