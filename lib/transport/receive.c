@@ -39,8 +39,10 @@ next_frame(ps_socket_t *self,
            psd_error_t *err)
 {
     (void)zmq_msg_init(ret_frame); /* never fails */
+    self->is_dry = false;
     while (zmq_msg_recv(ret_frame, self->handle, ZMQ_DONTWAIT) < 0) {
         if (zmq_errno() == EAGAIN) {
+            self->is_dry = true;
             *ret_got = false;
             return PSD_OK;
         }

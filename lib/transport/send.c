@@ -114,6 +114,7 @@ add_header(parcel_t *self, const ps_message_t *message, size_t inline_size)
 static psd_status_t
 send_parcel(ps_socket_t *self, parcel_t *parcel, psd_error_t *err)
 {
+    self->is_dry = false; /* a send takes in signs of what came */
     for (size_t i = 0; i < parcel->n_frames; i++) {
         int more = i + 1 < parcel->n_frames ? ZMQ_SNDMORE : 0;
 

@@ -10,6 +10,7 @@
 #include <zmq.h>
 
 #include "base/alloc.h"
+#include "transport/poll.h"
 #include "transport/socket_inner.h"
 
 /* A dead TCP peer is noticed after HEARTBEAT_TIMEOUT, whatever the kernel
@@ -116,6 +117,10 @@ new_socket(bool is_port,
         rc = set_up(self, args, err);
     }
     if (rc == PSD_OK) {
+        self->fd = ps_poll_fd(self->handle);
+        rc = self->fd < 0 ? ps_zmq_status(err, "set up socket") : PSD_OK;
+    }
+    if (rc == PSD_OK) {
         *ret_socket = self;
         self = NULL;
     }
@@ -205,6 +210,7 @@ ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
         return rc;
     }
     assert(self != NULL);
+    self->is_dry = false;
     if (zmq_bind(self->handle, endpoint) != 0) {
         return endpoint_error("bind", endpoint, err);
     }
@@ -309,6 +315,7 @@ ps_socket_drop(ps_socket_t **self_p)
 void *
 ps_socket_handle(ps_socket_t *self)
 {
+    self->is_lent = true;
     return self->handle;
 }
 

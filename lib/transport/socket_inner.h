@@ -22,6 +22,9 @@ typedef struct ps_unfinished {
 
 struct ps_socket {
     void *handle;              /* of ZeroMQ; owned */
+    int fd;                    /* the handle's, for sleeping (poll.h) */
+    bool is_dry;               /* a receive found nothing; not used since */
+    bool is_lent;              /* others use the handle: dry is never known */
     ps_context_t *context;     /* borrowed, or own_context */
     ps_context_t *own_context; /* NULL when the context is shared */
     bool is_port;              /* ROUTER; else DEALER */

@@ -7,11 +7,11 @@
  */
 #include "transport/socket.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <zmq.h>
 
 #include "base/alloc.h"
+#include "transport/poll.h"
 #include "transport/socket_inner.h"
 
 #define FEW 64       /* items that need no heap */
@@ -24,7 +24,8 @@ typedef struct waiter {
     bool *ready;  /* of the sockets */
     bool beside_ready;
     ps_socket_t *first; /* with lanes; NULL: there is none */
-    zmq_pollitem_t *items;
+    ps_poll_item_t *items;
+    struct pollfd *fds; /* as many */
     size_t n_items;
 } waiter_t;
 
@@ -36,6 +37,13 @@ most_items(const waiter_t *self)
 }
 
 static void
+add_item(waiter_t *self, void *socket, int fd, bool is_dry)
+{
+    self->items[self->n_items++] =
+        (ps_poll_item_t){.socket = socket, .fd = fd, .is_dry = is_dry};
+}
+
+static void
 fill_items(waiter_t *self)
 {
     self->n_items = 0;
@@ -43,23 +51,21 @@ fill_items(waiter_t *self)
         const ps_socket_t *socket = self->sockets[i];
 
         if (socket->handle != NULL) {
-            self->items[self->n_items++] = (zmq_pollitem_t){
-                .socket = socket->handle, .events = ZMQ_POLLIN};
+            add_item(self, socket->handle, socket->fd,
+                     socket->is_dry && !socket->is_lent);
         }
         if (ps_socket_has_lanes(socket)) {
-            self->items[self->n_items++] = (zmq_pollitem_t){
-                .fd = socket->lane != NULL ? socket->lane->fd
-                                           : ps_lane_port_fd(socket->lanes),
-                .events = ZMQ_POLLIN};
+            add_item(self, NULL,
+                     socket->lane != NULL ? socket->lane->fd
+                                          : ps_lane_port_fd(socket->lanes),
+                     false);
         }
         if (socket->has_wake) {
-            self->items[self->n_items++] =
-                (zmq_pollitem_t){.fd = socket->wake_fd, .events = ZMQ_POLLIN};
+            add_item(self, NULL, socket->wake_fd, false);
         }
     }
-    if (self->beside != NULL) {
-        self->items[self->n_items++] =
-            (zmq_pollitem_t){.socket = self->beside, .events = ZMQ_POLLIN};
+    if (self->beside != NULL) { /* used by others */
+        add_item(self, self->beside, ps_poll_fd(self->beside), false);
     }
 }
 
@@ -89,21 +95,22 @@ look_at_lanes(const waiter_t *self)
 static void
 take_in(waiter_t *self)
 {
-    const zmq_pollitem_t *item = self->items;
+    const ps_poll_item_t *item = self->items;
 
     for (size_t i = 0; i < self->n_sockets; i++) {
         ps_socket_t *socket = self->sockets[i];
 
         if (socket->handle != NULL) {
-            socket->zmq_is_ready = (item->revents & ZMQ_POLLIN) != 0 ||
-                                   ps_batches_is_open(&socket->batches);
+            socket->is_dry = item->is_dry;
+            socket->zmq_is_ready =
+                item->is_ready || ps_batches_is_open(&socket->batches);
             self->ready[i] = self->ready[i] || socket->zmq_is_ready;
             item++;
         }
         if (ps_socket_has_lanes(socket)) {
-            if (item->revents != 0 && socket->lane != NULL) {
+            if (item->is_ready && socket->lane != NULL) {
                 ps_lane_listen(socket->lane);
-            } else if (item->revents != 0) {
+            } else if (item->is_ready) {
                 ps_lane_port_look(socket->lanes);
             }
             item++;
@@ -111,7 +118,7 @@ take_in(waiter_t *self)
         item += socket->has_wake ? 1 : 0;
     }
     if (self->beside != NULL) {
-        self->beside_ready = (item->revents & ZMQ_POLLIN) != 0;
+        self->beside_ready = item->is_ready;
     }
     (void)look_at_lanes(self);
 }
@@ -121,40 +128,29 @@ static psd_status_t
 ask(waiter_t *self, long timeout_ms, psd_error_t *err)
 {
     fill_items(self);
-    if (zmq_poll(self->items, (int)self->n_items, timeout_ms) < 0) {
-        if (zmq_errno() != EINTR) {
-            return ps_zmq_status(err, "wait");
+    if (ps_poll(self->items, self->fds, self->n_items, timeout_ms) != 0) {
+        for (size_t i = 0; i < self->n_sockets; i++) {
+            self->sockets[i]->is_dry = false; /* the next wait fails, too */
         }
-        for (size_t i = 0; i < self->n_items; i++) {
-            self->items[i].revents = 0;
-        }
+        return ps_zmq_status(err, "wait");
     }
     take_in(self);
     return PSD_OK;
 }
 
 static bool
-zmq_has_some(void *socket)
-{
-    int events = 0;
-    size_t size = sizeof events;
-
-    /* An error is found out by the poll. */
-    return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) != 0 ||
-           (events & ZMQ_POLLIN) != 0;
-}
-
-static bool
 any_zmq_has_some(const waiter_t *self)
 {
     for (size_t i = 0; i < self->n_sockets; i++) {
-        void *handle = self->sockets[i]->handle;
+        ps_socket_t *socket = self->sockets[i];
 
-        if (handle != NULL && zmq_has_some(handle)) {
+        socket->is_dry =
+            socket->handle != NULL && !ps_poll_has_some(socket->handle);
+        if (socket->handle != NULL && !socket->is_dry) {
             return true;
         }
     }
-    return self->beside != NULL && zmq_has_some(self->beside);
+    return self->beside != NULL && ps_poll_has_some(self->beside);
 }
 
 /* Without a lane there is nothing that is looked at for free. */
@@ -318,20 +314,26 @@ wait_for(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 static psd_status_t
 wait_with_items(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 {
-    zmq_pollitem_t few[FEW];
-    PSD_AUTO(ps_free_at) zmq_pollitem_t *many = NULL;
+    ps_poll_item_t few[FEW];
+    struct pollfd few_fds[FEW];
+    PSD_AUTO(ps_free_at) ps_poll_item_t *many = NULL;
+    PSD_AUTO(ps_free_at) struct pollfd *many_fds = NULL;
     psd_status_t rc = PSD_OK;
 
     self->items = few;
+    self->fds = few_fds;
     if (most_items(self) > FEW) {
         many = ps_alloc(most_items(self), sizeof *many);
+        many_fds = ps_alloc(most_items(self), sizeof *many_fds);
         self->items = many;
+        self->fds = many_fds;
     }
-    if (self->items == NULL) {
+    if (self->items == NULL || self->fds == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to wait");
     }
     rc = wait_for(self, timeout_ms, err);
     self->items = NULL;
+    self->fds = NULL;
     return rc;
 }
 
