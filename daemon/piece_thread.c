@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/hash.h"
 #include "daemon/rest.h"
 
 #define WAITING_BYTES ((size_t)8 << 20) /* of pieces, in each of the lists */
@@ -52,7 +51,6 @@ struct ps_piece_thread {
     char *path;            /* owned; where files are written */
     ps_snapshot_writer_t *writer;
     ps_snapshot_id_t id; /* of the file at hand */
-    uint64_t sum;
     psd_error_t *err;
 };
 
@@ -90,7 +88,8 @@ no_memory(ps_piece_thread_t *self)
 static psd_status_t
 commit(ps_piece_thread_t *self)
 {
-    ps_piece_done_t done = {.id = self->id, .sum = self->sum};
+    ps_piece_done_t done = {.id = self->id,
+                            .sum = ps_snapshot_sum(self->writer)};
     psd_status_t rc =
         ps_snapshot_commit(&self->writer, self->id.lsn, self->err);
 
@@ -115,11 +114,9 @@ read_piece(ps_piece_thread_t *self, ps_snapshot_reader_t *reader, bool *ret_end)
     }
     *ret_end = piece.is_end;
     if (piece.is_end) {
-        done.sum = self->sum;
+        done.sum = piece.sum;
         rc = ps_snapshot_size(&self->dir, &self->id, &done.bytes, self->err);
     } else {
-        self->sum =
-            ps_hash_bytes(piece.bytes.data, piece.bytes.size, self->sum);
         done.piece = ps_payload_copy(none, none, piece.bytes);
         rc = done.piece == NULL ? no_memory(self) : PSD_OK;
     }
@@ -150,12 +147,9 @@ obey(ps_piece_thread_t *self, const order_t *order)
     switch (order->kind) {
     case ORDER_OPEN:
         self->id = order->id;
-        self->sum = 0;
         return ps_snapshot_begin(&self->dir, &self->id, ZSTD_LEVEL,
                                  &self->writer, self->err);
     case ORDER_ADD:
-        self->sum = ps_hash_bytes(order->piece->span.data,
-                                  order->piece->span.size, self->sum);
         return ps_snapshot_add(self->writer, self->id.lsn, order->piece->span,
                                self->err);
     case ORDER_COMMIT:
@@ -163,7 +157,6 @@ obey(ps_piece_thread_t *self, const order_t *order)
     case ORDER_READ:
     default:
         self->id = order->id;
-        self->sum = 0;
         self->dir.dir = order->dir;
         return read_file(self);
     }

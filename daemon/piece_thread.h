@@ -26,7 +26,7 @@ typedef struct ps_piece_done {
     ps_snapshot_id_t id;
     ps_payload_t *piece; /* owned by who takes it; NULL: the file is done */
     uint64_t bytes;      /* of the file, when it is done */
-    uint64_t sum;        /* over its pieces, when it is done */
+    uint64_t sum;        /* of its blocks, when it is done */
 } ps_piece_done_t;
 
 /* dir is copied; files are written there. Errors: PSD_NOMEM, PSD_IO. */

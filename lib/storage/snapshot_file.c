@@ -9,6 +9,7 @@
 #include <zstd.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "base/text.h"
 #include "storage/snapshot_block.h"
 
@@ -25,6 +26,7 @@ struct ps_snapshot_writer {
     uint64_t bytes; /* written */
     uint64_t n_blocks;
     uint64_t plain_size; /* of all pieces */
+    uint64_t sum;        /* of the heads of their blocks */
     ZSTD_CCtx *zstd;     /* owned; NULL until it is needed */
     uint8_t *packed;     /* owned */
     size_t capacity;
@@ -409,6 +411,7 @@ add_block(ps_snapshot_writer_t *self,
     rc = append(self, spans, 2, err);
     if (rc == PSD_OK) {
         self->n_blocks++;
+        self->sum = ps_hash_bytes(head, sizeof head, self->sum);
         self->plain_size += plain.size;
     }
     return rc;
@@ -435,6 +438,12 @@ uint64_t
 ps_snapshot_bytes(const ps_snapshot_writer_t *self)
 {
     return self->bytes;
+}
+
+uint64_t
+ps_snapshot_sum(const ps_snapshot_writer_t *self)
+{
+    return self->sum;
 }
 
 static psd_status_t

@@ -80,6 +80,9 @@ PSD_MUST_CHECK psd_status_t ps_snapshot_add(ps_snapshot_writer_t *self,
                                             psd_error_t *err);
 /* Bytes written until now. */
 uint64_t ps_snapshot_bytes(const ps_snapshot_writer_t *self);
+/* Of the blocks written until now: of their heads, which hold a checksum of
+ * what follows each. */
+uint64_t ps_snapshot_sum(const ps_snapshot_writer_t *self);
 /* Makes the file whole: behind this it is on the disk under its name, and
  * replaces an older one of the same name. last_lsn: when the last piece was
  * read. Takes the writer in any case. Errors as of begin; the file is then not
@@ -98,6 +101,7 @@ typedef struct ps_snapshot_piece {
     uint64_t lsn;     /* that it was read at; of the end: the last lsn */
     ps_bytes_t bytes; /* borrowed until the next call */
     bool is_end;      /* there are no more; bytes is empty */
+    uint64_t sum;     /* of all blocks of pieces until now, as the writer's */
 } ps_snapshot_piece_t;
 
 /* Errors: PSD_FOREIGN of another cluster or a newer version; PSD_DAMAGED;

@@ -5,6 +5,7 @@
 #include <zstd.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 #include "storage/snapshot_block.h"
 #include "storage/snapshot_file.h"
 
@@ -18,6 +19,7 @@ struct ps_snapshot_reader {
     uint64_t offset; /* of the next block */
     uint64_t n_blocks;
     uint64_t plain_size;
+    uint64_t sum;    /* of the heads of pieces' blocks */
     ZSTD_DCtx *zstd; /* owned; NULL until it is needed */
     uint8_t *stored; /* owned */
     size_t stored_capacity;
@@ -306,6 +308,7 @@ next_block(ps_snapshot_reader_t *self,
 
     *ret_bytes = (ps_bytes_t){NULL, 0};
     if (rc == PSD_OK && ret_block->magic == PS_PIECE_MAGIC) {
+        self->sum = ps_hash_bytes(head, sizeof head, self->sum);
         rc = unpack(self, ret_block, ret_bytes, err);
     }
     if (rc == PSD_OK) {
@@ -347,7 +350,8 @@ ps_snapshot_next(ps_snapshot_reader_t *self,
         *ret_piece =
             (ps_snapshot_piece_t){.lsn = block.lsn,
                                   .bytes = bytes,
-                                  .is_end = block.magic == PS_END_MAGIC};
+                                  .is_end = block.magic == PS_END_MAGIC,
+                                  .sum = self->sum};
     }
     return rc;
 }

@@ -24,6 +24,8 @@ typedef struct fixture {
     sim_disk_t *sim;
     ps_snapshot_dir_t dir;
     size_t n_whole;
+    uint64_t written_sum; /* of what was written last … */
+    uint64_t read_sum;    /* … and read */
 } fixture_t;
 
 static void
@@ -70,6 +72,7 @@ write_one(fixture_t *self, uint64_t kind, int level)
         ps_snapshot_abort(&writer);
         return rc;
     }
+    self->written_sum = ps_snapshot_sum(writer);
     return ps_snapshot_commit(&writer, ID.lsn + 99, NULL);
 }
 
@@ -100,6 +103,7 @@ read_one(fixture_t *self, const uint64_t *kind, psd_error_t *err)
         cr_assert_eq(n, N_PIECES);
         cr_assert_eq(piece.lsn, ID.lsn + 99);
         cr_assert_eq(piece.bytes.size, 0);
+        self->read_sum = piece.sum;
     }
     ps_snapshot_close(&reader);
     return rc;
@@ -140,6 +144,26 @@ Test(snapshot_file, pieces_come_back)
         }
         end(&fixture);
     }
+}
+
+/* Who reads a file comes to the sum that its writer had, and of other pieces to
+ * another one. */
+Test(snapshot_file, has_a_sum_of_its_pieces)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    fixture_t fixture;
+    uint64_t sums[2];
+
+    begin(&fixture, 1);
+    for (uint64_t kind = 0; kind < 2; kind++) {
+        cr_assert_eq(write_one(&fixture, kind, 1), PSD_OK);
+        cr_assert_eq(read_one(&fixture, &kind, err), PSD_OK, "%s",
+                     psd_error_text(err));
+        cr_expect_eq(fixture.read_sum, fixture.written_sum);
+        sums[kind] = fixture.read_sum;
+    }
+    cr_expect_neq(sums[0], sums[1]);
+    end(&fixture);
 }
 
 Test(snapshot_file, tells_how_much_is_written)
