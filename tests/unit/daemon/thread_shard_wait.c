@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A shard whose wait fails: goes on when there was no memory, else ends psd. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "shards_kit.h"
+#include "transport/poll.h"
 
 #define FAILURES 3
 
@@ -15,20 +15,28 @@ static _Thread_local bool is_main; /* whose own waits are served */
 static atomic_int n_failures;      /* to come, of the other threads */
 static atomic_int reason;
 
-/* Stands before the library's. */
-int
-zmq_poll(zmq_pollitem_t *items, int n_items, long timeout)
-{
-    int (*real)(zmq_pollitem_t *, int, long) = NULL;
-    void *found = dlsym(RTLD_NEXT, "zmq_poll");
+int __real_ps_poll(ps_poll_item_t *items,
+                   struct pollfd *fds,
+                   size_t n,
+                   long timeout_ms);
+int __wrap_ps_poll(ps_poll_item_t *items,
+                   struct pollfd *fds,
+                   size_t n,
+                   long timeout_ms);
 
-    memcpy(&real, &found, sizeof real);
+/* Stands before the library's, by the linker's --wrap. */
+int
+__wrap_ps_poll(ps_poll_item_t *items,
+               struct pollfd *fds,
+               size_t n,
+               long timeout_ms)
+{
     if (!is_main && atomic_load(&n_failures) > 0) {
         (void)atomic_fetch_sub(&n_failures, 1);
         errno = atomic_load(&reason);
         return -1;
     }
-    return real(items, n_items, timeout);
+    return __real_ps_poll(items, fds, n, timeout_ms);
 }
 
 /* Asks until every failure has come, and once more. */
