@@ -204,12 +204,13 @@ finish_file(ps_checkpoint_task_t *self, const ps_piece_done_t *done)
     if (done->sum != item->sum) {
         ps_checkpoint_fail(
             self,
-            psd_error_set(
-                self->err, PSD_DAMAGED,
-                "the file of partition %" PRIu32 " of table %" PRIu32
-                " is whole, but not the one that the manifest "
-                "means: its rows give %016" PRIx64 ", there it is %016" PRIx64,
-                item->id.partition, item->id.table, done->sum, item->sum));
+            psd_error_set(self->err, PSD_DAMAGED,
+                          "the file of partition %" PRIu32 " of table %" PRIu32
+                          " is whole, but not the one that the manifest "
+                          "means: its blocks give %016" PRIx64
+                          ", there it is %016" PRIx64,
+                          item->id.partition, item->id.table, done->sum,
+                          item->sum));
         return;
     }
     item->state = PS_ITEM_DONE;

@@ -11,7 +11,6 @@
 #include "storage/checkpoint_chain.h"
 
 #define TABLES_MAX 65536
-#define FORMAT 1
 
 /* The job whose clocks the table's rows follow; 0: none. */
 static uint32_t
@@ -148,7 +147,7 @@ make_manifest(const ps_control_t *self,
     psd_status_t rc = PSD_OK;
 
     (void)ps_registry_cluster(self->is.registry, &uuid);
-    if (doc == NULL || !ps_doc_set_u64(doc, "format", FORMAT) ||
+    if (doc == NULL || !ps_doc_set_u64(doc, "format", PS_CHECKPOINT_FORMAT) ||
         !ps_doc_set_text(doc, "name", name) ||
         !ps_doc_set_id(doc, "cluster", &uuid) ||
         !ps_doc_set_u64(doc, "created_unix_ms", ps_unix_ms())) {

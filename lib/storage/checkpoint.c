@@ -13,7 +13,6 @@
 #include "base/hash.h"
 
 #define MANIFEST "manifest.json"
-#define FORMAT 1
 #define SUM_SIZE 23 /* "\nxxh3 0123456789abcdef\n" */
 #define MANIFEST_MAX (UINT64_C(64) << 20)
 
@@ -277,11 +276,11 @@ ps_checkpoint_read(ps_disk_t *disk,
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64(doc, "format", 1, UINT64_MAX, &format, err);
     }
-    if (rc == PSD_OK && format != FORMAT) {
-        rc = psd_error_set(err, PSD_FOREIGN,
-                           "%s is of format %" PRIu64
-                           ", written by a newer psd; allowed: %d",
-                           (const char *)path.data, format, FORMAT);
+    if (rc == PSD_OK && format != PS_CHECKPOINT_FORMAT) {
+        rc = psd_error_set(
+            err, PSD_FOREIGN,
+            "%s is of format %" PRIu64 ", of another build of psd; allowed: %d",
+            (const char *)path.data, format, PS_CHECKPOINT_FORMAT);
     }
     if (rc == PSD_OK) {
         *ret_manifest = doc;

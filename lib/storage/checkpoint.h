@@ -19,6 +19,7 @@
 #include "wire/doc.h"
 
 #define PS_CHECKPOINT_NAME_MAX 100
+#define PS_CHECKPOINT_FORMAT 2 /* of manifests */
 
 /* 1 .. PS_CHECKPOINT_NAME_MAX letters, digits, '-', '_', '.', the first one a
  * letter or digit. Errors: PSD_INVALID. */
@@ -42,7 +43,7 @@ PSD_MUST_CHECK psd_status_t ps_checkpoint_write(ps_disk_t *disk,
                                                 psd_error_t *err);
 /* ret_sum: the checksum at its end; may be NULL.
  * Errors: PSD_NO_CHECKPOINT; PSD_DAMAGED naming the file and the byte;
- * PSD_FOREIGN a newer version; PSD_IO; PSD_NOMEM. */
+ * PSD_FOREIGN another format; PSD_IO; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_read(ps_disk_t *disk,
                                                const char *dir,
                                                const char *name,

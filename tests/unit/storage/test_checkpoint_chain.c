@@ -44,7 +44,7 @@ make(const char *name, const char *parent, const char *files)
     ps_doc_t *since = NULL;
     uint64_t sum = 0;
 
-    cr_assert(ps_buffer_print(&text, "{\"format\":1,\"files\":[%s]}", files));
+    cr_assert(ps_buffer_print(&text, "{\"format\":2,\"files\":[%s]}", files));
     cr_assert_eq(
         ps_doc_parse((ps_bytes_t){text.data, text.size}, &manifest, NULL),
         PSD_OK);
