@@ -159,7 +159,7 @@ ps_spin_taken(ps_spin_t *self, uint64_t from_ns)
 
 /* Where others wait as we do, more threads than processors take turns, and get
  * on best when each that finds nothing lets the next one look: then they yield
- * with every look. */
+ * at the first look, and at every one that reads the clock. */
 static bool
 yields(const ps_spin_t *self)
 {
@@ -183,7 +183,11 @@ yield(ps_spin_t *self)
     self->yielded_ns = self->looked_ns;
     away_ns = self->looked_ns - before_ns;
     self->crowded = away_ns > SHORT_YIELD_NS;
-    return away_ns <= TURN_NS || !lost_processor(self) ||
+    if (self->crowded && away_ns <= TURN_NS) {
+        (void)lost_processor(self); /* a turn is no loss, now or later */
+        return true;
+    }
+    return !self->crowded || !lost_processor(self) ||
            ps_spin_taken(self, before_ns);
 }
 
