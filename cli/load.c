@@ -76,20 +76,6 @@ open_file(const char *path,
     return PSD_OK;
 }
 
-/* The file anew from its front, unpacked; a copy of stdin has no other name. */
-static psd_status_t
-open_source(const char *path,
-            FILE *file,
-            ps_source_t **ret_source,
-            psd_error_t *err)
-{
-    char number[32];
-
-    (void)snprintf(number, sizeof number, "/dev/fd/%d", fileno(file));
-    return ps_source_open(strcmp(path, "-") == 0 ? number : path, ret_source,
-                          err);
-}
-
 /* One time through the file; writer NULL: only look. */
 static psd_status_t
 read_once(ps_cli_t *cli,
@@ -114,7 +100,7 @@ read_once(ps_cli_t *cli,
     psd_status_t rc = PSD_OK;
 
     if (args->format != PS_FILE_NPY) {
-        rc = open_source(args->path, file, &source, err);
+        rc = ps_source_open_fd(fileno(file), reader.path, &source, err);
         reader.source = source;
     }
     if (rc != PSD_OK) {

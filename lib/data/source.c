@@ -124,15 +124,10 @@ find_packing(ps_source_t *self, psd_error_t *err)
 }
 
 static psd_status_t
-open_fd(ps_source_t *self, psd_error_t *err)
+look_at(ps_source_t *self, psd_error_t *err)
 {
     struct stat about;
 
-    if (strcmp(self->path, "-") == 0) {
-        self->fd = dup(STDIN_FILENO);
-    } else {
-        self->fd = open(self->path, O_RDONLY | O_CLOEXEC);
-    }
     if (self->fd < 0 || fstat(self->fd, &about) != 0) {
         return set_errno(self, "open", err);
     }
@@ -144,21 +139,27 @@ open_fd(ps_source_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
-psd_status_t
-ps_source_open(const char *path, ps_source_t **ret_source, psd_error_t *err)
+/* Of a descriptor, which is taken; negative: errno says why it is none. */
+static psd_status_t
+open_taken(int fd, const char *path, ps_source_t **ret_source, psd_error_t *err)
 {
+    int error = errno;
     PSD_AUTO(ps_source_close) ps_source_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
 
+    if (self == NULL && fd >= 0) {
+        (void)close(fd); /* nothing was written */
+    }
     if (self != NULL) {
-        self->fd = -1;
+        self->fd = fd;
         self->path = ps_strdup(path);
         self->raw = ps_alloc_raw(RAW_SIZE, 1);
     }
     if (self == NULL || self->path == NULL || self->raw == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to open %s", path);
     }
-    rc = open_fd(self, err);
+    errno = error;
+    rc = look_at(self, err);
     if (rc == PSD_OK) {
         rc = find_packing(self, err);
     }
@@ -168,6 +169,26 @@ ps_source_open(const char *path, ps_source_t **ret_source, psd_error_t *err)
     *ret_source = self;
     self = NULL;
     return PSD_OK;
+}
+
+psd_status_t
+ps_source_open(const char *path, ps_source_t **ret_source, psd_error_t *err)
+{
+    int fd = strcmp(path, "-") == 0 ? dup(STDIN_FILENO)
+                                    : open(path, O_RDONLY | O_CLOEXEC);
+
+    return open_taken(fd, path, ret_source, err);
+}
+
+psd_status_t
+ps_source_open_fd(int fd,
+                  const char *name,
+                  ps_source_t **ret_source,
+                  psd_error_t *err)
+{
+    int own = lseek(fd, 0, SEEK_SET) == 0 ? fcntl(fd, F_DUPFD_CLOEXEC, 0) : -1;
+
+    return open_taken(own, name, ret_source, err);
 }
 
 void

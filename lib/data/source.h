@@ -27,6 +27,13 @@ typedef struct ps_source ps_source_t;
 PSD_MUST_CHECK psd_status_t ps_source_open(const char *path,
                                            ps_source_t **ret_source,
                                            psd_error_t *err);
+/* A regular file that is open already, from its front on; the descriptor stays
+ * the caller's, and nobody else reads by it meanwhile. name stands in errors.
+ */
+PSD_MUST_CHECK psd_status_t ps_source_open_fd(int fd,
+                                              const char *name,
+                                              ps_source_t **ret_source,
+                                              psd_error_t *err);
 void ps_source_close(ps_source_t **self_p);
 /* Fills as much as there is; *ret_size 0 is the end. size > 0. */
 PSD_MUST_CHECK psd_status_t ps_source_read(ps_source_t *self,

@@ -107,6 +107,10 @@ rc=0
 "$PSCLI_PROGRAM" table import f32 --from - --format csv <f32.packed.csv.gz \
     >out 2>err || rc=$?
 [ $rc -eq 0 ] || fail "import of a packed csv from stdin: exit code $rc"
+head -c 30 f32.packed.csv.gz >f32.cut.csv.gz
+"$PSCLI_PROGRAM" table import f32 --from - --format csv <f32.cut.csv.gz \
+    >cut.out 2>&1 && fail "import of a packed csv that is cut"
+grep -q 'stdin: .*ends early' cut.out || fail "stdin is not named: $(cat cut.out)"
 expect 0 table export f32 --to f32.again.csv
 cmp -s f32.plain.csv f32.again.csv || fail "a packed csv has other values"
 head -c 2000 many.txt.gz >cut.txt.gz
