@@ -113,16 +113,18 @@ plan_document(lda_sampler_t *self,
     double place = ex_random_real(&self->random) * (n_others + alphas);
     int64_t any = (int64_t)((place - n_others) / prior->alpha);
     int64_t last = (int64_t)prior->n_topics - 1; /* beyond it by rounding */
+    size_t is_any = place >= n_others ? 1 : 0;
     size_t other = (size_t)(int64_t)place;
-    const uint32_t *either[2] = {tokens->topics + other + (other >= at ? 1 : 0),
-                                 &plan->any};
+    const uint32_t *either[2] = {NULL, &plan->any};
 
+    other = (other + (other >= at ? 1 : 0)) & (is_any - 1); /* 0: not used */
+    either[0] = tokens->topics + other;
     plan->any = (uint32_t)(any < last ? any : last);
-    plan->document = either[place >= n_others];
+    plan->document = either[is_any];
 }
 
 static void
-plan(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
+plan_token(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 {
     const lda_row_t *row = row_of(self, tokens, i);
     lda_plan_t *plans = self->plans + (i % RING) * self->n_steps;
@@ -304,7 +306,7 @@ move(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i, uint32_t topic)
 uint32_t
 lda_sampler_draw(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 {
-    plan(self, tokens, i);
+    plan_token(self, tokens, i);
     draw(self, tokens, i);
     return decide(self, tokens, i);
 }
@@ -326,7 +328,7 @@ lda_sampler_run(lda_sampler_t *self, const lda_tokens_t *tokens)
             look(self, tokens, first + i);
         }
         if (i - APART < n) { /* below 0 it is huge */
-            plan(self, tokens, first + i - APART);
+            plan_token(self, tokens, first + i - APART);
         }
         if (i - 2 * APART < n) {
             draw(self, tokens, first + i - 2 * APART);

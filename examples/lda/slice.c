@@ -98,33 +98,34 @@ lda_slice_done(lda_slice_t *self)
     memset(self, 0, sizeof *self);
 }
 
-/* Makes room for n things; what was there is lost. Rows are looked up all over
+/* Room for n things; takes what was there, and its content is lost. NULL: no
+ * memory, or there are none. Rows are looked up all over
  * it: with small pages finding the page takes longer than the row. */
-static bool
-make_room(void **things, size_t *room, size_t n, size_t size)
+static void *
+make_room(void *things, size_t *room, size_t n, size_t size)
 {
     size_t n_bytes = 0;
 
     if (n <= *room) {
-        return true;
+        return things;
     }
-    free(*things);
-    *things = NULL;
+    free(things);
+    things = NULL;
     *room = 0;
     if (n < (SIZE_MAX - HUGE_PAGE) / size) {
         size_t align = n * size > HUGE_PAGE ? HUGE_PAGE : LINE;
 
         n_bytes = (n * size + align - 1) / align * align;
-        *things = aligned_alloc(align, n_bytes);
+        things = aligned_alloc(align, n_bytes);
     }
-    if (*things == NULL) {
-        return false;
+    if (things == NULL) {
+        return NULL;
     }
     if (n_bytes > HUGE_PAGE) { /* a wish; it does without, too */
-        (void)madvise(*things, n_bytes, MADV_HUGEPAGE);
+        (void)madvise(things, n_bytes, MADV_HUGEPAGE);
     }
     *room = n;
-    return true;
+    return things;
 }
 
 static psd_status_t
@@ -132,8 +133,9 @@ lay_out(lda_slice_t *self, const uint32_t *frequencies, psd_error_t *err)
 {
     size_t n_places = 0;
 
-    if (!make_room((void **)&self->rows, &self->rows_room, self->n,
-                   sizeof *self->rows)) {
+    self->rows =
+        make_room(self->rows, &self->rows_room, self->n, sizeof *self->rows);
+    if (self->rows == NULL && self->n > 0) {
         return psd_error_set(err, PSD_NOMEM, "%" PRIu32 " words", self->n);
     }
     for (uint32_t i = 0; i < self->n; i++) {
@@ -146,8 +148,9 @@ lay_out(lda_slice_t *self, const uint32_t *frequencies, psd_error_t *err)
                         .all = has_all(&self->prior, frequencies[i])};
         n_places += places_of(&self->prior, frequencies[i]);
     }
-    return make_room((void **)&self->cells, &self->cells_room, n_places,
-                     sizeof *self->cells)
+    self->cells = make_room(self->cells, &self->cells_room, n_places,
+                            sizeof *self->cells);
+    return self->cells != NULL || n_places == 0
                ? PSD_OK
                : psd_error_set(err, PSD_NOMEM, "counts of %" PRIu32 " words",
                                self->n);

@@ -214,10 +214,13 @@ ps_train_agree(psd_train_t *train,
         ps_wish_resolve(options->job, options->worker, options->n_workers,
                         options->max_delay, &self.wish, err);
 
-    *ret_n_workers = self.wish.n_workers;
-    if (rc != PSD_OK || self.wish.n_workers == 1) {
-        *ret_max_delay = self.wish.max_delay;
+    if (rc != PSD_OK) {
         return rc;
+    }
+    if (self.wish.n_workers == 1) {
+        *ret_n_workers = 1;
+        *ret_max_delay = self.wish.max_delay;
+        return PSD_OK;
     }
     client_options = psd_options_new();
     if (client_options == NULL) {
@@ -232,5 +235,9 @@ ps_train_agree(psd_train_t *train,
     if (rc == PSD_OK && !runs) {
         rc = meet(&self, ret_max_delay, err);
     }
-    return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "agree on max_delay");
+    if (rc != PSD_OK) {
+        return psd_error_wrap(err, rc, "agree on max_delay");
+    }
+    *ret_n_workers = self.wish.n_workers;
+    return PSD_OK;
 }

@@ -7,12 +7,8 @@
 #include "base/alloc.h"
 #include "train/binder_task.h"
 
-#define WIDTH_MAX 64 /* cells of a slot */
-#define LARGE 32768  /* slots that are worth waking a crew for */
-#define AHEAD 8      /* items, of which the cells are fetched early */
-#define SCANNED_OF_ONE                                    \
-    8 /* a slot of so many was touched: all are looked at \
-       */
+#define LARGE 32768 /* slots that are worth waking a crew for */
+#define AHEAD 8     /* items, of which the cells are fetched early */
 
 /* What one member does: of items begin .. end - 1, all of some rows. */
 typedef struct ps_binder_part {
@@ -248,7 +244,7 @@ fill_part(const ps_binder_task_t *task, const part_t *part, psd_error_t *err)
     const ps_key_item_t *items = task->binder->items;
     const ps_shape_t *shape = &task->sums[0]->shape;
     const ps_sheaf_t *sheaf = &task->sheaf;
-    ps_number_t cells[WIDTH_MAX];
+    ps_number_t cells[PS_SUMS_WIDTH_MAX];
     size_t row = part->first_row; /* behind the last one */
     size_t value = part->first_value;
     size_t next = 0;

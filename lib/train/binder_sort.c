@@ -5,9 +5,8 @@
 #include "base/alloc.h"
 #include "train/binder_task.h"
 
-#define SCANNED_OF_ONE                                    \
-    8 /* a slot of so many was touched: all are looked at \
-       */
+/* Where one slot of so many was touched, all are looked at. */
+#define SCANNED_OF_ONE 8
 
 /* A slot of a table whose rows and chunks are too many for one number. */
 typedef struct place {

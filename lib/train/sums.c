@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-#define WIDTH_MAX 64        /* a bit each */
 #define SPARSE_WIDTH 4      /* neighbours of an entry are seldom touched */
 #define DIRECT_CELLS 262144 /* 2 MiB for each trainer */
 #define SLOTS_MIN 64
@@ -67,7 +66,7 @@ make_room(ps_sums_t *self, size_t n_slots)
 psd_status_t
 ps_sums_init(ps_sums_t *self, const ps_shape_t *shape, psd_error_t *err)
 {
-    uint32_t width = shape->sparse ? SPARSE_WIDTH : WIDTH_MAX;
+    uint32_t width = shape->sparse ? SPARSE_WIDTH : PS_SUMS_WIDTH_MAX;
 
     *self = (ps_sums_t){.shape = *shape};
     self->width = shape->n_cols < width ? shape->n_cols : width;

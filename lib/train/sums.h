@@ -14,6 +14,8 @@
 
 #include "train/shape.h"
 
+#define PS_SUMS_WIDTH_MAX 64 /* cells of a slot; a bit each */
+
 typedef struct ps_sums {
     ps_shape_t shape;
     uint32_t width;     /* cells of a slot, 1 .. 64 */

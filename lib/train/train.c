@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Starting, stopping and failing. */
 #include <inttypes.h>
+#include <sched.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "train/train_state.h"
@@ -275,16 +275,18 @@ init_sums(const psd_train_t *self, ps_sums_t **ret_sums, psd_error_t *err)
     return rc;
 }
 
-/* While sums are added up no trainer works: so many threads, as far as the
- * machine has cores for them. */
+/* While sums are added up no trainer works: so many threads, as far as there
+ * are cores that they may run on. */
 static psd_status_t
 init_binder(psd_train_t *self, psd_error_t *err)
 {
-    long n_cores = sysconf(_SC_NPROCESSORS_ONLN);
     uint32_t n = self->options.n_trainers;
+    cpu_set_t set;
 
-    if (n_cores > 0 && (unsigned long)n_cores < n) {
-        n = (uint32_t)n_cores;
+    CPU_ZERO(&set);
+    if (sched_getaffinity(0, sizeof set, &set) == 0 &&
+        (uint32_t)CPU_COUNT(&set) < n) {
+        n = (uint32_t)CPU_COUNT(&set);
     }
     return ps_binder_init(&self->binder, n, err);
 }

@@ -45,7 +45,8 @@ static void
 expect(psd_status_t rc, const psd_error_t *err)
 {
     if (rc != PSD_OK) {
-        fprintf(stderr, "lda_tokens: %s\n", psd_error_text(err));
+        fprintf(stderr, "lda_tokens: %s\n",
+                err == NULL ? psd_status_text(rc) : psd_error_text(err));
         exit(1);
     }
 }

@@ -110,8 +110,6 @@ done
 # times: plain sums of what each has changed grew to thousands, and on to NaN.
 expect 0 run -n 4 --job tree -- "$PSD_WORD2VEC_PROGRAM" "${settings[@]}" \
     --negative 0 --hs --block 2000 --max-delay 0 --epochs 12 --near a3
-sed -i 's/^\[[0-9]*\] *//' "$work/out"
-kinds_part "four workers, tree"
 expect 0 pull word2vec.in 1-32 -o csv
 awk -F, 'NR > 1 { for (i = 2; i <= NF; i++) if (!($i * $i < 10000)) wrong = 1 }
     END { exit NR != 33 || wrong }' "$work/out" ||
