@@ -26,6 +26,7 @@
 #include "adders.h"
 #include "base/rng.h"
 #include "plan.h"
+#include "storage/snapshot_file.h"
 #include "support/check.h"
 #include "support/cluster.h"
 #include "view.h"
@@ -83,7 +84,30 @@ data_path(const test_t *test, const char *name, char ret[PATH_MAX])
                    NODE, name);
 }
 
-/* A file of that kind, in one of the shards' directories. */
+/* A snapshot beside a newer one of its partition: the kill came before it was
+ * removed, and nobody reads it. */
+static bool
+is_superseded(const char *dir, const char *name)
+{
+    ps_snapshot_id_t id;
+    ps_snapshot_id_t other;
+    struct dirent *entry = NULL;
+    DIR *list = ps_snapshot_parse(name, &id) ? opendir(dir) : NULL;
+    bool found = false;
+
+    while (list != NULL && !found && (entry = readdir(list)) != NULL) {
+        found = ps_snapshot_parse(entry->d_name, &other) &&
+                other.table == id.table && other.partition == id.partition &&
+                (other.life > id.life ||
+                 (other.life == id.life && other.lsn > id.lsn));
+    }
+    if (list != NULL) {
+        (void)closedir(list);
+    }
+    return found;
+}
+
+/* A file of that kind that counts, in one of the shards' directories. */
 static bool
 find_file(test_t *test, const char *kind, victim_t *victim)
 {
@@ -103,6 +127,7 @@ find_file(test_t *test, const char *kind, victim_t *victim)
         if (strncmp(entry->d_name, kind, strlen(kind)) == 0 &&
             strstr(entry->d_name, ".tmp") == NULL &&
             strstr(entry->d_name, ".damaged") == NULL &&
+            !is_superseded(dir, entry->d_name) &&
             ps_rng_below(&test->rng, ++n) == 0) {
             (void)snprintf(victim->name, sizeof victim->name, "%s",
                            entry->d_name);
