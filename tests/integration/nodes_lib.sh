@@ -6,6 +6,7 @@
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 export PSD_CHECKPOINT_DIR=$work/checkpoints
+export PSD_CLUSTER_SUSPECT_AFTER=3000 # a busy machine makes no node silent
 declare -A pids=()
 job=
 
