@@ -87,6 +87,15 @@ ps_cli_run(ps_cli_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
+/* Somebody sits there: it is said what is waited for. */
+static void
+say_wait(void *user, const char *what)
+{
+    const ps_cli_t *self = user;
+
+    (void)fprintf(self->out.err, "pscli: %s\n", what);
+}
+
 psd_status_t
 ps_cli_connect_by(const ps_cli_t *self,
                   const char *transport,
@@ -101,6 +110,7 @@ ps_cli_connect_by(const ps_cli_t *self,
         return psd_error_set(err, PSD_NOMEM, "no memory to connect");
     }
     psd_options_set_timeout_ms(options, timeout_ms);
+    psd_options_set_on_wait(options, say_wait, (void *)self);
     rc = psd_options_set_transport(options, transport, err);
     if (rc == PSD_OK) {
         rc = psd_connect(self->endpoint, options, ret_client, err);

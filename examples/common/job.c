@@ -64,6 +64,13 @@ delay_of(const ex_job_options_t *options)
     return (int32_t)delay;
 }
 
+static void
+say_wait(void *user, const char *what)
+{
+    (void)user;
+    (void)fprintf(stderr, "%s\n", what);
+}
+
 static psd_status_t
 connect_client(const ex_job_options_t *options,
                psd_client_t **ret_client,
@@ -76,6 +83,7 @@ connect_client(const ex_job_options_t *options,
         return psd_error_set(err, PSD_NOMEM, "connect");
     }
     psd_options_set_timeout_ms(how, options->timeout_ms);
+    psd_options_set_on_wait(how, say_wait, NULL);
     rc = psd_connect(NULL, how, ret_client, err);
     psd_options_destroy(&how);
     return rc;

@@ -13,11 +13,14 @@
 #include "client/draft.h"
 #include "client/job.h"
 #include "client/ticket.h"
+#include "transport/reach.h"
 
 #define DEFAULT_ENDPOINT "tcp://127.0.0.1:7171"
 #define RESEND_MS 250
 #define HIGH_WATER 1000
 #define LINGER_MS 100
+#define TOLD_MS 1000 /* of waiting for a welcome, before it is told of */
+#define WHY_MS 200   /* to find out why there is none */
 
 void
 ps_client_break(psd_client_t *self, psd_status_t status, const char *text)
@@ -157,21 +160,57 @@ make_hello(const psd_client_t *self)
     return hello;
 }
 
+/* Says why nobody has answered, and for how long that is waited for. */
+static void
+tell_wait(const psd_client_t *self, uint32_t left_ms)
+{
+    char why[PS_REACH_TEXT];
+    char what[sizeof why + 400];
+
+    ps_reach_why(self->endpoint, WHY_MS, why);
+    (void)snprintf(what, sizeof what,
+                   "%.300s: no answer for %g s%s%s; waiting %g s more",
+                   self->endpoint, TOLD_MS / 1000.0, why[0] == '\0' ? "" : ": ",
+                   why, left_ms / 1000.0);
+    self->options.on_wait(self->options.on_wait_user, what);
+}
+
+/* Asks for a welcome, and tells who wants to know it of a long wait. A hello
+ * that is said twice is one. */
+static psd_status_t
+say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = make_hello(self);
+    uint32_t left_ms = self->options.timeout_ms;
+
+    if (self->options.on_wait != NULL && left_ms > TOLD_MS) {
+        psd_status_t rc =
+            ps_control_ask(self, hello, TOLD_MS, 0, ret_reply, err);
+
+        if (rc != PSD_DEADLINE || *ret_reply != NULL) {
+            return rc;
+        }
+        psd_error_clear(err);
+        left_ms -= TOLD_MS;
+        tell_wait(self, left_ms);
+    }
+    return ps_control_ask(self, hello, left_ms, 0, ret_reply, err);
+}
+
 static psd_status_t
 greet(psd_client_t *self, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = NULL;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
-    psd_status_t rc = PSD_OK;
+    char why[PS_REACH_TEXT];
+    psd_status_t rc = say_hello(self, &reply, err);
 
-    assert(self != NULL);
-    hello = make_hello(self);
-    rc = ps_control_ask(self, hello, self->options.timeout_ms, 0, &reply, err);
     if (rc == PSD_DEADLINE && reply == NULL) {
         psd_error_clear(err);
+        ps_reach_why(self->endpoint, WHY_MS, why);
         return psd_error_set(err, PSD_CONNECT,
-                             "no answer from %s within %" PRIu32 " ms",
-                             self->endpoint, self->options.timeout_ms);
+                             "no answer from %s within %" PRIu32 " ms%s%s",
+                             self->endpoint, self->options.timeout_ms,
+                             why[0] == '\0' ? "" : ": ", why);
     }
     if (rc == PSD_OK) {
         rc = read_welcome(self, reply, err);

@@ -58,6 +58,8 @@ struct psd_options {
     ps_transport_t transport;
     bool has_spin; /* else the environment's, else PS_LANE_SPIN_US */
     uint32_t spin_us;
+    psd_on_wait_t *on_wait; /* NULL: nobody is told */
+    void *on_wait_user;
 };
 
 struct psd_call {

@@ -81,6 +81,13 @@ psd_options_set_spin_us(psd_options_t *self, uint32_t spin_us, psd_error_t *err)
     return PSD_OK;
 }
 
+void
+psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_wait, void *user)
+{
+    self->on_wait = on_wait;
+    self->on_wait_user = user;
+}
+
 /* A whole number that the environment says, where it says one. */
 static psd_status_t
 read_number(const char *name,

@@ -10,6 +10,7 @@
 #include <zmq.h>
 
 #include "base/alloc.h"
+#include "base/text.h"
 #include "transport/poll.h"
 #include "transport/socket_inner.h"
 
@@ -127,6 +128,21 @@ new_socket(bool is_port,
     return rc;
 }
 
+/* ZeroMQ cuts a port of more than 16 bits, and connects elsewhere. */
+static bool
+has_port(const char *endpoint, bool is_port)
+{
+    const char *colon = strrchr(endpoint + strlen("tcp://"), ':');
+    uint64_t port = 0;
+
+    if (colon == NULL) {
+        return false;
+    }
+    return (ps_text_u64(colon + 1, &port) && port <= 65535 &&
+            (port > 0 || is_port)) ||
+           (is_port && strcmp(colon + 1, "*") == 0);
+}
+
 static psd_status_t
 check_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
@@ -134,11 +150,13 @@ check_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 
     assert(self != NULL);
     if (strncmp(endpoint, "ipc://", 6) != 0 &&
-        strncmp(endpoint, "tcp://", 6) != 0) {
+        (strncmp(endpoint, "tcp://", 6) != 0 ||
+         !has_port(endpoint, self->is_port))) {
         return psd_error_set(err, PSD_INVALID,
                              "endpoint is \"%.300s\"; allowed: "
-                             "tcp://HOST:PORT, ipc://PATH or lane://PATH",
-                             endpoint);
+                             "tcp://HOST:PORT with a PORT of %s65535, "
+                             "ipc://PATH or lane://PATH",
+                             endpoint, self->is_port ? "* or 0 .. " : "1 .. ");
     }
     if (strncmp(endpoint, "tcp://[", 7) == 0) {
         return set_options(self->handle, &ipv6, 1, err);

@@ -68,6 +68,15 @@ psd_options_set_timeout_ms(psd_options_t *self, uint32_t timeout_ms)
     self->timeout_ms = timeout_ms;
 }
 
+/* Nothing of this is ever waited for. */
+void
+psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_wait, void *user)
+{
+    (void)self;
+    (void)on_wait;
+    (void)user;
+}
+
 psd_status_t
 psd_connect(const char *endpoint,
             const psd_options_t *options,

@@ -3,6 +3,7 @@
  * frozen one, a dead one, one that came back without its rows. */
 #include <psd.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,7 +13,8 @@
 
 #define FROZEN_MS 2000   /* of a call: time to look at it before that */
 #define EVERYDAY_MS 3000 /* enough for the calls that shall work */
-#define MANY 3000000     /* values: much more than sockets hold */
+#define WAIT_TEXT 512
+#define MANY 3000000 /* values: much more than sockets hold */
 
 static uint64_t
 now_ms(void)
@@ -21,6 +23,35 @@ now_ms(void)
 
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* Takes what is told of a long wait. */
+static void
+note_wait(void *user, const char *what)
+{
+    (void)snprintf(user, WAIT_TEXT, "%s", what);
+}
+
+/* Who waits for longer than a second is told once what for. */
+static bool
+a_long_wait_is_told(psd_error_t *err)
+{
+    psd_options_t *options = psd_options_new();
+    psd_client_t *client = NULL;
+    char told[WAIT_TEXT] = "";
+
+    psd_options_set_on_wait(options, note_wait, told);
+    psd_options_set_timeout_ms(options, 1000);
+    CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err),
+                PSD_CONNECT, "within 1000 ms", err);
+    CHECK(told[0] == '\0');
+    psd_options_set_timeout_ms(options, 1500);
+    CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err),
+                PSD_CONNECT, "within 1500 ms", err);
+    CHECK(strcmp(told, "tcp://127.0.0.1:1: no answer for 1 s: Connection "
+                       "refused; waiting 0.5 s more") == 0);
+    psd_options_destroy(&options);
+    return true;
 }
 
 static bool
@@ -33,11 +64,19 @@ nobody_is_there(psd_error_t *err)
 
     psd_options_set_timeout_ms(options, 300);
     CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err),
-                PSD_CONNECT, "tcp://127.0.0.1:1", err);
+                PSD_CONNECT,
+                "no answer from tcp://127.0.0.1:1 within 300 ms: "
+                "Connection refused",
+                err);
     CHECK(now_ms() - start_ms >= 300);
     CHECK(client == NULL);
     CHECK_ERROR(psd_connect("ipc:///nowhere/psd.ipc", options, &client, err),
-                PSD_CONNECT, "ipc:///nowhere/psd.ipc", err);
+                PSD_CONNECT,
+                "no answer from ipc:///nowhere/psd.ipc within 300 ms: "
+                "No such file",
+                err);
+    CHECK_ERROR(psd_connect("tcp://127.0.0.1:70000", options, &client, err),
+                PSD_INVALID, "a PORT of 1 .. 65535", err);
     CHECK(setenv("PSD_ENDPOINT", "tcp://127.0.0.1:2", 1) == 0);
     CHECK_ERROR(psd_connect(NULL, options, &client, err), PSD_CONNECT,
                 "tcp://127.0.0.1:2", err);
@@ -275,7 +314,8 @@ main(void)
 {
     daemon_t daemon = {.pid = 0};
     psd_error_t *err = psd_error_new();
-    bool ok = nobody_is_there(err) && environment_has_a_timeout(err);
+    bool ok = nobody_is_there(err) && a_long_wait_is_told(err) &&
+              environment_has_a_timeout(err);
 
     ok = ok && daemon_start(&daemon, NULL);
     ok = ok && node_is_frozen(&daemon, err);

@@ -494,8 +494,12 @@ endpoints_are_checked(ends_t *ends)
     CHECK_ERROR(ps_socket_bind(words, 1, &args, &socket, ends->err),
                 PSD_INVALID, "localhost:1", ends->err);
     CHECK_ERROR(ps_socket_connect("inproc://x", &args, &socket, ends->err),
-                PSD_INVALID, "tcp://HOST:PORT, ipc://PATH or lane://PATH",
+                PSD_INVALID, "1 .. 65535, ipc://PATH or lane://PATH",
                 ends->err);
+    CHECK_ERROR(ps_socket_connect("tcp://a:65536", &args, &socket, ends->err),
+                PSD_INVALID, "a PORT of 1 .. 65535", ends->err);
+    CHECK_ERROR(ps_socket_connect("tcp://a:0", &args, &socket, ends->err),
+                PSD_INVALID, "a PORT of 1 .. 65535", ends->err);
     CHECK_ERROR(ps_socket_connect("tcp://nohost", &args, &socket, ends->err),
                 PSD_INVALID, "tcp://nohost", ends->err);
     CHECK_ERROR(ps_socket_bind(taken, 1, &args, &socket, ends->err), PSD_IO,

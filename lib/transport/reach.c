@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One attempt to connect, and what the system says of it. */
+#include "transport/reach.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+#define TCP "tcp://"
+#define IPC "ipc://"
+#define ENDPOINT_MAX 300
+#define LISTENS "somebody listens there and does not answer"
+
+/* Belongs to whoever comes last: who asked, or the thread. */
+typedef struct attempt {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool has_ended;
+    bool is_forgotten;
+    uint32_t wait_ms;
+    char endpoint[ENDPOINT_MAX];
+    char why[PS_REACH_TEXT];
+} attempt_t;
+
+/* ---- the attempt --------------------------------------------------------- */
+
+/* What came of connecting; takes the socket. */
+static int
+outcome(int handle, const struct sockaddr *to, socklen_t size, uint32_t wait_ms)
+{
+    struct pollfd polled = {.fd = handle, .events = POLLOUT};
+    socklen_t code_size = sizeof(int);
+    int code = connect(handle, to, size) == 0 ? 0 : errno;
+
+    if (code == EINPROGRESS) {
+        code = poll(&polled, 1, (int)wait_ms) > 0 ? 0 : ETIMEDOUT;
+        if (code == 0 &&
+            getsockopt(handle, SOL_SOCKET, SO_ERROR, &code, &code_size) != 0) {
+            code = errno;
+        }
+    }
+    (void)close(handle);
+    return code;
+}
+
+static void
+tell(attempt_t *self, int code)
+{
+    char text[PS_REACH_TEXT];
+
+    (void)snprintf(self->why, sizeof self->why, "%s",
+                   code == 0 ? LISTENS : strerror_r(code, text, sizeof text));
+}
+
+static void
+try_ipc(attempt_t *self, const char *path)
+{
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int handle = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (handle < 0 || strlen(path) >= sizeof to.sun_path) {
+        tell(self, handle < 0 ? errno : ENAMETOOLONG);
+        if (handle >= 0) {
+            (void)close(handle);
+        }
+        return;
+    }
+    memcpy(to.sun_path, path, strlen(path) + 1);
+    tell(self, outcome(handle, (const struct sockaddr *)&to, sizeof to,
+                       self->wait_ms));
+}
+
+/* All addresses of the host, until one takes the connection. */
+static void
+try_addresses(attempt_t *self, const struct addrinfo *first)
+{
+    int code = EADDRNOTAVAIL;
+
+    for (const struct addrinfo *at = first; at != NULL && code != 0;
+         at = at->ai_next) {
+        int handle =
+            socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+                   at->ai_protocol);
+
+        code = handle < 0 ? errno
+                          : outcome(handle, at->ai_addr, at->ai_addrlen,
+                                    self->wait_ms);
+    }
+    tell(self, code);
+}
+
+/* Of HOST:PORT or [ADDRESS]:PORT. */
+static void
+try_tcp(attempt_t *self, char *host)
+{
+    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM,
+                                    .ai_flags = AI_NUMERICSERV};
+    struct addrinfo *found = NULL;
+    char *colon = strrchr(host, ':');
+    int rc = 0;
+
+    if (colon == NULL) {
+        (void)snprintf(self->why, sizeof self->why, "there is no port");
+        return;
+    }
+    *colon = '\0';
+    if (host[0] == '[' && colon > host + 1 && colon[-1] == ']') {
+        colon[-1] = '\0';
+        host++;
+    }
+    rc = getaddrinfo(host, colon + 1, &wanted, &found);
+    if (rc != 0) {
+        (void)snprintf(self->why, sizeof self->why, "host \"%.100s\": %s", host,
+                       gai_strerror(rc));
+        return;
+    }
+    try_addresses(self, found);
+    freeaddrinfo(found);
+}
+
+static void
+drop(attempt_t *self)
+{
+    (void)pthread_cond_destroy(&self->ended);
+    (void)pthread_mutex_destroy(&self->lock);
+    ps_free(self);
+}
+
+static void *
+run(void *context)
+{
+    attempt_t *self = context;
+    bool is_mine = false;
+
+    if (strncmp(self->endpoint, IPC, strlen(IPC)) == 0) {
+        try_ipc(self, self->endpoint + strlen(IPC));
+    } else if (strncmp(self->endpoint, TCP, strlen(TCP)) == 0) {
+        try_tcp(self, self->endpoint + strlen(TCP));
+    }
+    (void)pthread_mutex_lock(&self->lock);
+    self->has_ended = true;
+    is_mine = self->is_forgotten;
+    (void)pthread_cond_signal(&self->ended);
+    (void)pthread_mutex_unlock(&self->lock);
+    if (is_mine) {
+        drop(self);
+    }
+    return NULL;
+}
+
+/* ---- who asks ------------------------------------------------------------ */
+
+static attempt_t *
+new_attempt(const char *endpoint, uint32_t wait_ms)
+{
+    attempt_t *self = ps_alloc(1, sizeof *self);
+    pthread_condattr_t attributes;
+
+    if (self != NULL) {
+        self->wait_ms = wait_ms;
+        (void)snprintf(self->endpoint, sizeof self->endpoint, "%s", endpoint);
+        (void)pthread_mutex_init(&self->lock, NULL);
+        (void)pthread_condattr_init(&attributes);
+        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+        (void)pthread_cond_init(&self->ended, &attributes);
+        (void)pthread_condattr_destroy(&attributes);
+    }
+    return self;
+}
+
+static bool
+start(attempt_t *self)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all;
+    bool runs = false;
+
+    if (pthread_attr_init(&attributes) != 0) {
+        return false;
+    }
+    (void)sigfillset(&all);
+    runs = pthread_attr_setsigmask_np(&attributes, &all) == 0 &&
+           pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) ==
+               0 &&
+           pthread_create(&thread, &attributes, run, self) == 0;
+    (void)pthread_attr_destroy(&attributes);
+    return runs;
+}
+
+/* The moment so many milliseconds from now, as a condition wants it. */
+static struct timespec
+behind(uint32_t wait_ms)
+{
+    struct timespec at;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &at);
+    at.tv_sec += wait_ms / 1000;
+    at.tv_nsec += (long)(wait_ms % 1000) * 1000000;
+    if (at.tv_nsec >= 1000000000) {
+        at.tv_sec++;
+        at.tv_nsec -= 1000000000;
+    }
+    return at;
+}
+
+void
+ps_reach_why(const char *endpoint,
+             uint32_t wait_ms,
+             char ret_why[PS_REACH_TEXT])
+{
+    attempt_t *self = new_attempt(endpoint, wait_ms);
+    const struct timespec end = behind(wait_ms);
+    bool has_ended = false;
+    int rc = 0;
+
+    ret_why[0] = '\0';
+    if (self == NULL || !start(self)) {
+        if (self != NULL) {
+            drop(self);
+        }
+        return;
+    }
+    (void)pthread_mutex_lock(&self->lock);
+    while (!self->has_ended && rc == 0) {
+        rc = pthread_cond_timedwait(&self->ended, &self->lock, &end);
+    }
+    has_ended = self->has_ended;
+    self->is_forgotten = !has_ended;
+    if (has_ended) {
+        memcpy(ret_why, self->why, PS_REACH_TEXT);
+    } else {
+        (void)snprintf(ret_why, PS_REACH_TEXT, "it takes long to connect");
+    }
+    (void)pthread_mutex_unlock(&self->lock);
+    if (has_ended) {
+        drop(self);
+    }
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_reach: what the system says of an endpoint where nobody answers. */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "transport/reach.h"
+
+#define WAIT_MS 30000 /* nothing here takes long */
+
+/* A socket that has a port of its own, and does not listen on it yet. */
+static int
+take_port(char ret_endpoint[64])
+{
+    struct sockaddr_in at = {.sin_family = AF_INET};
+    socklen_t size = sizeof at;
+    int handle = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    cr_assert_geq(handle, 0);
+    cr_assert_eq(bind(handle, (const struct sockaddr *)&at, sizeof at), 0);
+    cr_assert_eq(getsockname(handle, (struct sockaddr *)&at, &size), 0);
+    (void)snprintf(ret_endpoint, 64, "tcp://127.0.0.1:%u",
+                   (unsigned)ntohs(at.sin_port));
+    return handle;
+}
+
+static void
+expect_why(const char *endpoint, const char *wanted)
+{
+    char why[PS_REACH_TEXT];
+
+    ps_reach_why(endpoint, WAIT_MS, why);
+    cr_assert_not_null(strstr(why, wanted), "%s: \"%s\" has no \"%s\"",
+                       endpoint, why, wanted);
+}
+
+Test(reach, names_what_the_system_says)
+{
+    char endpoint[64];
+    int handle = take_port(endpoint);
+
+    expect_why(endpoint, "Connection refused");
+    cr_assert_eq(listen(handle, 1), 0);
+    expect_why(endpoint, "somebody listens there and does not answer");
+    (void)close(handle);
+    expect_why("ipc:///nowhere/psd.ipc", "No such file");
+    expect_why("tcp://nohost", "there is no port");
+}
+
+Test(reach, takes_any_text)
+{
+    char path[400] = "ipc://";
+    char why[PS_REACH_TEXT];
+
+    memset(path + strlen(path), 'x', sizeof path - strlen(path) - 1);
+    path[sizeof path - 1] = '\0';
+    expect_why(path, "File name too long");
+    ps_reach_why("udp://127.0.0.1:1", WAIT_MS, why);
+    cr_assert_str_empty(why);
+}
+
+/* Nobody waits for a resolver or a connection longer than it was told. */
+Test(reach, ends_with_its_time)
+{
+    char why[PS_REACH_TEXT];
+
+    ps_reach_why("tcp://127.0.0.1:1", 0, why);
+    cr_assert(strcmp(why, "it takes long to connect") == 0 ||
+                  strcmp(why, "Connection refused") == 0,
+              "%s", why);
+}
