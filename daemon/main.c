@@ -2,10 +2,12 @@
 /* psd, the daemon: what the command line asks for, and the exit code. */
 #include <malloc.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "daemon/commit.h"
 #include "daemon/options.h"
 #include "daemon/run.h"
 
@@ -51,6 +53,22 @@ print_config(const ps_config_t *config, psd_error_t *err)
     return PSD_OK;
 }
 
+/* "2026-11-22T06:52:01.123Z "; a journal has times of its own. */
+static void
+print_time(char ret[PS_LOG_STAMP_SIZE])
+{
+    uint64_t now_ms = ps_unix_ms();
+    time_t seconds = (time_t)(now_ms / 1000);
+    struct tm parts = {0};
+    size_t size = 0;
+
+    if (gmtime_r(&seconds, &parts) != NULL) {
+        size = strftime(ret, PS_LOG_STAMP_SIZE, "%Y-%m-%dT%H:%M:%S", &parts);
+    }
+    (void)snprintf(ret + size, PS_LOG_STAMP_SIZE - size, ".%03uZ ",
+                   (unsigned)(now_ms % 1000));
+}
+
 static psd_status_t
 act(const ps_options_t *options, psd_error_t *err)
 {
@@ -70,6 +88,7 @@ act(const ps_options_t *options, psd_error_t *err)
     }
     keep_freed_memory();
     ps_log_open(STDERR_FILENO, PS_LOG_WARN, ps_run_is_journal());
+    ps_log_set_stamp(ps_run_is_journal() ? NULL : print_time);
     return ps_run(options, &config, err);
 }
 

@@ -18,6 +18,7 @@ static struct {
     atomic_int fd;
     atomic_int level;
     atomic_bool journal;
+    _Atomic(ps_log_stamp_t *) stamp;
 } sink = {.fd = STDERR_FILENO, .level = PS_LOG_WARN};
 
 static const char *
@@ -51,6 +52,12 @@ ps_log_set_level(ps_log_level_t level)
     atomic_store(&sink.level, (int)level);
 }
 
+void
+ps_log_set_stamp(ps_log_stamp_t *stamp)
+{
+    atomic_store(&sink.stamp, stamp);
+}
+
 /* What snprintf wrote into `room` bytes, given what it returned. */
 static size_t
 written(int length, size_t room)
@@ -72,6 +79,22 @@ flatten(char *line, size_t size)
     }
 }
 
+static size_t
+begin_line(char *line, size_t room, ps_log_level_t level, const char *event)
+{
+    ps_log_stamp_t *stamp = atomic_load(&sink.stamp);
+    char text[PS_LOG_STAMP_SIZE] = "";
+
+    if (stamp != NULL) {
+        stamp(text);
+    }
+    return written(
+        atomic_load(&sink.journal)
+            ? snprintf(line, room, "%s<%d>%s", text, (int)level, event)
+            : snprintf(line, room, "%s%s %s", text, level_name(level), event),
+        room);
+}
+
 void
 ps_log(ps_log_level_t level, const char *event, const char *format, ...)
 {
@@ -82,14 +105,7 @@ ps_log(ps_log_level_t level, const char *event, const char *format, ...)
     if ((int)level > atomic_load(&sink.level)) {
         return;
     }
-    if (atomic_load(&sink.journal)) {
-        size = written(snprintf(line, sizeof line, "<%d>%s", (int)level, event),
-                       sizeof line);
-    } else {
-        size = written(
-            snprintf(line, sizeof line, "%s %s", level_name(level), event),
-            sizeof line);
-    }
+    size = begin_line(line, sizeof line, level, event);
     if (format[0] != '\0' && size + 2 < sizeof line) {
         line[size++] = ' ';
         va_start(arguments, format);

@@ -25,6 +25,11 @@ typedef enum ps_log_level {
  * as systemd reads it. */
 void ps_log_open(int fd, ps_log_level_t level, _Bool journal);
 void ps_log_set_level(ps_log_level_t level);
+/* What each line begins with from now on, the time for example; NULL: nothing.
+ * Any thread calls it. */
+#define PS_LOG_STAMP_SIZE 32
+typedef void ps_log_stamp_t(char ret[PS_LOG_STAMP_SIZE]);
+void ps_log_set_stamp(ps_log_stamp_t *stamp);
 /* event is one word; format gives `key=value …` or is "", values quoted by the
  * caller with ps_log_quote when they may hold spaces. */
 void ps_log(ps_log_level_t level, const char *event, const char *format, ...)

@@ -3,6 +3,7 @@
 #include "base/log.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -66,6 +67,23 @@ Test(log, journal_has_the_level_as_a_prefix)
     cr_assert_str_eq(read_log(), "<3>disk_full path=/x\n");
     ps_log(PS_LOG_DEBUG, "tick", "n=1");
     cr_assert_str_eq(read_log(), "<7>tick n=1\n");
+}
+
+static void
+stamp_noon(char ret[PS_LOG_STAMP_SIZE])
+{
+    (void)snprintf(ret, PS_LOG_STAMP_SIZE, "12:00:00 ");
+}
+
+Test(log, a_stamp_stands_in_front)
+{
+    ps_log_open(pipe_fds[1], PS_LOG_INFO, false);
+    ps_log_set_stamp(stamp_noon);
+    ps_log(PS_LOG_INFO, "ready", "n=%d", 1);
+    cr_assert_str_eq(read_log(), "12:00:00 info ready n=1\n");
+    ps_log_set_stamp(NULL);
+    ps_log(PS_LOG_INFO, "ready", "n=%d", 2);
+    cr_assert_str_eq(read_log(), "info ready n=2\n");
 }
 
 Test(log, what_is_below_the_level_is_dropped)
