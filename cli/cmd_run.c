@@ -224,5 +224,8 @@ ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK && own.pid > 0) {
         args.endpoint = own.endpoint;
     }
+    if (rc == PSD_OK && ps_args_text(&cli->args, "job") == NULL) {
+        (void)fprintf(cli->out.err, "pscli: job %s\n", job);
+    }
     return rc != PSD_OK ? rc : run_workers(cli, &args, err);
 }

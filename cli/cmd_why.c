@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli why: one line for each worker that waits. */
+#include <string.h>
+
 #include "cli/cli.h"
 
 #include "base/alloc.h"
@@ -12,12 +14,50 @@ static const ps_column_t WAITERS[] = {
     {"TEXT", "text", PS_UNIT_NONE, true},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
+/* The one that runs; its name is the list's. */
+static psd_status_t
+find_job(const json_t *list, const char **ret_job, psd_error_t *err)
+{
+    const json_t *jobs = ps_json_at(list, "jobs");
+    size_t n = 0;
+
+    for (size_t i = 0; i < json_array_size(jobs); i++) {
+        const json_t *job = json_array_get(jobs, i);
+
+        if (strcmp(ps_json_text(job, "state"), "running") == 0) {
+            *ret_job = ps_json_text(job, "name");
+            n++;
+        }
+    }
+    return n == 1 ? PSD_OK
+                  : psd_error_set(err, n == 0 ? PSD_NO_JOB : PSD_USAGE,
+                                  "%zu jobs run; name the one that is meant: "
+                                  "\"pscli job list\" shows them all",
+                                  n);
+}
+
+static psd_status_t
+choose_job(ps_cli_t *cli,
+           json_t **list_p,
+           const char **ret_job,
+           psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    if (cli->args.n_words > 0) {
+        return ps_cli_name(cli, 0, "JOB", ret_job, err);
+    }
+    rc = ps_cli_request(cli, "job_list", NULL, NULL, list_p, err);
+    return rc == PSD_OK ? find_job(*list_p, ret_job, err) : rc;
+}
+
 psd_status_t
 ps_cmd_why(ps_cli_t *cli, psd_error_t *err)
 {
+    PSD_AUTO(ps_json_unref) json_t *list = NULL;
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const char *job = NULL;
-    psd_status_t rc = ps_cli_name(cli, 0, "JOB", &job, err);
+    psd_status_t rc = choose_job(cli, &list, &job, err);
 
     if (rc == PSD_OK) {
         rc = ps_cli_request(cli, "why", "job", job, &reply, err);

@@ -112,6 +112,7 @@ static const ps_example_t CLOCK_INSPECT_EXAMPLES[] = {
     {NULL, NULL}};
 static const ps_example_t WHY_EXAMPLES[] = {
     {"pscli why lr", "one line for each worker that waits, with the reason"},
+    {"pscli why", "of the only job that runs"},
     {NULL, NULL}};
 
 const ps_cmd_t ps_cmds_cluster[] = {
@@ -288,12 +289,12 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_clock_inspect},
     {.noun = "why",
-     .arguments = "JOB",
-     .min_args = 1,
+     .arguments = "[JOB]",
+     .min_args = 0,
      .max_args = 1,
      .complete = "job",
      .summary = "why a job is not moving, in one line per waiter",
-     .details = "",
+     .details = "Without JOB: of the only job that runs.",
      .examples = WHY_EXAMPLES,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_why},

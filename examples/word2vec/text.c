@@ -14,6 +14,25 @@ refuse(const wv_text_t *self, const char *what, psd_error_t *err)
                          strerror(errno));
 }
 
+/* By its first bytes, a file of gzip, zstd, xz or bzip2: there are no words. */
+static bool
+is_packed(FILE *file)
+{
+    static const char *const firsts[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd",
+                                         "\xfd"
+                                         "7zXZ",
+                                         "BZh"};
+    char bytes[8] = "";
+    bool found = false;
+
+    if (fread(bytes, 1, sizeof bytes - 1, file) > 0) {
+        for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
+            found = found || strncmp(bytes, firsts[i], strlen(firsts[i])) == 0;
+        }
+    }
+    return found;
+}
+
 /* Behind the line that has the byte before `at`, which belongs to the part
  * before. */
 static void
@@ -43,6 +62,12 @@ wv_text_open(wv_text_t *self,
         return refuse(self, "cannot be opened", err);
     }
     (void)setvbuf(self->file, NULL, _IOFBF, BUFFER_BYTES);
+    if (is_packed(self->file)) {
+        wv_text_close(self);
+        return psd_error_set(err, PSD_INVALID,
+                             "%s: byte 0: it is packed; allowed: plain text",
+                             path);
+    }
     if (fseeko(self->file, 0, SEEK_END) != 0 ||
         (size = ftello(self->file)) < 0) {
         psd_status_t rc = refuse(self, "has no size", err);

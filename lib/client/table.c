@@ -292,37 +292,34 @@ psd_table_open(psd_client_t *client,
                                          name == NULL ? "" : name);
 }
 
-static psd_status_t
-differs(const char *name, const char *what, psd_error_t *err)
-{
-    return psd_error_set(err, PSD_TABLE_EXISTS,
-                         "table \"%s\" exists with other %s", name, what);
-}
-
+/* The first way in which a table that is there is not what is wanted. */
 static psd_status_t
 check_agrees(const psd_table_t *self, const psd_spec_t *spec, psd_error_t *err)
 {
-    const ps_table_spec_t *is = &self->spec;
-    const ps_table_spec_t *want = &spec->spec;
-    char is_updater[PS_SPEC_TEXT_SIZE] = "";
-    char wanted_updater[PS_SPEC_TEXT_SIZE] = "";
+    enum { KEYS, ROWS, COLS, TYPE, UPDATER, N };
 
-    ps_updater_spec_format(&is->updater, is_updater);
-    ps_updater_spec_format(&want->updater, wanted_updater);
-    if (is->keys != want->keys) {
-        return differs(is->name, "keys", err);
+    static const char *const what[N] = {"keys", "rows", "cols", "type",
+                                        "updater"};
+    const ps_table_spec_t *const specs[2] = {&self->spec, &spec->spec};
+    char texts[2][N][PS_SPEC_TEXT_SIZE];
+
+    for (size_t i = 0; i < 2; i++) {
+        (void)snprintf(texts[i][KEYS], PS_SPEC_TEXT_SIZE, "%s",
+                       ps_keys_name(specs[i]->keys));
+        (void)snprintf(texts[i][ROWS], PS_SPEC_TEXT_SIZE, "%" PRIu64,
+                       specs[i]->n_rows);
+        (void)snprintf(texts[i][COLS], PS_SPEC_TEXT_SIZE, "%" PRIu32,
+                       specs[i]->n_cols);
+        (void)snprintf(texts[i][TYPE], PS_SPEC_TEXT_SIZE, "%s",
+                       ps_type_name(specs[i]->type));
+        ps_updater_spec_format(&specs[i]->updater, texts[i][UPDATER]);
     }
-    if (is->n_rows != want->n_rows) {
-        return differs(is->name, "rows", err);
-    }
-    if (is->n_cols != want->n_cols) {
-        return differs(is->name, "cols", err);
-    }
-    if (is->type != want->type) {
-        return differs(is->name, "type", err);
-    }
-    if (strcmp(is_updater, wanted_updater) != 0) {
-        return differs(is->name, "updater", err);
+    for (size_t i = 0; i < N; i++) {
+        if (strcmp(texts[0][i], texts[1][i]) != 0) {
+            return psd_error_set(
+                err, PSD_TABLE_EXISTS, "table \"%s\" exists with %s %s, not %s",
+                self->spec.name, what[i], texts[0][i], texts[1][i]);
+        }
     }
     return PSD_OK;
 }

@@ -43,6 +43,8 @@ expect 0 table create sp --rows 10 --cols 100 --row-format sparse
 expect 0 push w 1=0.5,1 3=0.25,2
 expect 0 push sp 3:5=1 3:9=2
 
+bad 5 why # no job runs
+
 # A job whose worker 0 waits for worker 1, which never comes.
 PSD_ENDPOINT=$PSCLI_ENDPOINT PSD_JOB=lr PSD_WORKER=0 PSD_WORKERS=2 \
     PSD_MAX_DELAY=0 "$CLI_WORKER" ranks 1 hold >"$work/worker" 2>&1 &
@@ -96,6 +98,7 @@ good worker list lr
 good clock list
 good clock inspect lr
 good why lr
+good why # the only one that runs
 good run -n 2 --dry-run true
 for format in $formats; do
     expect 0 run -n 2 -o "$format" -- true

@@ -472,7 +472,7 @@ ensures_tables(fixture_t *f)
                 PSD_TABLE_EXISTS, "sure", f->err);
     CHECK_OK(psd_spec_set(spec, "cols", "2", f->err), f->err);
     CHECK_ERROR(psd_table_ensure(f->client, "sure", spec, &b, f->err),
-                PSD_TABLE_EXISTS, "other cols", f->err);
+                PSD_TABLE_EXISTS, "exists with cols 1, not 2", f->err);
     CHECK_ERROR(psd_spec_set(spec, "colour", "2", f->err), PSD_INVALID,
                 "colour", f->err);
     CHECK_ERROR(psd_spec_set(spec, "cols", "0", f->err), PSD_INVALID,

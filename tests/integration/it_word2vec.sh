@@ -52,6 +52,8 @@ refused 2 '--senses 2 with --model cbow' --train f --senses 2 --model cbow
 refused 2 '--model "lsa" is not one of skip-gram, cbow' --train f --model lsa
 refused 1 '/no/such: cannot be opened' --train /no/such
 refused 1 '/no/such: cannot be opened' --vectors /no/such
+gzip -c "$text" >"$work/packed"
+refused 2 "$work/packed: byte 0: it is packed" --train "$work/packed"
 printf 'one two\n' >"$work/rare"
 refused 2 'no word is seen 5 times' --train "$work/rare"
 printf '2 2\na 1 2\nb 1\n' >"$work/short"
