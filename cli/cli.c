@@ -93,7 +93,7 @@ say_wait(void *user, const char *what)
 {
     const ps_cli_t *self = user;
 
-    (void)fprintf(self->out.err, "pscli: %s\n", what);
+    ps_say(&self->out, "%s", what);
 }
 
 psd_status_t

@@ -225,7 +225,7 @@ ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
         args.endpoint = own.endpoint;
     }
     if (rc == PSD_OK && ps_args_text(&cli->args, "job") == NULL) {
-        (void)fprintf(cli->out.err, "pscli: job %s\n", job);
+        ps_say(&cli->out, "job %s", job);
     }
     return rc != PSD_OK ? rc : run_workers(cli, &args, err);
 }

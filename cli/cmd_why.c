@@ -14,9 +14,9 @@ static const ps_column_t WAITERS[] = {
     {"TEXT", "text", PS_UNIT_NONE, true},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
-/* The one that runs; its name is the list's. */
-static psd_status_t
-find_job(const json_t *list, const char **ret_job, psd_error_t *err)
+/* How many are in that state; the first one's name is the list's. */
+static size_t
+count_jobs(const json_t *list, const char *state, const char **ret_first)
 {
     const json_t *jobs = ps_json_at(list, "jobs");
     size_t n = 0;
@@ -24,10 +24,21 @@ find_job(const json_t *list, const char **ret_job, psd_error_t *err)
     for (size_t i = 0; i < json_array_size(jobs); i++) {
         const json_t *job = json_array_get(jobs, i);
 
-        if (strcmp(ps_json_text(job, "state"), "running") == 0) {
-            *ret_job = ps_json_text(job, "name");
-            n++;
+        if (strcmp(ps_json_text(job, "state"), state) == 0 && n++ == 0) {
+            *ret_first = ps_json_text(job, "name");
         }
+    }
+    return n;
+}
+
+/* The one that runs; else the one that has lost its workers. */
+static psd_status_t
+find_job(const json_t *list, const char **ret_job, psd_error_t *err)
+{
+    size_t n = count_jobs(list, "running", ret_job);
+
+    if (n == 0) {
+        n = count_jobs(list, "lost", ret_job);
     }
     return n == 1 ? PSD_OK
                   : psd_error_set(err, n == 0 ? PSD_NO_JOB : PSD_USAGE,
@@ -48,7 +59,13 @@ choose_job(ps_cli_t *cli,
         return ps_cli_name(cli, 0, "JOB", ret_job, err);
     }
     rc = ps_cli_request(cli, "job_list", NULL, NULL, list_p, err);
-    return rc == PSD_OK ? find_job(*list_p, ret_job, err) : rc;
+    if (rc == PSD_OK) {
+        rc = find_job(*list_p, ret_job, err);
+    }
+    if (rc == PSD_OK) {
+        ps_say(&cli->out, "job %s", *ret_job);
+    }
+    return rc;
 }
 
 psd_status_t

@@ -2,6 +2,7 @@
 /* A worker's side of the server. */
 #include "job.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,7 +69,7 @@ static void
 say_wait(void *user, const char *what)
 {
     (void)user;
-    (void)fprintf(stderr, "%s\n", what);
+    (void)fprintf(stderr, "%s: %s\n", program_invocation_short_name, what);
 }
 
 static psd_status_t

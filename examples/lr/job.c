@@ -167,9 +167,9 @@ open_tables(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
     }
     if (rc == PSD_OK && self->goes_on) { /* which nobody may have meant */
         (void)fprintf(stderr,
-                      "psd-lr: table \"%s\" is there and is trained further; "
-                      "\"pscli table drop %s\" begins anew\n",
-                      self->options->table, self->options->table);
+                      "psd-lr: table \"%s\" is there already and is used as it "
+                      "is; --table names another one\n",
+                      self->options->table);
     }
     if (rc == PSD_OK && self->options->objective != NULL) {
         rc = open_counts(self, err);

@@ -20,12 +20,13 @@ is_packed(FILE *file)
 {
     static const char *const firsts[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd",
                                          "\xfd"
-                                         "7zXZ",
-                                         "BZh"};
+                                         "7zXZ"};
     char bytes[8] = "";
     bool found = false;
 
     if (fread(bytes, 1, sizeof bytes - 1, file) > 0) {
+        found =
+            strncmp(bytes, "BZh", 3) == 0 && strncmp(bytes + 4, "1AY", 3) == 0;
         for (size_t i = 0; i < sizeof firsts / sizeof *firsts; i++) {
             found = found || strncmp(bytes, firsts[i], strlen(firsts[i])) == 0;
         }

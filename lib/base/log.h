@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_log - `level event key=value …`, one line an event
+ * ps_log - `level event key=value …`, one line an event, behind a stamp
  *
  * What     The sink is the one global of the project. Programs write to it;
  *          libraries and the core return reasons instead.

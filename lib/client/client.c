@@ -182,6 +182,8 @@ say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = make_hello(self);
     uint32_t left_ms = self->options.timeout_ms;
+    uint64_t now_ms = ps_now_ms();
+    uint64_t deadline_ms = now_ms + left_ms;
 
     if (self->options.on_wait != NULL && left_ms > TOLD_MS) {
         psd_status_t rc =
@@ -191,8 +193,9 @@ say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_error_t *err)
             return rc;
         }
         psd_error_clear(err);
-        left_ms -= TOLD_MS;
-        tell_wait(self, left_ms);
+        tell_wait(self, left_ms - TOLD_MS);
+        now_ms = ps_now_ms();
+        left_ms = now_ms < deadline_ms ? (uint32_t)(deadline_ms - now_ms) : 0;
     }
     return ps_control_ask(self, hello, left_ms, 0, ret_reply, err);
 }
@@ -206,7 +209,11 @@ greet(psd_client_t *self, psd_error_t *err)
 
     if (rc == PSD_DEADLINE && reply == NULL) {
         psd_error_clear(err);
-        ps_reach_why(self->endpoint, WHY_MS, why);
+        ps_reach_why(self->endpoint,
+                     self->options.timeout_ms < WHY_MS
+                         ? self->options.timeout_ms
+                         : WHY_MS,
+                     why);
         return psd_error_set(err, PSD_CONNECT,
                              "no answer from %s within %" PRIu32 " ms%s%s",
                              self->endpoint, self->options.timeout_ms,

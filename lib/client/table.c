@@ -317,7 +317,9 @@ check_agrees(const psd_table_t *self, const psd_spec_t *spec, psd_error_t *err)
     for (size_t i = 0; i < N; i++) {
         if (strcmp(texts[0][i], texts[1][i]) != 0) {
             return psd_error_set(
-                err, PSD_TABLE_EXISTS, "table \"%s\" exists with %s %s, not %s",
+                err, PSD_TABLE_EXISTS,
+                "table \"%s\" exists with %s %s, not %s; drop it, or take "
+                "another name",
                 self->spec.name, what[i], texts[0][i], texts[1][i]);
         }
     }

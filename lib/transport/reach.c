@@ -7,7 +7,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -27,6 +29,7 @@ typedef struct attempt {
     pthread_cond_t ended;
     bool has_ended;
     bool is_forgotten;
+    atomic_bool is_found; /* the host's address */
     uint32_t wait_ms;
     char endpoint[ENDPOINT_MAX];
     char why[PS_REACH_TEXT];
@@ -67,46 +70,38 @@ try_ipc(attempt_t *self, const char *path)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
     int handle = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    size_t length = strlen(path);
+    int code = 0;
 
-    if (handle < 0 || strlen(path) >= sizeof to.sun_path) {
+    atomic_store(&self->is_found, true);
+    if (handle < 0 || length >= sizeof to.sun_path) {
         tell(self, handle < 0 ? errno : ENAMETOOLONG);
         if (handle >= 0) {
             (void)close(handle);
         }
         return;
     }
-    memcpy(to.sun_path, path, strlen(path) + 1);
-    tell(self, outcome(handle, (const struct sockaddr *)&to, sizeof to,
-                       self->wait_ms));
-}
-
-/* All addresses of the host, until one takes the connection. */
-static void
-try_addresses(attempt_t *self, const struct addrinfo *first)
-{
-    int code = EADDRNOTAVAIL;
-
-    for (const struct addrinfo *at = first; at != NULL && code != 0;
-         at = at->ai_next) {
-        int handle =
-            socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
-                   at->ai_protocol);
-
-        code = handle < 0 ? errno
-                          : outcome(handle, at->ai_addr, at->ai_addrlen,
-                                    self->wait_ms);
+    memcpy(to.sun_path, path, length + 1);
+    if (path[0] == '@') { /* no file: a name of the system's own */
+        to.sun_path[0] = '\0';
     }
-    tell(self, code);
+    code = outcome(handle, (const struct sockaddr *)&to,
+                   (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length),
+                   self->wait_ms);
+    tell(self, code == EAGAIN ? 0 : code); /* its queue is full */
 }
 
-/* Of HOST:PORT or [ADDRESS]:PORT. */
+/* Of HOST:PORT or [ADDRESS]:PORT; as ZeroMQ, the first address, and IPv6 only
+ * in brackets. */
 static void
 try_tcp(attempt_t *self, char *host)
 {
-    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM,
-                                    .ai_flags = AI_NUMERICSERV};
+    struct addrinfo wanted = {.ai_family = AF_INET,
+                              .ai_socktype = SOCK_STREAM,
+                              .ai_flags = AI_NUMERICSERV};
     struct addrinfo *found = NULL;
     char *colon = strrchr(host, ':');
+    int handle = -1;
     int rc = 0;
 
     if (colon == NULL) {
@@ -117,14 +112,21 @@ try_tcp(attempt_t *self, char *host)
     if (host[0] == '[' && colon > host + 1 && colon[-1] == ']') {
         colon[-1] = '\0';
         host++;
+        wanted.ai_family = AF_INET6;
     }
     rc = getaddrinfo(host, colon + 1, &wanted, &found);
+    atomic_store(&self->is_found, true);
     if (rc != 0) {
         (void)snprintf(self->why, sizeof self->why, "host \"%.100s\": %s", host,
                        gai_strerror(rc));
         return;
     }
-    try_addresses(self, found);
+    handle =
+        socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
+               found->ai_protocol);
+    tell(self, handle < 0 ? errno
+                          : outcome(handle, found->ai_addr, found->ai_addrlen,
+                                    self->wait_ms));
     freeaddrinfo(found);
 }
 
@@ -240,7 +242,10 @@ ps_reach_why(const char *endpoint,
     if (has_ended) {
         memcpy(ret_why, self->why, PS_REACH_TEXT);
     } else {
-        (void)snprintf(ret_why, PS_REACH_TEXT, "it takes long to connect");
+        (void)snprintf(ret_why, PS_REACH_TEXT, "%s",
+                       atomic_load(&self->is_found)
+                           ? "it takes long to connect"
+                           : "its host is still being looked up");
     }
     (void)pthread_mutex_unlock(&self->lock);
     if (has_ended) {

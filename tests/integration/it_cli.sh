@@ -99,6 +99,9 @@ good clock list
 good clock inspect lr
 good why lr
 good why # the only one that runs
+expect 0 why
+out_has 'worker 1'
+err_has '^job lr$'
 good run -n 2 --dry-run true
 for format in $formats; do
     expect 0 run -n 2 -o "$format" -- true

@@ -25,11 +25,14 @@ now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* Takes what is told of a long wait. */
+/* Takes what is told of a long wait, behind what was told before. */
 static void
 note_wait(void *user, const char *what)
 {
-    (void)snprintf(user, WAIT_TEXT, "%s", what);
+    char *told = user;
+    size_t size = strlen(told);
+
+    (void)snprintf(told + size, WAIT_TEXT - size, "%s\n", what);
 }
 
 /* Who waits for longer than a second is told once what for. */
@@ -49,7 +52,7 @@ a_long_wait_is_told(psd_error_t *err)
     CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err),
                 PSD_CONNECT, "within 1500 ms", err);
     CHECK(strcmp(told, "tcp://127.0.0.1:1: no answer for 1 s: Connection "
-                       "refused; waiting 0.5 s more") == 0);
+                       "refused; waiting 0.5 s more\n") == 0);
     psd_options_destroy(&options);
     return true;
 }

@@ -50,10 +50,11 @@ PSD_EXPORT psd_status_t psd_options_set_spin_us(psd_options_t *self,
                                                 uint32_t spin_us,
                                                 psd_error_t *err);
 
-/* Is told, once, when psd_connect has waited for a second and nobody has
- * answered: by whom and why not, as far as the system says it, and for how long
- * it goes on ("tcp://h:7171: no answer for 1 s: Connection refused; waiting 9 s
- * more"). It is called by the thread that connects. Not set: nobody is told. */
+/* Is told, once, when psd_connect has waited for a second of a longer timeout
+ * and nobody has answered: by whom and why not, as far as the system says it,
+ * and for how long it goes on ("tcp://h:7171: no answer for 1 s: Connection
+ * refused; waiting 9 s more"). It is called by the thread that connects; `what`
+ * lives as long as the call. Not set: nobody is told. */
 typedef void psd_on_wait_t(void *user, const char *what);
 PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self,
                                         psd_on_wait_t *on_wait,
@@ -67,8 +68,9 @@ PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self,
  * options   in  NULL: defaults
  *
  * Errors: PSD_INVALID endpoint or environment not understood; PSD_CONNECT no
- * WELCOME within the timeout, and why, as far as the system says it;
- * PSD_VERSION, PSD_CLUSTER, PSD_DENIED refused by the node; PSD_NOMEM.
+ * WELCOME within the timeout, and why, as far as the system says it, for which
+ * it is asked for up to 200 ms more; PSD_VERSION, PSD_CLUSTER, PSD_DENIED
+ * refused by the node; PSD_NOMEM.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_connect(const char *endpoint,
                                                    const psd_options_t *options,

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "transport/reach.h"
@@ -63,13 +64,35 @@ Test(reach, takes_any_text)
     cr_assert_str_empty(why);
 }
 
-/* Nobody waits for a resolver or a connection longer than it was told. */
+/* A port that takes no connection more: whoever wants one waits. */
 Test(reach, ends_with_its_time)
 {
+    char endpoint[64];
     char why[PS_REACH_TEXT];
+    int taken[4] = {-1, -1, -1, -1};
+    int handle = take_port(endpoint);
+    struct sockaddr_in at = {.sin_family = AF_INET};
+    socklen_t size = sizeof at;
+    struct timespec before;
+    struct timespec after;
 
-    ps_reach_why("tcp://127.0.0.1:1", 0, why);
+    cr_assert_eq(listen(handle, 0), 0);
+    cr_assert_eq(getsockname(handle, (struct sockaddr *)&at, &size), 0);
+    for (size_t i = 0; i < 4; i++) {
+        taken[i] =
+            socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+        (void)connect(taken[i], (const struct sockaddr *)&at, size);
+    }
+    (void)clock_gettime(CLOCK_MONOTONIC, &before);
+    ps_reach_why(endpoint, 20, why);
+    (void)clock_gettime(CLOCK_MONOTONIC, &after);
     cr_assert(strcmp(why, "it takes long to connect") == 0 ||
-                  strcmp(why, "Connection refused") == 0,
+                  strcmp(why, "its host is still being looked up") == 0 ||
+                  strcmp(why, "Connection timed out") == 0,
               "%s", why);
+    cr_assert_lt(after.tv_sec - before.tv_sec, 30);
+    for (size_t i = 0; i < 4; i++) {
+        (void)close(taken[i]);
+    }
+    (void)close(handle);
 }
