@@ -3,7 +3,8 @@
  * ps_push - the deltas of one push on their way into dense rows
  *
  * What     Takes the payload's values from the front, whatever spans they lie
- *          in, and runs the updater over the rows that it is given.
+ *          in, and runs the updater over the rows that it is given; those
+ *          of one value are brought together for it.
  *          Where the payload is shared and the table refuses what is not
  *          finite, deltas are looked at once more: bytes that were changed
  *          since they were checked never reach a row. A guarded rule reads each

@@ -4,10 +4,23 @@
  * meson.build of this room). */
 #include "model/row_loops.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/cursor.h"
 #include "model/loops.h"
+
+#define DIFFER_BITS 12
+#define DIFFER_PLACES (1 << DIFFER_BITS) /* for 32 rows: seldom one for two */
+
+/* Fibonacci hashing (Knuth, The Art of Computer Programming 3, 6.4) of the bits
+ * in which rows near each other differ. */
+static inline uint32_t
+differ_place(const uint8_t *row)
+{
+    return (uint32_t)((uintptr_t)row >> 2) * UINT32_C(0x9e3779b1) >>
+           (32 - DIFFER_BITS);
+}
 
 /* One loop for each type: a single value a row, or more of them. */
 #define ROWS_ADD(name, number_t, LOAD)                                   \
@@ -75,6 +88,88 @@ ps_rows_copy(uint8_t *to, uint8_t *const *rows, size_t n, size_t size)
             memcpy(to + i * size, rows[i], size);
         }
     }
+}
+
+static inline uint8_t *
+behind(uint8_t *row, uintptr_t distance)
+{
+    return (uint8_t *)((uintptr_t)row + distance);
+}
+
+void
+ps_values_gather(uint8_t *to,
+                 uint8_t *const *rows,
+                 uintptr_t distance,
+                 size_t n,
+                 size_t size)
+{
+    assert(size == 4 || size == 8);
+    for (size_t i = 0; size == 4 && i < n; i++) {
+        memcpy(to + 4 * i, behind(rows[i], distance), 4);
+    }
+    for (size_t i = 0; size == 8 && i < n; i++) {
+        memcpy(to + 8 * i, behind(rows[i], distance), 8);
+    }
+}
+
+void
+ps_values_scatter(uint8_t *const *rows,
+                  uintptr_t distance,
+                  const uint8_t *from,
+                  size_t n,
+                  size_t size)
+{
+    assert(size == 4 || size == 8);
+    for (size_t i = 0; size == 4 && i < n; i++) {
+        memcpy(behind(rows[i], distance), from + 4 * i, 4);
+    }
+    for (size_t i = 0; size == 8 && i < n; i++) {
+        memcpy(behind(rows[i], distance), from + 8 * i, 8);
+    }
+}
+
+static bool
+is_twice(uint8_t *const *rows, size_t n)
+{
+    for (size_t i = 1; i < n; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (rows[j] == rows[i]) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Each row leaves its number in the place that its address says: if all find
+ * their own there, no two are the same. Places are read only where somebody has
+ * written. */
+static bool
+all_find_themselves(uint8_t *const *rows, size_t n)
+{
+    uint8_t numbers[DIFFER_PLACES];
+    uint8_t others = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        numbers[differ_place(rows[i])] = (uint8_t)i;
+    }
+    for (size_t i = 0; i < n; i++) {
+        others |= numbers[differ_place(rows[i])] ^ (uint8_t)i;
+    }
+    return others == 0;
+}
+
+bool
+ps_rows_differ(uint8_t *const *rows, size_t n)
+{
+    uint32_t steps_back = 0;
+
+    assert(n <= PS_ROWS_GROUP);
+    for (size_t i = 1; i < n; i++) {
+        steps_back += (uintptr_t)rows[i] <= (uintptr_t)rows[i - 1] ? 1 : 0;
+    }
+    return steps_back == 0 || all_find_themselves(rows, n) ||
+           !is_twice(rows, n);
 }
 
 bool

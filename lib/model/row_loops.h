@@ -7,6 +7,7 @@
 
 #define PS_LINE 64           /* bytes of a cache line */
 #define PS_ROW_LINES_AHEAD 4 /* of a row; the processor goes on by itself */
+#define PS_ROWS_GROUP 32     /* rows that ps_rows_differ takes at most */
 #define PS_STREAM_FROM ((size_t)1 << 20) /* bytes that would fill a cache */
 
 /* Asks the processor for the beginning of a row of `size` bytes, which will be
@@ -41,6 +42,21 @@ void ps_rows_add(ps_type_t type,
 /* Copies n rows of `size` bytes, which lie apart, one behind the other. A row
  * that is NULL is passed over. */
 void ps_rows_copy(uint8_t *to, uint8_t *const *rows, size_t n, size_t size);
+/* Copies the value of `size` bytes, 4 or 8, at the same distance behind each of
+ * n rows, one behind the other; and back. The distance wraps: it may lie before
+ * the row. */
+void ps_values_gather(uint8_t *to,
+                      uint8_t *const *rows,
+                      uintptr_t distance,
+                      size_t n,
+                      size_t size);
+void ps_values_scatter(uint8_t *const *rows,
+                       uintptr_t distance,
+                       const uint8_t *from,
+                       size_t n,
+                       size_t size);
+/* Whether no row is among n <= PS_ROWS_GROUP, aligned to 4 bytes, twice. */
+bool ps_rows_differ(uint8_t *const *rows, size_t n);
 
 /* Rows of `size` bytes, n_bytes in all, are worth streaming to `to`: they would
  * fill the caches, and lines of memory are written whole. */
