@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "cli/bench_stats.h"
+#include "transport/thread.h"
 
 #define WARM_PART 4 /* this part of a repeat's time is enough to warm up */
 
@@ -141,8 +142,7 @@ work_together(ps_bench_team_t *self, psd_error_t *err)
 
     while (whole && n + 1 < self->n) {
         self->members[n + 1].gate = &gate;
-        whole =
-            pthread_create(&threads[n], NULL, work, &self->members[n + 1]) == 0;
+        whole = ps_thread_start(&threads[n], work, &self->members[n + 1]) == 0;
         n += whole ? 1 : 0;
     }
     prepare(&self->members[0]);

@@ -3,10 +3,10 @@
 #include "daemon/filler.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <sys/mman.h>
 
 #include "base/alloc.h"
+#include "transport/thread.h"
 
 #define WAITING_MAX 256 /* entries of the list */
 /* Of a piece, after which the thread sees whether it is to end. */
@@ -77,23 +77,6 @@ run(void *arg)
     return NULL;
 }
 
-/* Signals are the program's business: the thread gets none. */
-static int
-start_thread(ps_filler_t *self)
-{
-    sigset_t all;
-    sigset_t before;
-    int rc = 0;
-
-    (void)sigfillset(&all);
-    rc = pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (rc == 0) {
-        rc = pthread_create(&self->thread, NULL, run, self);
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
-    return rc;
-}
-
 psd_status_t
 ps_filler_new(ps_filler_t **ret_filler, psd_error_t *err)
 {
@@ -105,7 +88,7 @@ ps_filler_new(ps_filler_t **ret_filler, psd_error_t *err)
     }
     (void)pthread_mutex_init(&self->mutex, NULL); /* cannot fail on Linux */
     (void)pthread_cond_init(&self->wake, NULL);
-    rc = start_thread(self);
+    rc = ps_thread_start(&self->thread, run, self);
     if (rc != 0) {
         (void)pthread_cond_destroy(&self->wake);
         (void)pthread_mutex_destroy(&self->mutex);

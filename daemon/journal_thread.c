@@ -5,18 +5,17 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/queue.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "transport/thread.h"
 
 #define RETRY_MS 200 /* after a disk that is full or has failed */
 #define QUOTED_SIZE 512
@@ -238,16 +237,10 @@ perform_taken(ps_journal_thread_t *self)
 static bool
 take(ps_journal_thread_t *self)
 {
-    struct timespec until = {0};
+    struct timespec until = ps_cond_end_in(RETRY_MS);
     bool is_over = false;
     bool goes_on = true;
 
-    (void)clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += RETRY_MS * 1000000L;
-    if (until.tv_nsec >= 1000000000L) {
-        until.tv_nsec -= 1000000000L;
-        until.tv_sec++;
-    }
     (void)pthread_mutex_lock(&self->mutex);
     while (
         STAILQ_EMPTY(&self->queue) && !self->stopping && !is_over &&
@@ -296,23 +289,6 @@ run(void *arg)
 
 /* ---- start and stop ---- */
 
-/* Signals are the program's business: the thread gets none. */
-static int
-start_thread(ps_journal_thread_t *self)
-{
-    sigset_t all;
-    sigset_t before;
-    int rc = 0;
-
-    (void)sigfillset(&all);
-    rc = pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (rc == 0) {
-        rc = pthread_create(&self->thread, NULL, run, self);
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
-    return rc;
-}
-
 static void
 free_all(ps_journal_thread_t *self)
 {
@@ -338,7 +314,6 @@ ps_journal_thread_start(ps_journal_t **journal_p,
                         psd_error_t *err)
 {
     ps_journal_thread_t *self = ps_alloc(1, sizeof *self);
-    pthread_condattr_t attributes;
     int rc = 0;
 
     if (self == NULL) {
@@ -350,13 +325,10 @@ ps_journal_thread_start(ps_journal_t **journal_p,
     self->err = psd_error_new();
     atomic_init(&self->has_news, false);
     (void)pthread_mutex_init(&self->mutex, NULL); /* cannot fail on Linux */
-    (void)pthread_condattr_init(&attributes);
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    (void)pthread_cond_init(&self->wake, &attributes);
-    (void)pthread_condattr_destroy(&attributes);
+    (void)ps_cond_init(&self->wake);
     self->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     self->journal = *journal_p;
-    rc = self->fd < 0 ? errno : start_thread(self);
+    rc = self->fd < 0 ? errno : ps_thread_start(&self->thread, run, self);
     if (rc != 0) {
         self->journal = NULL; /* the caller's still */
         free_all(self);

@@ -4,12 +4,12 @@
 
 #include <inttypes.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "daemon/rest.h"
+#include "transport/thread.h"
 
 #define WAITING_BYTES ((size_t)8 << 20) /* of pieces, in each of the lists */
 /* Of pieces the thread is woken for so many at once: each time it takes a
@@ -242,23 +242,6 @@ destroy(ps_piece_thread_t *self)
     ps_free(self);
 }
 
-/* Signals are the program's business: the thread gets none. */
-static int
-start_thread(ps_piece_thread_t *self)
-{
-    sigset_t all;
-    sigset_t before;
-    int rc = 0;
-
-    (void)sigfillset(&all);
-    rc = pthread_sigmask(SIG_SETMASK, &all, &before);
-    if (rc == 0) {
-        rc = pthread_create(&self->thread, NULL, run, self);
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-    }
-    return rc;
-}
-
 psd_status_t
 ps_piece_thread_start(const ps_snapshot_dir_t *dir,
                       ps_piece_thread_t **ret,
@@ -282,7 +265,7 @@ ps_piece_thread_start(const ps_snapshot_dir_t *dir,
     memcpy(self->path, dir->dir, size);
     self->dir = *dir;
     self->dir.dir = self->path;
-    rc = start_thread(self);
+    rc = ps_thread_start(&self->thread, run, self);
     if (rc != 0) {
         destroy(self);
         return psd_error_set(err, PSD_IO, "start a thread: error %d", rc);

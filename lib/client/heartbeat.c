@@ -4,7 +4,6 @@
 #include "client/heartbeat.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/handover.h"
 #include "client/client_state.h"
+#include "transport/thread.h"
 
 /* Ids of their own, away from those of the client that has the session. */
 #define FIRST_ID (UINT64_C(1) << 48)
@@ -189,27 +189,6 @@ run(void *arg)
     return NULL;
 }
 
-/* Signals are the program's business: the thread gets none. */
-static int
-start_thread(ps_beat_t *self)
-{
-    pthread_attr_t attributes;
-    sigset_t all;
-    int rc = pthread_attr_init(&attributes);
-
-    if (rc != 0) {
-        return rc;
-    }
-    (void)sigfillset(&all);
-    rc = pthread_attr_setsigmask_np(&attributes, &all);
-    if (rc == 0) {
-        ps_handover_give(self);
-        rc = pthread_create(&self->thread, &attributes, run, self);
-    }
-    (void)pthread_attr_destroy(&attributes);
-    return rc;
-}
-
 static void
 destroy(ps_beat_t **self_p)
 {
@@ -266,7 +245,8 @@ ps_beat_start(const ps_beat_args_t *args,
     if (rc != PSD_OK) {
         return rc;
     }
-    failure = start_thread(self);
+    ps_handover_give(self);
+    failure = ps_thread_start(&self->thread, run, self);
     if (failure != 0) {
         return psd_error_set(err, PSD_IO, "start a thread: error %d", failure);
     }

@@ -8,13 +8,13 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "base/handover.h"
+#include "transport/thread.h"
 
 #define LOOK_EVERY_NS 1000000
 #define LOOKS_IN_VAIN 20 /* before it sleeps */
@@ -84,25 +84,6 @@ run(void *arg)
     return NULL;
 }
 
-static int
-start_thread(ps_sender_t *self)
-{
-    pthread_attr_t attributes;
-    sigset_t all;
-    int rc = pthread_attr_init(&attributes);
-
-    if (rc != 0) {
-        return rc;
-    }
-    (void)sigfillset(&all);
-    rc = pthread_attr_setsigmask_np(&attributes, &all);
-    if (rc == 0) {
-        rc = pthread_create(&self->thread, &attributes, run, self);
-    }
-    (void)pthread_attr_destroy(&attributes);
-    return rc;
-}
-
 psd_status_t
 ps_sender_start(void (*send_all)(void *owner),
                 void *owner,
@@ -125,7 +106,7 @@ ps_sender_start(void (*send_all)(void *owner),
         ps_free(self);
         return psd_error_set(err, PSD_IO, "no semaphore for a sender");
     }
-    failure = start_thread(self);
+    failure = ps_thread_start(&self->thread, run, self);
     if (failure != 0) {
         (void)sem_destroy(&self->wake);
         ps_free(self);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "transport/thread.h"
 
 typedef struct member {
     ps_crew_t *crew;
@@ -66,7 +67,7 @@ start_members(ps_crew_t *self, psd_error_t *err)
 
         member->crew = self;
         member->number = i + 1;
-        failed = pthread_create(&member->thread, NULL, follow, member);
+        failed = ps_thread_start(&member->thread, follow, member);
         if (failed != 0) {
             char reason[128];
 

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "train/train_state.h"
+#include "transport/thread.h"
 
 #define LEAVE_MS 2000 /* for the answer that a failed worker has left */
 
@@ -106,14 +107,7 @@ ps_train_leave_failed(psd_train_t *self)
 static bool
 init_mutex(psd_train_t *self)
 {
-    pthread_condattr_t attributes;
-
-    if (pthread_condattr_init(&attributes) != 0) {
-        return false;
-    }
-    (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    self->has_mutex = pthread_cond_init(&self->changed, &attributes) == 0;
-    (void)pthread_condattr_destroy(&attributes);
+    self->has_mutex = ps_cond_init(&self->changed) == 0;
     if (self->has_mutex && pthread_mutex_init(&self->mutex, NULL) != 0) {
         (void)pthread_cond_destroy(&self->changed);
         self->has_mutex = false;
@@ -377,21 +371,20 @@ static bool
 start_threads(psd_train_t *self)
 {
     self->has_courier =
-        pthread_create(&self->courier, NULL, ps_courier_run, self) == 0;
+        ps_thread_start(&self->courier, ps_courier_run, self) == 0;
     if (!self->has_courier) {
         return false;
     }
     self->loader.train = self;
     self->has_loader =
-        pthread_create(&self->loader.thread, NULL, ps_loader_run, self) == 0;
+        ps_thread_start(&self->loader.thread, ps_loader_run, self) == 0;
     if (!self->has_loader) {
         return false;
     }
     while (self->n_started < self->options.n_trainers) {
         psd_trainer_t *trainer = &self->trainers[self->n_started];
 
-        if (pthread_create(&trainer->thread, NULL, ps_trainer_run, trainer) !=
-            0) {
+        if (ps_thread_start(&trainer->thread, ps_trainer_run, trainer) != 0) {
             return false;
         }
         self->n_started++;

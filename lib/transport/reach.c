@@ -6,7 +6,6 @@
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "transport/thread.h"
 
 #define TCP "tcp://"
 #define IPC "ipc://"
@@ -166,16 +166,12 @@ static attempt_t *
 new_attempt(const char *endpoint, uint32_t wait_ms)
 {
     attempt_t *self = ps_alloc(1, sizeof *self);
-    pthread_condattr_t attributes;
 
     if (self != NULL) {
         self->wait_ms = wait_ms;
         (void)snprintf(self->endpoint, sizeof self->endpoint, "%s", endpoint);
         (void)pthread_mutex_init(&self->lock, NULL);
-        (void)pthread_condattr_init(&attributes);
-        (void)pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-        (void)pthread_cond_init(&self->ended, &attributes);
-        (void)pthread_condattr_destroy(&attributes);
+        (void)ps_cond_init(&self->ended);
     }
     return self;
 }
@@ -183,37 +179,10 @@ new_attempt(const char *endpoint, uint32_t wait_ms)
 static bool
 start(attempt_t *self)
 {
-    pthread_attr_t attributes;
     pthread_t thread;
-    sigset_t all;
-    bool runs = false;
 
-    if (pthread_attr_init(&attributes) != 0) {
-        return false;
-    }
-    (void)sigfillset(&all);
-    runs = pthread_attr_setsigmask_np(&attributes, &all) == 0 &&
-           pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED) ==
-               0 &&
-           pthread_create(&thread, &attributes, run, self) == 0;
-    (void)pthread_attr_destroy(&attributes);
-    return runs;
-}
-
-/* The moment so many milliseconds from now, as a condition wants it. */
-static struct timespec
-behind(uint32_t wait_ms)
-{
-    struct timespec at;
-
-    (void)clock_gettime(CLOCK_MONOTONIC, &at);
-    at.tv_sec += wait_ms / 1000;
-    at.tv_nsec += (long)(wait_ms % 1000) * 1000000;
-    if (at.tv_nsec >= 1000000000) {
-        at.tv_sec++;
-        at.tv_nsec -= 1000000000;
-    }
-    return at;
+    return ps_thread_start(&thread, run, self) == 0 &&
+           pthread_detach(thread) == 0;
 }
 
 void
@@ -222,7 +191,7 @@ ps_reach_why(const char *endpoint,
              char ret_why[PS_REACH_TEXT])
 {
     attempt_t *self = new_attempt(endpoint, wait_ms);
-    const struct timespec end = behind(wait_ms);
+    const struct timespec end = ps_cond_end_in(wait_ms);
     bool has_ended = false;
     int rc = 0;
 
