@@ -16,14 +16,17 @@
 #include "cli/args.h"
 #include "cli/output.h"
 
+#define PS_CLI_JOB_SIZE 64
+
 typedef struct ps_cli {
     ps_args_t args;
     ps_out_t out;
     const char *endpoint; /* borrowed from args */
     uint32_t timeout_ms;
-    psd_client_t *client; /* owned; NULL until it is needed */
-    json_t *details;      /* owned; of the last refusal, or NULL */
-    int exit_code;        /* instead of the status's own; 0: none. `run` */
+    psd_client_t *client;      /* owned; NULL until it is needed */
+    json_t *details;           /* owned; of the last refusal, or NULL */
+    char job[PS_CLI_JOB_SIZE]; /* that `why` has chosen, for --watch; or "" */
+    int exit_code;             /* instead of the status's own; 0: none. `run` */
 } ps_cli_t;
 
 /* Reads the command line and the settings. Errors: as ps_args_parse. */

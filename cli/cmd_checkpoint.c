@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli checkpoint create, list, inspect, verify, restore, drop. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/confirm.h"
 
 #define LOOK_MS 100    /* between two looks */
 #define STILL_MS 60000 /* without any progress */
@@ -258,9 +260,14 @@ psd_status_t
 ps_cmd_checkpoint_drop(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    char what[256];
     const char *name = NULL;
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
+    if (rc == PSD_OK) {
+        (void)snprintf(what, sizeof what, "checkpoint \"%s\"", name);
+        rc = ps_confirm_drop(cli, what, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_cli_request(cli, "checkpoint_drop", "name", name, &reply, err);
     }

@@ -134,22 +134,6 @@ show_workers(const ps_cli_t *cli, const ps_workers_t *workers, const char *job)
     ps_out_list(&cli->out, doc, "workers", WORKERS);
 }
 
-static void
-say_ends(const ps_cli_t *cli, const ps_workers_t *workers)
-{
-    for (uint32_t i = 0; i < workers->n; i++) {
-        const ps_local_worker_t *worker = &workers->items[i];
-
-        if (worker->signal != 0) {
-            ps_say(&cli->out, "worker %" PRIu32 " was killed by signal %d (%s)",
-                   i, worker->signal, strsignal(worker->signal));
-        } else if (worker->exit != 0) {
-            ps_say(&cli->out, "worker %" PRIu32 " ended with exit code %d", i,
-                   worker->exit);
-        }
-    }
-}
-
 static psd_status_t
 run_workers(ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
 {
@@ -162,7 +146,6 @@ run_workers(ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    say_ends(cli, &workers);
     if (cli->out.format != PS_FORMAT_TABLE &&
         cli->out.format != PS_FORMAT_WIDE) {
         show_workers(cli, &workers, args->job);
@@ -202,6 +185,7 @@ ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
         .job = job,
         .max_delay = ps_args_i64(&cli->args, "max-delay"),
         .to = {shows ? cli->out.out : cli->out.err, cli->out.err},
+        .out = &cli->out,
         .color = cli->out.color && shows};
     psd_status_t rc = check_version(cli, err);
 

@@ -5,10 +5,12 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "cli/confirm.h"
 #include "cli/json_text.h"
+
+#define WHAT_SIZE 256
 
 static const ps_column_t DROPPED[] = {
     {"TABLE", "table", PS_UNIT_NONE, false},
@@ -34,80 +36,128 @@ sum_bytes(const json_t *bytes)
     return sum;
 }
 
-static psd_status_t
-confirm(const ps_cli_t *cli, const char *question, psd_error_t *err)
+static bool
+is_among(const json_t *tables, const char *name)
 {
-    char answer[64] = "";
+    bool found = false;
 
-    if (ps_args_on(&cli->args, "yes")) {
-        return PSD_OK;
+    for (size_t i = 0; i < json_array_size(tables); i++) {
+        found =
+            found ||
+            strcmp(ps_json_text(json_array_get(tables, i), "table"), name) == 0;
     }
-    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO)) {
-        return psd_error_set(
-            err, PSD_USAGE,
-            "dropping %s needs --yes where there is no terminal to ask on",
-            question);
+    return found;
+}
+
+/* What is to be dropped of each of the words, in their order, before anything
+ * is. */
+static psd_status_t
+look(ps_cli_t *cli, json_t *tables, psd_error_t *err)
+{
+    for (size_t i = 0; i < cli->args.n_words; i++) {
+        PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+        const char *name = NULL;
+        psd_status_t rc = ps_cli_name(cli, i, "NAME", &name, err);
+
+        if (rc == PSD_OK && is_among(tables, name)) {
+            rc = psd_error_set(err, PSD_USAGE, "table \"%s\" is named twice",
+                               name);
+        }
+        if (rc == PSD_OK) {
+            rc =
+                ps_cli_request(cli, "table_inspect", "name", name, &reply, err);
+        }
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        (void)json_array_append_new(
+            tables,
+            json_pack("{s:s,s:b,s:I,s:I}", "table", name, "dropped", 0, "rows",
+                      (json_int_t)ps_json_u64(reply, "table.rows_present"),
+                      "bytes",
+                      (json_int_t)sum_bytes(ps_json_at(reply, "table.bytes"))));
     }
-    ps_print(cli->out.err, "drop %s? [y/N] ", question);
-    (void)fflush(cli->out.err);
-    if (fgets(answer, sizeof answer, stdin) != NULL &&
-        (answer[0] == 'y' || answer[0] == 'Y')) {
-        return PSD_OK;
+    return PSD_OK;
+}
+
+/* `table "w" with 3 rows (12 B)`, or `2 tables, "w" and others, with …`. */
+static void
+name_them(const json_t *tables, char ret_what[WHAT_SIZE])
+{
+    const char *first = ps_json_text(json_array_get(tables, 0), "table");
+    size_t n = json_array_size(tables);
+    uint64_t rows = 0;
+    uint64_t bytes = 0;
+    char size[PS_NUMBER_SIZE];
+    char name[WHAT_SIZE / 2];
+
+    for (size_t i = 0; i < n; i++) {
+        rows += ps_json_u64(json_array_get(tables, i), "rows");
+        bytes += ps_json_u64(json_array_get(tables, i), "bytes");
     }
-    return psd_error_set(err, PSD_FAILED, "not dropped");
+    ps_bytes_format((double)bytes, size);
+    if (n == 1) {
+        (void)snprintf(name, sizeof name, "table \"%s\"", first);
+    } else {
+        (void)snprintf(name, sizeof name, "%zu tables from \"%s\" to \"%s\"", n,
+                       first,
+                       ps_json_text(json_array_get(tables, n - 1), "table"));
+    }
+    (void)snprintf(ret_what, WHAT_SIZE, "%s with %" PRIu64 " rows (%s)", name,
+                   rows, size);
 }
 
 static psd_status_t
-drop(ps_cli_t *cli,
-     const char *name,
-     uint64_t rows,
-     uint64_t bytes,
-     psd_error_t *err)
+drop(ps_cli_t *cli, json_t *table, psd_error_t *err)
 {
-    bool dry_run = ps_args_on(&cli->args, "dry-run");
-    psd_status_t rc = dry_run ? PSD_OK : psd_table_drop(cli->client, name, err);
+    const char *name = ps_json_text(table, "table");
+    psd_status_t rc = psd_table_drop(cli->client, name, err);
 
-    if (rc != PSD_OK) {
-        return rc;
+    if (rc == PSD_OK) {
+        (void)json_object_set_new(table, "dropped", json_true());
+        ps_say(&cli->out, "dropped table \"%s\"", name);
     }
-    PSD_AUTO(ps_json_unref)
-    json_t *doc =
-        json_pack("{s:s,s:b,s:I,s:I}", "table", name, "dropped", !dry_run,
-                  "rows", (json_int_t)rows, "bytes", (json_int_t)bytes);
+    return rc;
+}
 
-    if (dry_run) {
-        (void)json_object_set_new(doc, "dry_run", json_true());
+static void
+show(const ps_cli_t *cli, json_t *tables)
+{
+    PSD_AUTO(ps_json_unref) json_t *doc = NULL;
+
+    if (json_array_size(tables) == 1) {
+        ps_out_object(&cli->out, json_array_get(tables, 0), DROPPED);
+        return;
     }
-    ps_say(&cli->out, "%s table \"%s\"", dry_run ? "would drop" : "dropped",
-           name);
-    ps_out_object(&cli->out, doc, DROPPED);
-    return PSD_OK;
+    doc = json_pack("{s:O}", "tables", tables);
+    ps_out_list(&cli->out, doc, "tables", DROPPED);
 }
 
 psd_status_t
 ps_cmd_table_drop(ps_cli_t *cli, psd_error_t *err)
 {
-    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    char question[256];
-    char size[PS_NUMBER_SIZE];
-    const char *name = NULL;
-    uint64_t rows = 0;
-    uint64_t bytes = 0;
-    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+    PSD_AUTO(ps_json_unref) json_t *tables = json_array();
+    bool dry_run = ps_args_on(&cli->args, "dry-run");
+    char what[WHAT_SIZE];
+    psd_status_t rc = look(cli, tables, err);
 
+    if (rc == PSD_OK && !dry_run) {
+        name_them(tables, what);
+        rc = ps_confirm_drop(cli, what, err);
+    }
+    for (size_t i = 0; rc == PSD_OK && i < json_array_size(tables); i++) {
+        json_t *table = json_array_get(tables, i);
+
+        if (dry_run) {
+            (void)json_object_set_new(table, "dry_run", json_true());
+            ps_say(&cli->out, "would drop table \"%s\"",
+                   ps_json_text(table, "table"));
+        } else {
+            rc = drop(cli, table, err);
+        }
+    }
     if (rc == PSD_OK) {
-        rc = ps_cli_request(cli, "table_inspect", "name", name, &reply, err);
+        show(cli, tables);
     }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    rows = ps_json_u64(reply, "table.rows_present");
-    bytes = sum_bytes(ps_json_at(reply, "table.bytes"));
-    ps_bytes_format((double)bytes, size);
-    (void)snprintf(question, sizeof question,
-                   "table \"%s\" with %" PRIu64 " rows (%s)", name, rows, size);
-    if (!ps_args_on(&cli->args, "dry-run")) {
-        rc = confirm(cli, question, err);
-    }
-    return rc != PSD_OK ? rc : drop(cli, name, rows, bytes, err);
+    return rc;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli why: one line for each worker that waits. */
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -33,13 +34,15 @@ count_jobs(const json_t *list, const char *state, const char **ret_first)
 
 /* The one that runs; else the one that has lost its workers. */
 static psd_status_t
-find_job(const json_t *list, const char **ret_job, psd_error_t *err)
+find_job(ps_cli_t *cli, const json_t *list, psd_error_t *err)
 {
-    size_t n = count_jobs(list, "running", ret_job);
+    const char *job = "";
+    size_t n = count_jobs(list, "running", &job);
 
     if (n == 0) {
-        n = count_jobs(list, "lost", ret_job);
+        n = count_jobs(list, "lost", &job);
     }
+    (void)snprintf(cli->job, sizeof cli->job, "%s", n == 1 ? job : "");
     return n == 1 ? PSD_OK
                   : psd_error_set(err, n == 0 ? PSD_NO_JOB : PSD_USAGE,
                                   "%zu jobs run; name the one that is meant: "
@@ -47,34 +50,36 @@ find_job(const json_t *list, const char **ret_job, psd_error_t *err)
                                   n);
 }
 
+/* It stays chosen: --watch does not go from one job to another. */
 static psd_status_t
-choose_job(ps_cli_t *cli,
-           json_t **list_p,
-           const char **ret_job,
-           psd_error_t *err)
+choose_job(ps_cli_t *cli, const char **ret_job, psd_error_t *err)
 {
+    PSD_AUTO(ps_json_unref) json_t *list = NULL;
     psd_status_t rc = PSD_OK;
 
     if (cli->args.n_words > 0) {
         return ps_cli_name(cli, 0, "JOB", ret_job, err);
     }
-    rc = ps_cli_request(cli, "job_list", NULL, NULL, list_p, err);
-    if (rc == PSD_OK) {
-        rc = find_job(*list_p, ret_job, err);
+    if (cli->job[0] == '\0') {
+        rc = ps_cli_request(cli, "job_list", NULL, NULL, &list, err);
+        if (rc == PSD_OK) {
+            rc = find_job(cli, list, err);
+        }
+        if (rc != PSD_OK) {
+            return rc;
+        }
     }
-    if (rc == PSD_OK) {
-        ps_say(&cli->out, "job %s", *ret_job);
-    }
-    return rc;
+    ps_say(&cli->out, "job %s", cli->job);
+    *ret_job = cli->job;
+    return PSD_OK;
 }
 
 psd_status_t
 ps_cmd_why(ps_cli_t *cli, psd_error_t *err)
 {
-    PSD_AUTO(ps_json_unref) json_t *list = NULL;
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const char *job = NULL;
-    psd_status_t rc = choose_job(cli, &list, &job, err);
+    psd_status_t rc = choose_job(cli, &job, err);
 
     if (rc == PSD_OK) {
         rc = ps_cli_request(cli, "why", "job", job, &reply, err);

@@ -36,7 +36,9 @@ static const ps_example_t INSPECT_EXAMPLES[] = {
 static const ps_example_t VERIFY_EXAMPLES[] = {
     {"pscli checkpoint verify monday", "reads every byte of it"}, {NULL, NULL}};
 static const ps_example_t DROP_EXAMPLES[] = {
-    {"pscli checkpoint drop monday", "removes it"}, {NULL, NULL}};
+    {"pscli checkpoint drop monday", "asks first"},
+    {"pscli checkpoint drop monday --yes", "does not ask; for scripts"},
+    {NULL, NULL}};
 static const ps_example_t RESTORE_EXAMPLES[] = {
     {"pscli checkpoint restore monday", "makes all of its tables"},
     {"pscli checkpoint restore monday --table w --as w2 --partitions 16",
@@ -159,7 +161,8 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
      .min_args = 1,
      .max_args = 1,
      .summary = "removes a checkpoint",
-     .details = "Also what an interrupted one has left. One that others were "
+     .details = "Asks on a terminal; anywhere else it needs --yes. Also drops "
+                "what an interrupted one has left. One that others were "
                 "made since stays until they are dropped.",
      .examples = DROP_EXAMPLES,
      .run = ps_cmd_checkpoint_drop},

@@ -128,6 +128,7 @@ static const ps_example_t INSPECT_EXAMPLES[] = {
 static const ps_example_t DROP_EXAMPLES[] = {
     {"pscli table drop w", "asks first, showing rows and bytes"},
     {"pscli table drop w --yes", "does not ask; for scripts"},
+    {"pscli table drop w w.sums", "both of them"},
     {NULL, NULL}};
 
 static const ps_example_t EXPORT_EXAMPLES[] = {
@@ -227,12 +228,13 @@ const ps_cmd_t ps_cmds_table[] = {
      .run = ps_cmd_table_inspect},
     {.noun = "table",
      .verb = "drop",
-     .arguments = "NAME",
+     .arguments = "NAME...",
      .min_args = 1,
-     .max_args = 1,
+     .max_args = SIZE_MAX,
      .complete = "table",
-     .summary = "drop a table and its rows",
-     .details = "Asks on a terminal; anywhere else it needs --yes.",
+     .summary = "drop tables and their rows",
+     .details = "Asks on a terminal, once for all; anywhere else it needs "
+                "--yes. Where one of several is not there, none is dropped.",
      .examples = DROP_EXAMPLES,
      .flags = PS_CMD_DRY_RUN,
      .run = ps_cmd_table_drop},

@@ -3,7 +3,8 @@
  * ps_workers - the local processes of a job
  *
  * What     Starts them with their environment, shows their lines with the rank
- *          in front, passes signals on, waits for all.
+ *          in front, says at once how each ended that did not end well, passes
+ *          signals on, waits for all.
  * Owner    The caller (ps_workers_done kills what still runs).
  */
 #ifndef PS_CLI_WORKERS_H
@@ -25,6 +26,7 @@ typedef struct ps_worker_line {
 typedef struct ps_local_worker {
     pid_t pid;                 /* also of its process group */
     bool ended;                /* and was waited for */
+    bool told;                 /* … and how was said */
     int exit;                  /* 128 + N when signal N killed it */
     int signal;                /* 0: none */
     ps_worker_line_t lines[2]; /* of stdout, stderr */
@@ -37,6 +39,7 @@ typedef struct ps_workers_args {
     int64_t max_delay;
     const char *const *argv; /* NULL-terminated */
     FILE *to[2];             /* where lines of stdout and stderr go */
+    const ps_out_t *out;     /* that says how workers ended */
     bool color;
 } ps_workers_args_t;
 

@@ -175,6 +175,29 @@ read_all(const ps_workers_t *self)
     }
 }
 
+/* Behind the last lines that it wrote. */
+static void
+tell_ends(ps_workers_t *self)
+{
+    for (uint32_t i = 0; i < self->n; i++) {
+        ps_local_worker_t *worker = &self->items[i];
+
+        if (!worker->ended || worker->told) {
+            continue;
+        }
+        worker->told = true;
+        if (worker->signal != 0) {
+            ps_say(self->args->out,
+                   "worker %" PRIu32 " was killed by signal %d (%s)", i,
+                   worker->signal, strsignal(worker->signal));
+        } else if (worker->exit != 0) {
+            ps_say(self->args->out,
+                   "worker %" PRIu32 " ended with exit code %d", i,
+                   worker->exit);
+        }
+    }
+}
+
 psd_status_t
 ps_workers_wait(ps_workers_t *self, psd_error_t *err)
 {
@@ -191,6 +214,7 @@ ps_workers_wait(ps_workers_t *self, psd_error_t *err)
         }
         read_signals(self);
         read_all(self);
+        tell_ends(self);
     }
     /* What they wrote last; a pipe that a grandchild keeps open is left. */
     read_all(self);

@@ -79,7 +79,7 @@ complete -c pscli -n '__fish_seen_subcommand_from table; and __fish_seen_subcomm
 complete -c pscli -f -n '__fish_seen_subcommand_from table; and not __fish_seen_subcommand_from create list inspect drop export import' -a list -d 'every table'
 complete -c pscli -f -n '__fish_seen_subcommand_from table; and not __fish_seen_subcommand_from create list inspect drop export import' -a inspect -d 'what a table is made of, its size and counters'
 complete -c pscli -f -n '__fish_seen_subcommand_from table; and __fish_seen_subcommand_from inspect' -a '(pscli table list -o name --timeout 300ms 2>/dev/null)'
-complete -c pscli -f -n '__fish_seen_subcommand_from table; and not __fish_seen_subcommand_from create list inspect drop export import' -a drop -d 'drop a table and its rows'
+complete -c pscli -f -n '__fish_seen_subcommand_from table; and not __fish_seen_subcommand_from create list inspect drop export import' -a drop -d 'drop tables and their rows'
 complete -c pscli -f -n '__fish_seen_subcommand_from table; and __fish_seen_subcommand_from drop' -a '(pscli table list -o name --timeout 300ms 2>/dev/null)'
 complete -c pscli -f -n '__fish_seen_subcommand_from table; and not __fish_seen_subcommand_from create list inspect drop export import' -a export -d 'write a table\'s values to a file'
 complete -c pscli -f -n '__fish_seen_subcommand_from table; and __fish_seen_subcommand_from export' -a '(pscli table list -o name --timeout 300ms 2>/dev/null)'

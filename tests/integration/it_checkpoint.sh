@@ -108,12 +108,12 @@ err_has 'manifest.json'
 expect 0 checkpoint list -o csv
 out_has '^one,damaged'
 flip "$files/one/manifest.json"
-expect 0 checkpoint drop one
+expect 0 checkpoint drop one --yes
 expect 0 checkpoint list -o csv
 if grep -q '^one' out; then
     fail "it was dropped, and is in the list"
 fi
-expect 5 checkpoint drop one
+expect 5 checkpoint drop one --yes
 
 # ---- a job with clocks: each worker adds 1 to its row in each clock ----
 # One that ends before its checkpoint does, on a busy machine, says nothing: the
@@ -199,7 +199,7 @@ done
 expect 0 checkpoint list -o csv
 out_has "^$cut,unfinished,"
 expect 5 checkpoint verify "$cut"
-expect 0 checkpoint drop "$cut"
+expect 0 checkpoint drop "$cut" --yes
 expect 0 checkpoint list -o csv
 if grep -q "^$cut" out; then
     fail "what was interrupted was dropped, and is in the list"

@@ -104,7 +104,7 @@ for ((i = 0; i < rounds; i++)); do
         expect 0 table export again --to again.npy
         cmp big.npy again.npy || fail "made$i is not what big was"
         expect 0 table drop again --yes
-        expect 0 checkpoint drop "made$i"
+        expect 0 checkpoint drop "made$i" --yes
     fi
     echo "round $i: $victim killed, create: $ended $(tail -n 1 work.err)"
     in_the_middle $victim checkpoint restore whole --table big --as half

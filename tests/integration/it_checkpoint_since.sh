@@ -78,9 +78,9 @@ same keyed keyed2 7,8,9000000000
 # ---- what is needed stays, and must be what it was ----
 expect 5 checkpoint create no --since none
 err_has 'none'
-expect 4 checkpoint drop mon
+expect 4 checkpoint drop mon --yes
 err_has '"tue"'
-expect 4 checkpoint drop sun
+expect 4 checkpoint drop sun --yes
 mv "$files/mon" mon.away
 expect 5 checkpoint verify tue
 err_has '"tue" was made since "mon".*does not exist'
@@ -99,22 +99,22 @@ printf '\377' | dd of="$file" bs=1 seek=$(($(stat -c %s "$file") / 2)) \
     conv=notrunc status=none
 expect 9 checkpoint verify tue
 err_has "mon/$(basename "$file")"
-expect 0 checkpoint drop wed
+expect 0 checkpoint drop wed --yes
 # What tue needs cannot be seen just now, so nothing goes that it may need.
 mv "$files/tue/manifest.json" tue.json
 mkdir "$files/tue/manifest.json"
-expect 1 checkpoint drop mon
+expect 1 checkpoint drop mon --yes
 err_has '"tue" needs "mon" is not known'
 rmdir "$files/tue/manifest.json"
 mv tue.json "$files/tue/manifest.json"
 cp -r "$files/tue" "$files/bad"
 echo '{}' >"$files/bad/manifest.json" # damaged for good: it needs nothing
-expect 4 checkpoint drop mon
+expect 4 checkpoint drop mon --yes
 err_has '"tue"'
-expect 0 checkpoint drop tue
-expect 0 checkpoint drop mon
-expect 0 checkpoint drop sun
-expect 0 checkpoint drop bad
+expect 0 checkpoint drop tue --yes
+expect 0 checkpoint drop mon --yes
+expect 0 checkpoint drop sun --yes
+expect 0 checkpoint drop bad --yes
 
 # ---- versions mean the same behind a restart, if the rows are there still ----
 expect 0 push keyed 7=1,1,1,1

@@ -102,6 +102,48 @@ good why # the only one that runs
 expect 0 why
 out_has 'worker 1'
 err_has '^job lr$'
+
+# Of two jobs one has to be named; one that is watched stays the one.
+"$PSCLI_PROGRAM" why --watch 50ms >"$work/watched" 2>&1 &
+watcher_pid=$!
+watched() {
+    [ "$(grep -c '^job lr$' "$work/watched")" -ge "$1" ]
+}
+wait_for watched 2 || fail "why --watch shows nothing"
+PSD_ENDPOINT=$PSCLI_ENDPOINT PSD_JOB=other PSD_WORKER=0 PSD_WORKERS=2 \
+    PSD_MAX_DELAY=0 "$CLI_WORKER" ranks 1 hold >"$work/other" 2>&1 &
+other_pid=$!
+other_waits() {
+    "$PSCLI_PROGRAM" why other 2>/dev/null | grep -q "worker 1"
+}
+wait_for other_waits || { cat "$work/other"; fail "job other does not wait"; }
+bad 2 why
+err_has '2 jobs run'
+wait_for watched $(($(grep -c '^job lr$' "$work/watched") + 2)) ||
+    fail "why --watch has ended with a second job"
+kill $watcher_pid $other_pid
+wait $watcher_pid $other_pid
+other_is_lost() {
+    "$PSCLI_PROGRAM" job list -o csv | grep -q '^other,lost'
+}
+wait_for other_is_lost || fail "job other is not lost"
+
+# Several tables at once: all of them or none.
+expect 0 table create one --rows 10
+expect 0 table create two --rows 10
+bad 5 table drop one nobody --yes
+bad 2 table drop one two one --yes
+bad 2 table drop one two
+err_has '2 tables from "one" to "two"'
+expect 0 table inspect one
+good table drop one two --dry-run
+expect 0 table drop one two --yes -o csv
+out_is 'table,dropped,dry_run,rows,bytes
+one,true,,10,40
+two,true,,10,40'
+expect 5 table inspect two
+bad 2 checkpoint drop nobody
+bad 5 checkpoint drop nobody --yes
 good run -n 2 --dry-run true
 for format in $formats; do
     expect 0 run -n 2 -o "$format" -- true

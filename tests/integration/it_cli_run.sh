@@ -20,6 +20,14 @@ err_has 'worker 3 ended with exit code 3'
 expect 137 run -n 2 -o json -- bash -c 'echo on; kill -9 $$'
 out_has '"exit":137,"workers":\[\{"worker":0,"exit":137,"signal":9\}'
 err_has '^\[1\] on$'
+# It is said at once, not when the others have ended.
+# shellcheck disable=SC2016
+expect 137 run -n 2 -- bash -c '[ $PSD_WORKER = 1 ] || kill -9 $$
+    for ((i = 0; i < 2000; i++)); do
+        grep -q "worker 0 was killed by signal 9" "$0" && exit 0
+        read -rt 0.05 <> <(:)
+    done
+    exit 200' "$work/err"
 expect 127 run -- "$work/no-such-program"
 expect 0 run -n 2 -- bash -c 'printf "no line end"; printf oops >&2'
 out_has '^\[0\] no line end$'

@@ -203,9 +203,9 @@ Test(args, what_is_wrong_is_named_with_a_suggestion)
     REFUSED("--max-delay is \"1.5\"; allowed: a whole number of 32 bits", "run",
             "--max-delay", "1.5", "a");
     REFUSED("--endpoint is empty", "table", "list", "--endpoint", "");
-    REFUSED("too few words: pscli table drop NAME", "table", "drop");
-    REFUSED("\"b\" is too much: pscli table drop NAME", "table", "drop", "a",
-            "b");
+    REFUSED("too few words: pscli table drop NAME...", "table", "drop");
+    REFUSED("\"b\" is too much: pscli table inspect NAME", "table", "inspect",
+            "a", "b");
     REFUSED("\"push\" has no --watch", "push", "w", "1=1", "--watch", "1s");
     REFUSED("\"bench push\" has no --dry-run", "bench", "push", "--dry-run");
 }

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ps_confirm - asks before something is destroyed */
+#ifndef PS_CLI_CONFIRM_H
+#define PS_CLI_CONFIRM_H
+
+#include "cli/cli.h"
+
+/* Asks on the terminal whether `what` is to be dropped; not with --yes. Errors:
+ * PSD_USAGE there is nobody to ask; PSD_FAILED the answer is no. */
+PSD_MUST_CHECK psd_status_t ps_confirm_drop(const ps_cli_t *cli,
+                                            const char *what,
+                                            psd_error_t *err);
+#endif
