@@ -15,7 +15,7 @@
 
 #define RAW_SIZE ((size_t)256 << 10)
 #define GZIP_BITS (15 + 16) /* the greatest window, with gzip's head */
-#define MAGIC_SIZE 4
+#define MAGIC_SIZE 10
 
 typedef enum packing { PLAIN, GZIP, ZSTD } packing_t;
 
@@ -92,12 +92,36 @@ fill_raw(ps_source_t *self, psd_error_t *err)
     return rc;
 }
 
+/* Packed in a way that is not read: who has such a file shall not hear of bad
+ * lines. */
+static const char *
+foreign_packing(const ps_source_t *self)
+{
+    static const struct {
+        const char *name;
+        size_t at, size;
+        const char *magic;                    /* at that place */
+    } known[] = {{"xz", 0, 6, "\xfd\x37zXZ"}, /* with the 0 behind it */
+                 {"bzip2", 4, 6, "1AY&SY"},
+                 {"zip", 0, 4, "PK\x03\x04"}};
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (self->n_raw >= known[i].at + known[i].size &&
+            memcmp(self->raw + known[i].at, known[i].magic, known[i].size) ==
+                0) {
+            return known[i].name;
+        }
+    }
+    return NULL;
+}
+
 /* Looks at the first bytes, which stay in raw. */
 static psd_status_t
 find_packing(ps_source_t *self, psd_error_t *err)
 {
     static const uint8_t gzip[2] = {0x1f, 0x8b};
     static const uint8_t zstd[4] = {0x28, 0xb5, 0x2f, 0xfd};
+    const char *foreign = NULL;
 
     while (self->n_raw < MAGIC_SIZE && !self->ended) {
         psd_status_t rc = fill_raw(self, err);
@@ -105,6 +129,12 @@ find_packing(ps_source_t *self, psd_error_t *err)
         if (rc != PSD_OK) {
             return rc;
         }
+    }
+    foreign = foreign_packing(self);
+    if (foreign != NULL) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s is packed by %s; allowed: plain, gzip, zstd",
+                             self->path, foreign);
     }
     if (self->n_raw >= sizeof gzip &&
         memcmp(self->raw, gzip, sizeof gzip) == 0) {

@@ -217,7 +217,8 @@ PSD_EXPORT psd_status_t psd_reader_options_set_cache(psd_reader_options_t *self,
  * options  in  copied; NULL: the defaults
  *
  * Errors: PSD_INVALID a pattern that matches nothing, a directory without
- * files, a format that is not recognised; PSD_IO a path that cannot be opened,
+ * files, a format that is not recognised, a file packed by xz, bzip2 or zip;
+ * PSD_IO a path that cannot be opened,
  * also as nothing is there; PSD_DAMAGED packed data that is broken; PSD_LIMIT;
  * PSD_NOMEM.
  */

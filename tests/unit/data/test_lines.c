@@ -322,3 +322,37 @@ Test(lines, what_is_not_there_or_no_file_is_said)
                  PSD_INVALID);
     psd_error_destroy(&err);
 }
+
+/* First bytes of real files of xz 5.4, bzip2 1.0 and zip 3.0. */
+Test(lines, what_is_packed_otherwise_is_named)
+{
+    static const struct {
+        const char *name;
+        const char *bytes;
+        size_t size;
+    } files[] = {{"xz", "\xfd\x37zXZ\0\0\4\xe6\xd6\xb4\x46", 12},
+                 {"bzip2", "BZh91AY&SY\x9a\x8d", 12},
+                 {"zip", "PK\3\4\x0a\0\0\0\0\0\x4c\x5a", 12}};
+
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        psd_error_t *err = psd_error_new();
+        ps_lines_t lines = {0};
+        char path[SAMPLE_PATH];
+        char expected[SAMPLE_PATH + 100];
+
+        (void)snprintf(path, sizeof path, "%s/f", dir.path);
+        sample_file_put(path, files[i].bytes, files[i].size);
+        cr_expect_eq(ps_lines_open(&lines, path, (ps_share_t){0, 1}, err),
+                     PSD_INVALID);
+        (void)snprintf(expected, sizeof expected,
+                       "%s is packed by %s; allowed: plain, gzip, zstd", path,
+                       files[i].name);
+        cr_expect_str_eq(psd_error_text(err), expected);
+        sample_file_put(path, files[i].bytes, 3); /* that is nothing special */
+        psd_error_clear(err);
+        cr_expect_eq(ps_lines_open(&lines, path, (ps_share_t){0, 1}, err),
+                     PSD_OK, "%s", psd_error_text(err));
+        ps_lines_done(&lines);
+        psd_error_destroy(&err);
+    }
+}
