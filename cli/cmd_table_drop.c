@@ -10,7 +10,9 @@
 #include "cli/confirm.h"
 #include "cli/json_text.h"
 
-#define WHAT_SIZE 256
+#define NAMES_SIZE 512
+#define MORE_SIZE 32 /* quotes and a comma, or " and N more" */
+#define WHAT_SIZE (NAMES_SIZE + 100)
 
 static const ps_column_t DROPPED[] = {
     {"TABLE", "table", PS_UNIT_NONE, false},
@@ -80,31 +82,43 @@ look(ps_cli_t *cli, json_t *tables, psd_error_t *err)
     return PSD_OK;
 }
 
-/* `table "w" with 3 rows (12 B)`, or `2 tables, "w" and others, with …`. */
+/* Names, as many as fit, of one table or of several. */
+static void
+list_names(const json_t *tables, char ret_names[NAMES_SIZE])
+{
+    size_t n = json_array_size(tables);
+    size_t used = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *name = ps_json_text(json_array_get(tables, i), "table");
+
+        if (used + strlen(name) + MORE_SIZE > NAMES_SIZE) {
+            (void)snprintf(ret_names + used, NAMES_SIZE - used, " and %zu more",
+                           n - i);
+            return;
+        }
+        used += (size_t)snprintf(ret_names + used, NAMES_SIZE - used,
+                                 "%s\"%s\"", i == 0 ? "" : ", ", name);
+    }
+}
+
+/* `table "w" with 3 rows (12 B)`, `tables "v", "w" with …`. */
 static void
 name_them(const json_t *tables, char ret_what[WHAT_SIZE])
 {
-    const char *first = ps_json_text(json_array_get(tables, 0), "table");
-    size_t n = json_array_size(tables);
     uint64_t rows = 0;
     uint64_t bytes = 0;
     char size[PS_NUMBER_SIZE];
-    char name[WHAT_SIZE / 2];
+    char names[NAMES_SIZE] = "";
 
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < json_array_size(tables); i++) {
         rows += ps_json_u64(json_array_get(tables, i), "rows");
         bytes += ps_json_u64(json_array_get(tables, i), "bytes");
     }
     ps_bytes_format((double)bytes, size);
-    if (n == 1) {
-        (void)snprintf(name, sizeof name, "table \"%s\"", first);
-    } else {
-        (void)snprintf(name, sizeof name, "%zu tables from \"%s\" to \"%s\"", n,
-                       first,
-                       ps_json_text(json_array_get(tables, n - 1), "table"));
-    }
-    (void)snprintf(ret_what, WHAT_SIZE, "%s with %" PRIu64 " rows (%s)", name,
-                   rows, size);
+    list_names(tables, names);
+    (void)snprintf(ret_what, WHAT_SIZE, "table%s %s with %" PRIu64 " rows (%s)",
+                   json_array_size(tables) == 1 ? "" : "s", names, rows, size);
 }
 
 static psd_status_t
@@ -138,6 +152,7 @@ ps_cmd_table_drop(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *tables = json_array();
     bool dry_run = ps_args_on(&cli->args, "dry-run");
+    size_t n_dropped = 0;
     char what[WHAT_SIZE];
     psd_status_t rc = look(cli, tables, err);
 
@@ -154,9 +169,10 @@ ps_cmd_table_drop(ps_cli_t *cli, psd_error_t *err)
                    ps_json_text(table, "table"));
         } else {
             rc = drop(cli, table, err);
+            n_dropped += rc == PSD_OK ? 1 : 0;
         }
     }
-    if (rc == PSD_OK) {
+    if (rc == PSD_OK || n_dropped > 0) { /* also what one that failed left */
         show(cli, tables);
     }
     return rc;

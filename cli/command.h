@@ -44,9 +44,9 @@ typedef struct ps_example {
 
 #define PS_CMD_WATCH 1U   /* shows only, so that --watch may repeat it */
 #define PS_CMD_DRY_RUN 2U /* changes things, and can say what it would do */
-#define PS_CMD_REST                                      \
-    4U /* what follows the first word belongs to another \
-          program */
+/* What follows the first word belongs to another program. */
+#define PS_CMD_REST 4U
+#define PS_CMD_ALIKE 8U /* all of its words are what `complete` says */
 
 typedef psd_status_t (*ps_cmd_run_t)(struct ps_cli *cli, psd_error_t *err);
 

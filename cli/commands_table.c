@@ -236,7 +236,7 @@ const ps_cmd_t ps_cmds_table[] = {
      .details = "Asks on a terminal, once for all; anywhere else it needs "
                 "--yes. Where one of several is not there, none is dropped.",
      .examples = DROP_EXAMPLES,
-     .flags = PS_CMD_DRY_RUN,
+     .flags = PS_CMD_DRY_RUN | PS_CMD_ALIKE,
      .run = ps_cmd_table_drop},
     {.noun = "table",
      .verb = "export",

@@ -104,9 +104,9 @@ write_bash_cmd(FILE *file, const ps_cmd_t *cmd)
     }
     if (ask != NULL) {
         ps_print(file,
-                 "        [ -z \"$rest$value\" ] && [[ $current != -* ]] &&\n"
+                 "        [ -z \"%s$value\" ] && [[ $current != -* ]] &&\n"
                  "            words=$(%s)\n",
-                 ask);
+                 (cmd->flags & PS_CMD_ALIKE) != 0 ? "" : "$rest", ask);
     } else if (cmd->complete != NULL && strcmp(cmd->complete, "command") == 0) {
         ps_print(file, "        words=\"");
         write_nouns(file);

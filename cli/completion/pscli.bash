@@ -123,7 +123,7 @@ _pscli() {
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
     "table drop")
-        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+        [ -z "$value" ] && [[ $current != -* ]] &&
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
     "table export")

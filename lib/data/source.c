@@ -15,7 +15,7 @@
 
 #define RAW_SIZE ((size_t)256 << 10)
 #define GZIP_BITS (15 + 16) /* the greatest window, with gzip's head */
-#define MAGIC_SIZE 10
+#define MAGIC_SIZE 4
 
 typedef enum packing { PLAIN, GZIP, ZSTD } packing_t;
 
@@ -92,27 +92,26 @@ fill_raw(ps_source_t *self, psd_error_t *err)
     return rc;
 }
 
+static bool
+has_bytes(const ps_source_t *self, size_t at, const char *bytes)
+{
+    size_t size = strlen(bytes);
+
+    return self->n_raw >= at + size && memcmp(self->raw + at, bytes, size) == 0;
+}
+
 /* Packed in a way that is not read: who has such a file shall not hear of bad
- * lines. */
+ * lines. NULL: not that it would show. */
 static const char *
 foreign_packing(const ps_source_t *self)
 {
-    static const struct {
-        const char *name;
-        size_t at, size;
-        const char *magic;                    /* at that place */
-    } known[] = {{"xz", 0, 6, "\xfd\x37zXZ"}, /* with the 0 behind it */
-                 {"bzip2", 4, 6, "1AY&SY"},
-                 {"zip", 0, 4, "PK\x03\x04"}};
-
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-        if (self->n_raw >= known[i].at + known[i].size &&
-            memcmp(self->raw + known[i].at, known[i].magic, known[i].size) ==
-                0) {
-            return known[i].name;
-        }
+    if (has_bytes(self, 0, "\xfd\x37zX")) {
+        return "xz";
     }
-    return NULL;
+    if (has_bytes(self, 0, "BZh") && has_bytes(self, 4, "1AY&SY")) {
+        return "bzip2";
+    }
+    return has_bytes(self, 0, "PK\x03\x04") ? "zip" : NULL;
 }
 
 /* Looks at the first bytes, which stay in raw. */

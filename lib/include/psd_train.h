@@ -29,7 +29,8 @@
  * Owner    A block is the caller's until psd_train_push_block has taken it;
  *          from then on its free call-back is called exactly once.
  * Threads  psd_train_t: one thread at a time. A loader or trainer handle is
- *          that of the call-back it was given to, until that returns.
+ *          that of the call-back it was given to, until that returns. Threads
+ *          of call-backs have the signal mask of psd_train_begin's caller.
  * Errors   The first failure, of a call-back, a pull or a push, ends the
  *          training: threads stop, and every later call says what the failure
  *          was. Blocks that were not done stay until psd_train_destroy, which

@@ -144,9 +144,10 @@ go_together(const ps_row_shape_t *shape)
            shape->spec->updater.kind != PS_UPDATER_PLUGIN;
 }
 
-/* A rule does 16 values in the time of one. So values and states of n rows are
- * brought together for it and put back. Each value is worked on by itself: they
- * come to the same bits as row by row, as long as no row is among them twice.
+/* A rule does up to 16 values in the time of one. So values and states of n
+ * rows are brought together for it and put back. Each value is worked on by
+ * itself: they come to the same bits as row by row, as long as no row is among
+ * them twice.
  */
 static void
 update_together(const ps_push_t *self,

@@ -367,6 +367,8 @@ init_work(psd_train_t *self, psd_error_t *err)
     return rc;
 }
 
+/* Call-backs run in the loader and in the trainers: they have the signals of
+ * the caller, as what they start has. */
 static bool
 start_threads(psd_train_t *self)
 {
@@ -377,14 +379,15 @@ start_threads(psd_train_t *self)
     }
     self->loader.train = self;
     self->has_loader =
-        ps_thread_start(&self->loader.thread, ps_loader_run, self) == 0;
+        pthread_create(&self->loader.thread, NULL, ps_loader_run, self) == 0;
     if (!self->has_loader) {
         return false;
     }
     while (self->n_started < self->options.n_trainers) {
         psd_trainer_t *trainer = &self->trainers[self->n_started];
 
-        if (ps_thread_start(&trainer->thread, ps_trainer_run, trainer) != 0) {
+        if (pthread_create(&trainer->thread, NULL, ps_trainer_run, trainer) !=
+            0) {
             return false;
         }
         self->n_started++;

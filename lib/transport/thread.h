@@ -2,11 +2,11 @@
 /*
  * ps_thread - threads of a library, and waits of theirs that end
  *
- * What     Signals are the program's business: a thread begun here gets none
- *          but those of its own faults (SIGSEGV and the like), so that the
- *          program's handlers run in its own threads, and a crash is still
- *          seen by who looks for crashes. A condition's waits end by
- *          CLOCK_MONOTONIC, which nobody sets.
+ * What     Signals are the program's business: a thread begun here blocks all
+ *          but those of faults (SIGSEGV and the like), so that the program's
+ *          handlers run in its own threads, and a crash is still seen by who
+ *          looks for crashes. A condition's waits end by CLOCK_MONOTONIC,
+ *          which nobody sets.
  */
 #ifndef PS_TRANSPORT_THREAD_H
 #define PS_TRANSPORT_THREAD_H
@@ -19,8 +19,9 @@
 int ps_thread_start(pthread_t *ret_thread,
                     void *(*run)(void *argument),
                     void *argument);
-/* As pthread_cond_init, for ps_cond_wait_until. Gives 0 or an error number. */
+/* As pthread_cond_init, with waits that end by CLOCK_MONOTONIC. Gives 0 or an
+ * error number. */
 int ps_cond_init(pthread_cond_t *ret_cond);
-/* So many milliseconds from now, for ps_cond_wait_until. */
+/* So many milliseconds from now, for pthread_cond_timedwait. */
 struct timespec ps_cond_end_in(uint32_t wait_ms);
 #endif

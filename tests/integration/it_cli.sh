@@ -134,7 +134,7 @@ expect 0 table create two --rows 10
 bad 5 table drop one nobody --yes
 bad 2 table drop one two one --yes
 bad 2 table drop one two
-err_has '2 tables from "one" to "two"'
+err_has 'dropping tables "one", "two" with 20 rows \(80 B\) needs --yes'
 expect 0 table inspect one
 good table drop one two --dry-run
 expect 0 table drop one two --yes -o csv

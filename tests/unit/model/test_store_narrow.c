@@ -56,17 +56,30 @@ fill_list(ps_rng_t *rng, order_t order, uint64_t keys[N_LIST])
     }
 }
 
-/* Rows from .. until - 1 of a list, with their deltas. */
+/* Rows from .. until - 1 of a list, with their deltas. shared: as from a lane,
+ * where the other side may write meanwhile. rng: cut somewhere, at odd places;
+ * or NULL. */
 static void
 push_part(ps_store_t *store,
           const ps_table_spec_t *spec,
           const uint64_t *keys,
           const double *deltas,
           size_t from,
-          size_t until)
+          size_t until,
+          bool shared,
+          ps_rng_t *rng)
 {
-    kit_apply(store, kit_dense(spec->type, until - from, keys + from,
-                               spec->n_cols, deltas + from * spec->n_cols));
+    kit_push_t push = {.slice = {.type = spec->type, .n_cols = spec->n_cols}};
+
+    for (size_t i = from; i < until; i++) {
+        kit_push_key(&push, keys[i]);
+    }
+    for (size_t i = from * spec->n_cols; i < until * spec->n_cols; i++) {
+        kit_push_value(&push, deltas[i]);
+    }
+    kit_push_close(&push, rng);
+    push.payload->shared = shared;
+    kit_apply(store, push);
 }
 
 static void
@@ -91,6 +104,9 @@ check(ps_keys_t keys, ps_type_t type, const char *rule, uint32_t width)
     ps_rng_t rng = {width};
 
     cr_assert_eq(ps_updater_spec_parse(rule, &spec.updater, NULL), PSD_OK);
+    if (spec.updater.kind == PS_UPDATER_DCASGD) { /* a backup of each worker */
+        spec.init = (ps_init_spec_t){PS_INIT_UNIFORM, -1, 1};
+    }
     for (order_t order = ASCENDING; order < N_ORDERS; order++) {
         ps_store_t *together = kit_store(&spec, 0);
         ps_store_t *apart = kit_store(&spec, 0);
@@ -104,9 +120,12 @@ check(ps_keys_t keys, ps_type_t type, const char *rule, uint32_t width)
                 deltas[i] =
                     ps_rng_below(&rng, 5) == 0 ? 0 : 2 * ps_rng_f64(&rng) - 1;
             }
-            push_part(together, &spec, list, deltas, 0, N_LIST);
+            ps_store_set_worker(together, (uint32_t)push % 2);
+            ps_store_set_worker(apart, (uint32_t)push % 2);
+            push_part(together, &spec, list, deltas, 0, N_LIST, push % 2 == 0,
+                      push < 2 ? &rng : NULL);
             for (size_t i = 0; i < N_LIST; i++) {
-                push_part(apart, &spec, list, deltas, i, i + 1);
+                push_part(apart, &spec, list, deltas, i, i + 1, false, NULL);
             }
         }
         check_same(together, apart, &spec);
@@ -135,7 +154,7 @@ Test(store_narrow, integers_come_to_the_same_bits)
     }
 }
 
-/* Every pair of places of a group, in memory that makes numbers meet. */
+/* Every pair of places of a group. */
 Test(store_narrow, a_row_that_is_there_twice_is_found)
 {
     enum { APART = 4096 };
@@ -158,5 +177,27 @@ Test(store_narrow, a_row_that_is_there_twice_is_found)
                 rows[i] = own;
             }
         }
+    }
+}
+
+/* Of so many groups at random places hundreds have two rows that meet where
+ * ps_rows_differ looks first; with one row more they have one twice. */
+Test(store_narrow, rows_that_only_meet_differ)
+{
+    enum { BYTES = 1 << 22, PART = BYTES / (PS_ROWS_GROUP - 1), GROUPS = 5000 };
+    static _Alignas(64) uint8_t memory[BYTES];
+    ps_rng_t rng = {7};
+
+    for (int group = 0; group < GROUPS; group++) {
+        uint8_t *rows[PS_ROWS_GROUP];
+        size_t n = PS_ROWS_GROUP - 1;
+
+        for (size_t i = 0; i < n; i++) { /* from the last part to the first */
+            rows[i] =
+                memory + (n - 1 - i) * PART + 4 * ps_rng_below(&rng, PART / 4);
+        }
+        cr_assert(ps_rows_differ(rows, n));
+        rows[n] = rows[ps_rng_below(&rng, n)];
+        cr_assert_not(ps_rows_differ(rows, n + 1));
     }
 }

@@ -18,7 +18,8 @@ Test(thread, gets_no_signals_but_those_of_its_faults)
 {
     static const int others[] = {SIGTERM, SIGINT,  SIGHUP,  SIGUSR1,
                                  SIGCHLD, SIGALRM, SIGPIPE, SIGPROF};
-    static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+    static const int faults[] = {SIGSEGV, SIGBUS,  SIGFPE, SIGILL,
+                                 SIGABRT, SIGTRAP, SIGSYS};
     pthread_t thread;
     sigset_t mask;
     sigset_t before;
