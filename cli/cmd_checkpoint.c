@@ -15,12 +15,18 @@
 static const ps_column_t WORKED[] = {
     {"CHECKPOINT", "name", PS_UNIT_NONE, false},
     {"FILES", "of", PS_UNIT_NONE, false},
-    {"ROWS", "row_bytes", PS_UNIT_BYTES, false},
+    {"ROW_BYTES", "row_bytes", PS_UNIT_BYTES, false},
     {"BYTES", "file_bytes", PS_UNIT_BYTES, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
-static const ps_column_t READ[] = {{"CHECKPOINT", "name", PS_UNIT_NONE, false},
-                                   {"ROWS", "row_bytes", PS_UNIT_BYTES, false},
-                                   {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t READ[] = {
+    {"CHECKPOINT", "name", PS_UNIT_NONE, false},
+    {"ROW_BYTES", "row_bytes", PS_UNIT_BYTES, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+static const ps_column_t RESTORED[] = {
+    {"TABLE", "table", PS_UNIT_NONE, false},
+    {"FROM", "from", PS_UNIT_NONE, true},
+    {"ROW_BYTES", "row_bytes", PS_UNIT_BYTES, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
 static const ps_column_t RESUMED[] = {
     {"JOB", "job", PS_UNIT_NONE, false},
     {"CLOCK", "clock", PS_UNIT_NONE, false},
@@ -106,19 +112,12 @@ wait_done(ps_cli_t *cli, uint64_t number, json_t **reply_p, psd_error_t *err)
 
 /* Begins the work of that request, and waits for its end. */
 static psd_status_t
-work(ps_cli_t *cli,
-     const json_t *request,
-     const ps_column_t *columns,
-     json_t **ret_reply,
-     psd_error_t *err)
+work(ps_cli_t *cli, const json_t *request, json_t **ret_reply, psd_error_t *err)
 {
     psd_status_t rc = ps_cli_ask(cli, request, ret_reply, err);
 
     if (rc == PSD_OK) {
         rc = wait_done(cli, ps_json_u64(*ret_reply, "number"), ret_reply, err);
-    }
-    if (rc == PSD_OK) {
-        ps_out_object(&cli->out, *ret_reply, columns);
     }
     return rc;
 }
@@ -176,7 +175,10 @@ ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
     }
     rc = add_names(cli, request, err);
     if (rc == PSD_OK) {
-        rc = work(cli, request, WORKED, &reply, err);
+        rc = work(cli, request, &reply, err);
+    }
+    if (rc == PSD_OK) {
+        ps_out_object(&cli->out, reply, WORKED);
     }
     if (rc == PSD_OK && since != NULL && ps_json_u64(reply, "whole") > 0) {
         ps_say(&cli->out,
@@ -201,7 +203,11 @@ ps_cmd_checkpoint_verify(ps_cli_t *cli, psd_error_t *err)
         return rc;
     }
     request = json_pack("{s:s,s:s}", "op", "checkpoint_verify", "name", name);
-    return work(cli, request, READ, &reply, err);
+    rc = work(cli, request, &reply, err);
+    if (rc == PSD_OK) {
+        ps_out_object(&cli->out, reply, READ);
+    }
+    return rc;
 }
 
 psd_status_t
@@ -279,10 +285,12 @@ ps_cmd_checkpoint_drop(ps_cli_t *cli, psd_error_t *err)
 
 /* ---- restore ---- */
 
+/* Restores a table, and adds it to those that are. */
 static psd_status_t
 restore_table(ps_cli_t *cli,
               const char *name,
               const char *table,
+              json_t *restored,
               psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref)
@@ -293,6 +301,7 @@ restore_table(ps_cli_t *cli,
     const char *ack = ps_args_text(&cli->args, "ack");
     uint64_t partitions = ps_args_u64(&cli->args, "partitions");
     uint64_t replicas = ps_args_u64(&cli->args, "replicas");
+    psd_status_t rc = PSD_OK;
 
     if (as != NULL) {
         (void)json_object_set_new(request, "as", json_string(as));
@@ -308,72 +317,164 @@ restore_table(ps_cli_t *cli,
         (void)json_object_set_new(request, "replicas",
                                   json_integer((json_int_t)replicas));
     }
-    return psd_error_wrap(err, work(cli, request, READ, &reply, err),
-                          "table \"%s\"", table);
+    rc = work(cli, request, &reply, err);
+    if (rc == PSD_OK) {
+        (void)json_array_append_new(
+            restored,
+            json_pack("{s:s,s:s,s:I}", "table", as == NULL ? table : as, "from",
+                      table, "row_bytes",
+                      (json_int_t)ps_json_u64(reply, "row_bytes")));
+    }
+    return psd_error_wrap(err, rc, "table \"%s\"", table);
 }
 
 static psd_status_t
-restore_job(ps_cli_t *cli, const char *name, const char *job, psd_error_t *err)
+restore_job(ps_cli_t *cli,
+            const char *name,
+            const char *job,
+            json_t **ret_reply,
+            psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref)
     json_t *request = json_pack("{s:s,s:s,s:s}", "op", "checkpoint_restore",
                                 "name", name, "job", job);
-    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     uint64_t workers = ps_args_u64(&cli->args, "workers");
-    psd_status_t rc = PSD_OK;
 
     if (workers != 0) {
         (void)json_object_set_new(request, "workers",
                                   json_integer((json_int_t)workers));
     }
-    rc = ps_cli_ask(cli, request, &reply, err);
-    if (rc == PSD_OK) {
-        ps_out_object(&cli->out, reply, RESUMED);
-    }
-    return psd_error_wrap(err, rc,
+    return psd_error_wrap(err, ps_cli_ask(cli, request, ret_reply, err),
                           "job \"%s\" (its tables are there; \"checkpoint "
                           "restore %s --job %s\" tries again)",
                           job, name, job);
 }
 
-psd_status_t
-ps_cmd_checkpoint_restore(ps_cli_t *cli, psd_error_t *err)
+static const char *
+table_name(const json_t *tables, size_t i)
+{
+    return ps_json_text(json_array_get(tables, i), "spec.name");
+}
+
+/* Before anything is made. */
+static psd_status_t
+check_names_are_free(ps_cli_t *cli, const json_t *tables, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    const json_t *list = NULL;
+    psd_status_t rc =
+        ps_cli_request(cli, "table_list", NULL, NULL, &reply, err);
+
+    list = rc == PSD_OK ? ps_json_at(reply, "tables") : NULL;
+    for (size_t i = 0; rc == PSD_OK && i < json_array_size(list); i++) {
+        const char *there = ps_json_text(json_array_get(list, i), "name");
+
+        for (size_t k = 0; rc == PSD_OK && k < json_array_size(tables); k++) {
+            if (strcmp(there, table_name(tables, k)) == 0) {
+                rc = psd_error_set(err, PSD_TABLE_EXISTS,
+                                   "table \"%s\" exists already, nothing was "
+                                   "restored; drop it, or restore one table "
+                                   "after the other with --table and --as",
+                                   there);
+            }
+        }
+    }
+    return rc;
+}
+
+/* All tables of the checkpoint, then its jobs. */
+static psd_status_t
+restore_all(ps_cli_t *cli,
+            const char *name,
+            json_t *restored,
+            json_t *resumed,
+            psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *manifest = NULL;
-    const char *table = ps_args_text(&cli->args, "table");
-    const char *job = ps_args_text(&cli->args, "job");
-    const json_t *tables = NULL;
-    const json_t *jobs = NULL;
-    const char *name = NULL;
-    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+    psd_status_t rc = ask_manifest(cli, name, &manifest, err);
+    const json_t *tables = rc == PSD_OK ? ps_json_at(manifest, "tables") : NULL;
+    const json_t *jobs = rc == PSD_OK ? ps_json_at(manifest, "jobs") : NULL;
 
-    if (rc == PSD_OK && table == NULL &&
-        ps_args_text(&cli->args, "as") != NULL) {
+    if (rc == PSD_OK) {
+        rc = check_names_are_free(cli, tables, err);
+    }
+    for (size_t i = 0; rc == PSD_OK && i < json_array_size(tables); i++) {
+        rc = restore_table(cli, name, table_name(tables, i), restored, err);
+    }
+    for (size_t i = 0; rc == PSD_OK && i < json_array_size(jobs); i++) {
+        json_t *reply = NULL;
+
+        rc =
+            restore_job(cli, name, ps_json_text(json_array_get(jobs, i), "job"),
+                        &reply, err);
+        if (rc == PSD_OK) {
+            (void)json_array_append_new(resumed, reply);
+        }
+    }
+    return rc;
+}
+
+/* One document: what was restored, also when something then failed. */
+static void
+show_restored(const ps_cli_t *cli,
+              const char *name,
+              json_t *restored,
+              json_t *resumed)
+{
+    PSD_AUTO(ps_json_unref)
+    json_t *doc = json_pack("{s:s,s:O,s:O}", "name", name, "tables", restored,
+                            "jobs", resumed);
+
+    ps_out_list(&cli->out, doc, "tables", RESTORED);
+    if (json_array_size(resumed) > 0 && (cli->out.format == PS_FORMAT_TABLE ||
+                                         cli->out.format == PS_FORMAT_WIDE)) {
+        ps_out_table(&cli->out, resumed, RESUMED);
+    }
+}
+
+static psd_status_t
+check_restore(const ps_cli_t *cli, psd_error_t *err)
+{
+    const char *table = ps_args_text(&cli->args, "table");
+
+    if (table == NULL && ps_args_text(&cli->args, "as") != NULL) {
         return psd_error_set(err, PSD_USAGE, "--as needs --table");
     }
-    if (rc == PSD_OK && table != NULL && job != NULL) {
+    if (table != NULL && ps_args_text(&cli->args, "job") != NULL) {
         return psd_error_set(err, PSD_USAGE,
                              "--table beside --job; allowed: one of them");
     }
-    if (rc == PSD_OK && job != NULL) {
-        return restore_job(cli, name, job, err);
-    }
-    if (rc == PSD_OK && table != NULL) {
-        return restore_table(cli, name, table, err);
-    }
+    return PSD_OK;
+}
+
+psd_status_t
+ps_cmd_checkpoint_restore(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *restored = json_array();
+    PSD_AUTO(ps_json_unref) json_t *resumed = json_array();
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    const char *table = ps_args_text(&cli->args, "table");
+    const char *job = ps_args_text(&cli->args, "job");
+    const char *name = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+
     if (rc == PSD_OK) {
-        rc = ask_manifest(cli, name, &manifest, err);
+        rc = check_restore(cli, err);
     }
-    tables = rc == PSD_OK ? ps_json_at(manifest, "tables") : NULL;
-    for (size_t i = 0; rc == PSD_OK && i < json_array_size(tables); i++) {
-        rc = restore_table(cli, name,
-                           ps_json_text(json_array_get(tables, i), "spec.name"),
-                           err);
+    if (rc != PSD_OK) {
+        return rc;
     }
-    jobs = rc == PSD_OK ? ps_json_at(manifest, "jobs") : NULL;
-    for (size_t i = 0; rc == PSD_OK && i < json_array_size(jobs); i++) {
-        rc = restore_job(cli, name,
-                         ps_json_text(json_array_get(jobs, i), "job"), err);
+    if (job != NULL) {
+        rc = restore_job(cli, name, job, &reply, err);
+        if (rc == PSD_OK) {
+            ps_out_object(&cli->out, reply, RESUMED);
+        }
+        return rc;
+    }
+    rc = table != NULL ? restore_table(cli, name, table, restored, err)
+                       : restore_all(cli, name, restored, resumed, err);
+    if (rc == PSD_OK || json_array_size(restored) > 0) {
+        show_restored(cli, name, restored, resumed);
     }
     return rc;
 }

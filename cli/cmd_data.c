@@ -446,9 +446,10 @@ ps_cmd_data_show(ps_cli_t *cli, psd_error_t *err)
 
 /* ---- detect ---- */
 
-/* What the first lines are; what is of no known format is that. */
+/* What the first lines are; what is of no known format is that, and why. */
 static psd_status_t
-detect(const char *path,
+detect(const ps_cli_t *cli,
+       const char *path,
        const psd_reader_options_t *options,
        json_t *list,
        psd_error_t *err)
@@ -466,8 +467,10 @@ detect(const char *path,
         rc = psd_reader_next(reader, DETECT_LINES, batch, err);
     }
     if (rc == PSD_INVALID) {
+        ps_say(&cli->out, "%s", psd_error_text(err));
+        item = json_pack("{s:s,s:s,s:s}", "file", path, "format", "unknown",
+                         "reason", psd_error_text(err));
         psd_error_clear(err);
-        item = json_pack("{s:s,s:s}", "file", path, "format", "unknown");
     } else if (rc != PSD_OK) {
         return rc;
     } else {
@@ -500,8 +503,16 @@ ps_cmd_data_detect(ps_cli_t *cli, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory for a list");
     }
     psd_reader_options_set_max_lines(options, DETECT_LINES);
-    for (size_t i = 0; rc == PSD_OK && i < cli->args.n_words; i++) {
-        rc = detect(ps_cli_word(cli, i), options, list, err);
+    for (size_t i = 0; i < cli->args.n_words; i++) {
+        PSD_AUTO(psd_error_destroy) psd_error_t *own = psd_error_new();
+        psd_status_t failed =
+            detect(cli, ps_cli_word(cli, i), options, list, own);
+
+        if (failed != PSD_OK && rc == PSD_OK) { /* the others come, too */
+            rc = psd_error_set(err, failed, "%s", psd_error_text(own));
+        } else if (failed != PSD_OK) {
+            ps_say(&cli->out, "%s", psd_error_text(own));
+        }
     }
     if (json_array_size(list) > 0) {
         ps_out_list(&cli->out, doc, "files", DETECTED);

@@ -43,8 +43,11 @@ find_job(ps_cli_t *cli, const json_t *list, psd_error_t *err)
         n = count_jobs(list, "lost", &job);
     }
     (void)snprintf(cli->job, sizeof cli->job, "%s", n == 1 ? job : "");
+    if (n == 0) {
+        return psd_error_set(err, PSD_NO_JOB, "no job runs");
+    }
     return n == 1 ? PSD_OK
-                  : psd_error_set(err, n == 0 ? PSD_NO_JOB : PSD_USAGE,
+                  : psd_error_set(err, PSD_USAGE,
                                   "%zu jobs run; name the one that is meant: "
                                   "\"pscli job list\" shows them all",
                                   n);

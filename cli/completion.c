@@ -164,8 +164,8 @@ write_function(FILE *file)
     ps_print(file, "    esac\n"
                    "    case $previous in\n");
     write_bash_words(file, ps_opts_global);
-    ps_print(file, "    --from|--to|--man|--psd) words=$(compgen -f -- "
-                   "\"$current\"); value=1 ;;\n"
+    ps_print(file, "    --from|--to|--man|--psd) [ -n \"$value\" ] || "
+                   "words=$(compgen -f -- \"$current\"); value=1 ;;\n"
                    "    esac\n"
                    "    [ -z \"$value\" ] && [[ $current == -* ]] && "
                    "words=$flags\n"
@@ -181,7 +181,7 @@ ps_completion_bash(FILE *file)
                    "# bash completion, made by \"pscli completion bash\"\n"
                    "# shellcheck shell=bash\n");
     write_function(file);
-    ps_print(file, "complete -F _pscli pscli\n");
+    ps_print(file, "complete -o default -F _pscli pscli\n"); /* files */
 }
 
 void

@@ -253,9 +253,9 @@ _pscli() {
     esac
     case $previous in
     --output|-o) words="table wide json jsonl csv tsv name"; value=1 ;;
-    --from|--to|--man|--psd) words=$(compgen -f -- "$current"); value=1 ;;
+    --from|--to|--man|--psd) [ -n "$value" ] || words=$(compgen -f -- "$current"); value=1 ;;
     esac
     [ -z "$value" ] && [[ $current == -* ]] && words=$flags
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }
-complete -F _pscli pscli
+complete -o default -F _pscli pscli

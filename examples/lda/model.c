@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "../common/number.h"
+#include "psd_data.h"
 
 #define WORDS_MOST (1U << 27)
 #define TOPICS_MOST 1048576
@@ -354,43 +355,18 @@ compare(const void *a, const void *b)
     return (x->word > y->word) - (x->word < y->word);
 }
 
-/* Lines of a file, without their ends; those behind its end are empty. */
-static psd_status_t
-read_names(const char *path, size_t n, char ***ret_names, psd_error_t *err)
-{
-    FILE *file = fopen(path, "re");
-    char **names = NULL;
-    char *text = NULL;
-    size_t room = 0;
-
-    if (file == NULL) {
-        return io_failed(path, err);
-    }
-    names = calloc(n, sizeof *names);
-    for (size_t i = 0; names != NULL && i < n; i++) {
-        if (getline(&text, &room, file) > 0) {
-            text[strcspn(text, "\r\n")] = '\0';
-            names[i] = strdup(text);
-        }
-    }
-    free(text);
-    (void)fclose(file);
-    *ret_names = names;
-    return names != NULL ? PSD_OK
-                         : psd_error_set(err, PSD_NOMEM, "%zu names", n);
-}
-
 static void
 print_topic(const lda_model_t *self,
             uint32_t topic,
             const ranked_t *ranked,
             size_t n,
-            char *const *names)
+            const psd_vocabulary_t *names)
 {
     printf("topic %" PRIu32 " (%" PRId64 " tokens):", topic,
            self->totals[topic]);
     for (size_t i = 0; i < n; i++) {
-        const char *name = names == NULL ? NULL : names[ranked[i].word];
+        const char *name =
+            names == NULL ? NULL : psd_vocabulary_word(names, ranked[i].word);
 
         if (name != NULL) {
             printf(" %s", name);
@@ -429,14 +405,14 @@ lda_model_top(const lda_model_t *self,
     size_t n_counts = self->starts[self->n];
     ranked_t *ranked = calloc(n_counts + 1, sizeof *ranked);
     size_t *starts = calloc((size_t)n_topics + 2, sizeof *starts);
-    char **words = NULL;
+    psd_vocabulary_t *words = NULL;
     psd_status_t rc = PSD_OK;
 
     if (ranked == NULL || starts == NULL) {
         rc = psd_error_set(err, PSD_NOMEM, "%zu counts", n_counts);
     }
     if (rc == PSD_OK && names != NULL) {
-        rc = read_names(names, self->n, &words, err);
+        rc = psd_vocabulary_read(names, &words, err);
     }
     if (rc == PSD_OK) {
         rank(self, ranked, starts);
@@ -449,10 +425,7 @@ lda_model_top(const lda_model_t *self,
             print_topic(self, k, ranked + first, own < n ? own : n, words);
         }
     }
-    for (uint32_t word = 0; words != NULL && word < self->n; word++) {
-        free(words[word]);
-    }
-    free(words);
+    psd_vocabulary_destroy(&words);
     free(ranked);
     free(starts);
     return rc;

@@ -14,7 +14,7 @@
 
 #include <psd.h>
 
-#define WAIT_MS 60000
+#define WAIT_MS 600000 /* longer than any test takes */
 
 static psd_status_t
 work(psd_client_t *client,

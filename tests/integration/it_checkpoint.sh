@@ -71,11 +71,18 @@ expect 6 checkpoint create one
 err_has 'one'
 expect 5 checkpoint verify none
 expect 5 checkpoint create two --tables still,none
-expect 0 checkpoint restore one --table still --as still2 --partitions 5
+expect 0 checkpoint restore one --table still --as still2 --partitions 5 -o csv
+out_has '^still2,'
 expect 0 checkpoint restore one --table states --as states2 --partitions 7
 expect 0 checkpoint restore one --table counts --as counts2 --partitions 1
 expect 0 checkpoint restore one --table pushed --as pushed2
 expect 6 checkpoint restore one --table still
+expect 0 table drop states --yes
+expect 6 checkpoint restore one # all of it, or nothing
+err_has 'nothing was restored'
+expect 5 table inspect states
+expect 0 checkpoint restore one --table states -o json
+out_has '^\{"schema_version":1,"name":"one","tables":\[\{"table":"states","from":"states",'
 same still still2 0-499
 same states states2 7,12,9000000000
 same counts counts2 0-999

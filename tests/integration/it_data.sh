@@ -118,6 +118,9 @@ expect 0 data detect words a.vw -o csv
 out_is 'file,format,labels,entries,samples,bad_lines
 words,unknown,,,,
 a.vw,vw,class,sparse,1,0'
+err_has 'words: its first lines are of no format that is known'
+expect 1 data detect bad.txt a.vw -o csv # the others are told, too
+out_has '^a.vw,vw,class,sparse,1,0$'
 expect 2 data show words
 err_has 'words: its first lines are of no format that is known'
 head -c 100 a.ps.gz >cut.gz

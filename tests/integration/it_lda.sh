@@ -218,6 +218,10 @@ seq 1 60 | sed 's/^/w/' >"$work/names"
 lda --infer "$work/one" --top 5 --names "$work/names"
 grep -Eq '^topic 0 \([0-9]* tokens\): w[0-9]+( w[0-9]+){4}$' "$work/out" ||
     { fail 'no top words'; show; }
+cp "$work/out" "$work/top"
+gzip "$work/names"
+lda --infer "$work/one" --top 5 --names "$work/names.gz"
+cmp -s "$work/out" "$work/top" || { fail 'packed names'; show; }
 
 # A warm start begins where the model was.
 lda "${settings[@]}" --sweeps 1 --table warm --warm "$work/one" \
