@@ -84,9 +84,9 @@ static const ex_command_t COMMAND = {
     "Examples:\n"
     "  psd-word2vec --train corpus.txt --save vectors.txt\n"
     "      one worker, skip-gram, against the psd on tcp://127.0.0.1:7171\n"
-    "  pscli run -n 4 -- psd-word2vec --train corpus.txt --max-delay -1 "
+    "  pscli run -n 4 -- psd-word2vec --train corpus.txt --max-delay 2 "
     "--save vectors.txt\n"
-    "      four workers that never wait for each other\n"
+    "      four workers, none more than two blocks ahead of another\n"
     "  psd-word2vec --vectors vectors.txt --near king",
     OPTIONS, EX_COUNT(OPTIONS)};
 
