@@ -130,6 +130,16 @@ ps_copy_node(const ps_registry_t *self, const ps_copy_t *copy)
 }
 
 bool
+ps_copy_may_lead(ps_look_t *look, const ps_copy_t *copy)
+{
+    const ps_registry_t *self = look->registry;
+    uint64_t from = ps_copy_node(self, copy)->started_ms + self->args.lease_ms;
+
+    ps_look_due(look, from);
+    return look->now_ms >= from;
+}
+
+bool
 ps_copy_lives(const ps_registry_t *self, const ps_copy_t *copy)
 {
     return ps_copy_node(self, copy)->up;

@@ -70,12 +70,16 @@ ps_even_primary(ps_look_t *look, const ps_spot_t *spot, ps_even_t *ret)
     for (uint32_t i = 1; i < spot->copies->n; i++) {
         size_t to = ps_node_index(self, spot->copies->at[i].incarnation);
 
-        if (!ps_copy_is_shunned(look, &spot->copies->at[i]) &&
-            ps_loads_evens_primaries(&look->loads, self, from, to,
-                                     self->args.uneven_max)) {
+        if (ps_copy_is_shunned(look, &spot->copies->at[i]) ||
+            !ps_loads_evens_primaries(&look->loads, self, from, to,
+                                      self->args.uneven_max)) {
+            continue;
+        }
+        if (ps_copy_may_lead(look, &spot->copies->at[i])) {
             *ret = (ps_even_t){.to = to, .role = true};
             return true;
         }
+        look->is_uneven = true;
     }
     return false;
 }

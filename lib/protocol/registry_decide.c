@@ -226,7 +226,8 @@ ps_registry_decide(ps_registry_t *self,
         return rc;
     }
     self->restless = decision.kind != PS_DECIDE_NOTHING;
-    if (!self->restless && look.n_moving == 0 && look.n_handing == 0) {
+    if (!self->restless && look.n_moving == 0 && look.n_handing == 0 &&
+        !look.is_uneven) {
         self->evening = !self->args.even_when_asked;
     }
     self->rest_until_ms = look.due_ms;

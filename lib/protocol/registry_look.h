@@ -22,6 +22,7 @@ typedef struct ps_look {
     uint32_t *catching_up; /* owned; of each node, copies under way to it */
     uint32_t n_moving;     /* partitions of which a copy is leaving */
     uint32_t n_handing;    /* partitions whose primary is moving */
+    bool is_uneven;        /* a primary shall move as soon as it may */
     ps_decision_t *decision;
     size_t max_fences; /* room in the decision's array */
 } ps_look_t;
@@ -63,6 +64,9 @@ bool ps_spot_is_served(const ps_look_t *look, const ps_spot_t *spot);
 bool ps_copy_is_given_up(ps_look_t *look, const ps_copy_t *copy);
 /* Neither leaving, nor given up, nor on a node that drains. */
 bool ps_copy_stays(ps_look_t *look, const ps_copy_t *copy);
+/* Its node has not just started: that one has forgotten which leases it
+ * granted, and waits until they have ended. */
+bool ps_copy_may_lead(ps_look_t *look, const ps_copy_t *copy);
 /* registry_sync.c: `copies` are as they shall be: where the primary is the only
  * heir that is left, those that were in sync have been dropped, but for those
  * that are known to have nothing. */

@@ -139,17 +139,6 @@ is_all_gone(const ps_look_t *look, const ps_spot_t *spot)
     return spot->table->spec.ack != PS_ACK_DISK;
 }
 
-/* A node that has just started has forgotten which leases it granted. */
-static bool
-may_lead(ps_look_t *look, const ps_copy_t *copy)
-{
-    const ps_registry_t *self = look->registry;
-    uint64_t from = ps_copy_node(self, copy)->started_ms + self->args.lease_ms;
-
-    ps_look_due(look, from);
-    return look->now_ms >= from;
-}
-
 /* The copy to promote; PS_COPIES_MAX while it is not known. */
 static uint32_t
 heir_of(ps_look_t *look, const ps_spot_t *spot)
@@ -164,7 +153,7 @@ heir_of(ps_look_t *look, const ps_spot_t *spot)
         best = 0;
         verdict = FOUND;
     }
-    return verdict == FOUND && may_lead(look, &spot->copies->at[best])
+    return verdict == FOUND && ps_copy_may_lead(look, &spot->copies->at[best])
                ? best
                : PS_COPIES_MAX;
 }

@@ -159,8 +159,9 @@ ps_step_replace(ps_look_t *look, const ps_spot_t *spot, psd_error_t *err)
                            : ps_look_change(look, spot, &copies, 0, text, err);
 }
 
-/* Where a primary that leaves goes: a copy in sync that stays, on the node with
- * the fewest primaries for its weight. PS_COPIES_MAX: there is none. */
+/* Where a primary that leaves goes: a copy in sync that stays and may take over
+ * at once, on the node with the fewest primaries for its weight. PS_COPIES_MAX:
+ * there is none now. */
 static uint32_t
 successor(ps_look_t *look, const ps_copies_t *copies)
 {
@@ -172,7 +173,8 @@ successor(ps_look_t *look, const ps_copies_t *copies)
         size_t at = ps_node_index(self, copies->at[i].incarnation);
 
         if (!ps_copy_stays(look, &copies->at[i]) ||
-            !is_sound(look, &copies->at[i])) {
+            !is_sound(look, &copies->at[i]) ||
+            !ps_copy_may_lead(look, &copies->at[i])) {
             continue;
         }
         if (best == PS_COPIES_MAX ||

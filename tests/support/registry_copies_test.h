@@ -10,12 +10,13 @@
 /* Three nodes of two shards, incarnations 1, 2, 3, and an even number of time.
  */
 static inline void
-make_three(void)
+make_three_that(bool even_when_asked)
 {
     ps_registry_args_t args = fixture_args();
 
     args.copies_max = 3;
     args.nodes_max = 4;
+    args.even_when_asked = even_when_asked;
     now_ms = 1000;
     err = psd_error_new();
     cr_assert_eq(ps_registry_new(&args, &registry, err), PSD_OK);
@@ -31,6 +32,12 @@ make_three(void)
                                            node->incarnation, 0, now_ms, err),
                      PSD_OK);
     }
+}
+
+static inline void
+make_three(void)
+{
+    make_three_that(false);
 }
 
 static inline const ps_table_t *

@@ -4,6 +4,8 @@
 #include "support/fail_alloc.h"
 #include "support/registry_copies_test.h"
 
+#define LEASE_MS 300 /* the registry's default */
+
 TestSuite(registry_copies, .init = make_three, .fini = drop_registry);
 
 /* Places */
@@ -277,6 +279,24 @@ Test(registry_copies, move_off_a_draining_node)
     cr_assert(ps_registry_node_ends(registry, "n0", 1, now_ms));
     do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
                                            false, 1, &command, err));
+}
+
+/* It was fenced at once, and stood still until the leases of the node's life
+ * before had ended. */
+Test(registry_copies, a_primary_serves_until_who_takes_over_may)
+{
+    (void)make_copied("w", 1, 1);
+    start_node("n1", 5, 2);
+    start_node("n2", 6, 2);
+    do_planned(ps_registry_plan_node_state(registry, "n0", PS_NODE_DRAINING,
+                                           false, 1, &command, err));
+    assert_commits("partition 0 of table w gets a copy on node n1");
+    cr_assert(say(PS_REPORT_CAUGHT_UP, 1, 5));
+    assert_commits("partition 0 of table w is in sync on node n1");
+    assert_rests();
+    now_ms += LEASE_MS;
+    assert_commits("partition 0 of table w is fenced: its primary moves from "
+                   "node n0 to node n1");
 }
 
 /* The nodes are heard for that long, and nothing is decided before its end. */
