@@ -158,20 +158,17 @@ answer_again(ps_control_t *self, const ps_control_request_t *request)
 {
     ps_bytes_t text;
 
-    if (!request->once) {
-        return false;
-    }
     for (size_t i = 0; i < self->n_tasks; i++) {
         ps_control_request_t *waits = &self->tasks[i]->request;
 
-        if (waits->once && waits->session == request->session &&
-            waits->id == request->id) {
+        if ((waits->once || waits->pauses) &&
+            waits->session == request->session && waits->id == request->id) {
             waits->conn = request->conn;
             return true;
         }
     }
-    if (!ps_replies_find(&self->replies, request->session, request->id,
-                         &text)) {
+    if (!request->once || !ps_replies_find(&self->replies, request->session,
+                                           request->id, &text)) {
         return false;
     }
     ps_control_send_text(self, request->conn, text);
@@ -312,7 +309,7 @@ forget_task(ps_control_t *self, const ps_task_t *task)
     }
 }
 
-/* Questions that were to be asked again later. */
+/* Questions that were to be asked again later, and what was to be tried. */
 static void
 ask_due(ps_control_t *self)
 {
@@ -320,13 +317,16 @@ ask_due(ps_control_t *self)
 
     for (size_t i = self->n_tasks; i > 0; i--) {
         ps_task_t *task = self->tasks[i - 1];
+        bool pauses = task->request.pauses;
 
-        if (task->request.again_ms != 0 && task->request.again_ms <= now_ms) {
-            self->tasks[i - 1] = self->tasks[--self->n_tasks];
-            task->request.again_ms = 0;
-            task->request.asks = true;
-            settle(self, task, PSD_OK);
+        if (task->request.again_ms == 0 || task->request.again_ms > now_ms) {
+            continue;
         }
+        self->tasks[i - 1] = self->tasks[--self->n_tasks];
+        task->request.again_ms = 0;
+        task->request.pauses = false;
+        task->request.asks = !pauses;
+        settle(self, task, pauses ? run_op(self, task, self->err) : PSD_OK);
     }
 }
 

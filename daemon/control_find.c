@@ -91,6 +91,15 @@ ps_control_ask_again(ps_control_request_t *request)
 }
 
 psd_status_t
+ps_control_pause(ps_control_request_t *request)
+{
+    request->pauses = true;
+    request->again_ms = ps_now_ms() + AGAIN_MS;
+    request->asks = true;
+    return PSD_OK;
+}
+
+psd_status_t
 ps_control_check_answered(const ps_control_request_t *request, psd_error_t *err)
 {
     return request->missing[0] == '\0'

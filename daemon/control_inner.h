@@ -96,11 +96,12 @@ typedef struct ps_request_doc {
     bool asks;           /* it goes on when the nodes have answered */
     ps_call_kind_t ask_kind;
     uint32_t ask_job;
-    uint64_t again_ms;           /* they are asked then; 0: at once */
-    uint64_t until_ms;           /* what is missing is asked for again */
-    ps_buffer_t words;           /* owned; of CHECKPOINT, with its '\0' */
-    unsigned step;               /* how often they have answered */
-    uint32_t last_table;         /* nodes were told of it before being asked */
+    bool pauses;         /* the step is repeated, and nobody asked … */
+    uint64_t again_ms;   /* … or they are asked then; 0: at once */
+    uint64_t until_ms;   /* what is missing is waited for; 0: unset */
+    ps_buffer_t words;   /* owned; of CHECKPOINT, with its '\0' */
+    unsigned step;       /* how often they have answered */
+    uint32_t last_table; /* nodes were told of it before being asked */
     const ps_answers_t *answers; /* the last ones; step > 0 */
     const char *missing;         /* "", or who has not answered; step > 0 */
     uint32_t job;                /* what an operation keeps between steps … */
@@ -283,6 +284,9 @@ psd_status_t ps_control_ask(ps_control_request_t *request,
                             uint32_t job);
 /* The same question once more, a little later. Returns PSD_OK. */
 psd_status_t ps_control_ask_again(ps_control_request_t *request);
+/* The operation is called again a little later, in the same step; nobody is
+ * asked. A repetition of the request waits with it. Returns PSD_OK. */
+psd_status_t ps_control_pause(ps_control_request_t *request);
 /* PSD_OK when all nodes have answered. Errors: PSD_BUSY naming one. */
 PSD_MUST_CHECK psd_status_t ps_control_check_answered(
     const ps_control_request_t *request, psd_error_t *err);

@@ -176,6 +176,46 @@ open_for_job(ps_control_t *self,
     return PSD_OK;
 }
 
+/* Nodes that have just fallen silent would be enough: they come back, or are
+ * down before long. */
+static bool
+has_nodes_soon(const ps_control_t *self, const ps_table_spec_t *spec)
+{
+    const ps_registry_t *registry = self->is.registry;
+    uint64_t patience_ms =
+        PS_FLEET_DOWN_FACTOR * self->is.config->cluster.suspect_after;
+    uint64_t now_ms = ps_now_ms();
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < ps_registry_n_nodes(registry); i++) {
+        const ps_node_t *node = ps_registry_node_at(registry, i);
+        bool is_soon =
+            node->suspect && now_ms < node->last_seen_ms + patience_ms;
+
+        n += !node->draining && (node->up || is_soon) ? 1 : 0;
+    }
+    return n >= spec->replicas;
+}
+
+/* Only a moment's silence stands against the table, and there is time to wait
+ * for its end. */
+static bool
+is_worth_waiting(const ps_control_t *self,
+                 ps_control_request_t *request,
+                 const ps_table_spec_t *spec)
+{
+    uint64_t timeout_ms = UINT32_MAX;
+
+    if (request->until_ms == 0) {
+        psd_status_t rc =
+            ps_doc_get_u64_or(request->doc, "timeout_ms", 0, UINT32_MAX,
+                              UINT32_MAX, &timeout_ms, NULL);
+
+        request->until_ms = ps_now_ms() + (rc == PSD_OK ? timeout_ms : 0);
+    }
+    return ps_now_ms() < request->until_ms && has_nodes_soon(self, spec);
+}
+
 /* First step: the table is made, and opened for the job that asks, if one does:
  * every node is told of both before it is asked what it has. */
 static psd_status_t
@@ -193,6 +233,10 @@ begin_create(ps_control_t *self,
     }
     if (rc == PSD_OK) {
         rc = ps_control_make_table(self, spec, false, err);
+    }
+    if (rc == PSD_FEW_NODES && is_worth_waiting(self, request, spec)) {
+        psd_error_clear(err);
+        return ps_control_pause(request);
     }
     if (rc == PSD_OK && for_job) {
         rc = open_for_job(self, request->doc,

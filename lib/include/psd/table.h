@@ -45,7 +45,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_spec_set(psd_spec_t *self,
                                                     psd_error_t *err);
 
 /* Makes a table and opens it. spec NULL: defaults. Errors: PSD_TABLE_EXISTS;
- * PSD_INVALID; PSD_LIMIT; PSD_DEADLINE. */
+ * PSD_INVALID; PSD_LIMIT; PSD_FEW_NODES, not while a node is silent that may be
+ * back in a moment; PSD_DEADLINE. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_create(psd_client_t *client,
                                                         const char *name,
                                                         const psd_spec_t *spec,
@@ -59,7 +60,8 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_open(psd_client_t *client,
                                                       psd_error_t *err);
 /* Opens it, or makes it with spec when it is not there (whoever of several
  * clients comes first makes it). An existing one must agree with spec in rows,
- * cols, type, keys and updater. Errors: PSD_TABLE_EXISTS it does not agree. */
+ * cols, type, keys and updater. Errors: PSD_TABLE_EXISTS it does not agree;
+ * those of psd_table_create. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_table_ensure(psd_client_t *client,
                                                         const char *name,
                                                         const psd_spec_t *spec,
