@@ -12,10 +12,14 @@
 
 #define WV_LANES 16
 
-/* Wider registers where the machine has them. */
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define WV_WIDE __attribute__((target_clones("arch=haswell", "default")))
+/* Wider registers where the machine has them. Levels of x86-64, because a clone
+ * for a processor's name, as "arch=haswell", is taken by that one only. */
+#if defined(__x86_64__) && defined(__GNUC__) && __GNUC__ >= 12 && \
+    !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) &&      \
+    !defined(__SANITIZE_THREAD__)
+#define WV_WIDE     \
+    __attribute__(( \
+        target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define WV_WIDE
 #endif
@@ -48,8 +52,10 @@ wv_dot(const float *a, const float *b, size_t n)
 static inline __attribute__((always_inline)) void
 wv_add(float a, const float *restrict x, float *restrict y, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        y[i] += a * x[i];
+    for (size_t i = 0; i < n; i += WV_LANES) {
+        for (size_t k = 0; k < WV_LANES; k++) {
+            y[i + k] += a * x[i + k];
+        }
     }
 }
 #endif

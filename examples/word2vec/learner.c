@@ -157,6 +157,19 @@ meet_all(wv_learner_t *self, size_t at, const float *hidden)
     }
 }
 
+/* The mean of the vectors of the n words around the one at `at`. */
+WV_WIDE static void
+take_mean(wv_learner_t *self, size_t at, size_t from, size_t end, size_t n)
+{
+    memset(self->hidden, 0, self->stride * sizeof *self->hidden);
+    for (size_t i = from; i < end; i++) {
+        if (i != at) {
+            wv_add(1 / (float)n, wv_vector(self, WV_IN, self->block->words[i]),
+                   self->hidden, self->stride);
+        }
+    }
+}
+
 WV_WIDE static void
 take_change(wv_learner_t *self, uint32_t slot)
 {
@@ -184,13 +197,7 @@ learn_cbow(wv_learner_t *self, size_t at, size_t from, size_t end)
     if (n == 0) {
         return;
     }
-    memset(self->hidden, 0, self->stride * sizeof *self->hidden);
-    for (size_t i = from; i < end; i++) {
-        if (i != at) {
-            wv_add(1 / (float)n, wv_vector(self, WV_IN, self->block->words[i]),
-                   self->hidden, self->stride);
-        }
-    }
+    take_mean(self, at, from, end, n);
     meet_all(self, at, self->hidden);
     for (size_t i = from; i < end; i++) {
         if (i != at) {

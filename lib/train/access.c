@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/finite.h"
 #include "train/train_state.h"
 
 uint32_t
@@ -290,6 +291,15 @@ add_number(ps_type_t type, ps_number_t *to, ps_number_t delta)
     }
 }
 
+static void
+add_at(ps_type_t type, void *at, ps_number_t delta)
+{
+    ps_number_t number = load(type, at);
+
+    add_number(type, &number, delta);
+    store(type, at, number);
+}
+
 /* Changes the cache's own value, if it has it. */
 static void
 add_local(psd_trainer_t *self,
@@ -298,9 +308,7 @@ add_local(psd_trainer_t *self,
           uint32_t col,
           ps_number_t delta)
 {
-    ps_type_t type = self->train->shapes[table].type;
     pthread_mutex_t *lock = NULL;
-    ps_number_t number = {.i64 = 0};
     void *at = NULL;
 
     if (self->cache == NULL) {
@@ -311,9 +319,38 @@ add_local(psd_trainer_t *self,
         return; /* it was not asked for: nobody here reads it */
     }
     lock = lock_row(self, table, row);
-    number = load(type, at);
-    add_number(type, &number, delta);
-    store(type, at, number);
+    add_at(self->train->shapes[table].type, at, delta);
+    unlock_row(lock);
+}
+
+/* The same with all columns of a row, of which the cache may have some only. */
+static void
+add_local_row(psd_trainer_t *self,
+              uint32_t table,
+              uint64_t row,
+              const char *deltas)
+{
+    const ps_shape_t *shape = &self->train->shapes[table];
+    pthread_mutex_t *lock = NULL;
+    char *at = NULL;
+
+    if (self->cache == NULL) {
+        return;
+    }
+    at = ps_cache_row(&self->cache->tables[table], row);
+    if (at == NULL) {
+        for (uint32_t col = 0; col < shape->n_cols; col++) {
+            add_local(self, table, row, col,
+                      load(shape->type, deltas + col * shape->value_size));
+        }
+        return;
+    }
+    lock = lock_row(self, table, row);
+    for (uint32_t col = 0; col < shape->n_cols; col++) {
+        size_t place = col * shape->value_size;
+
+        add_at(shape->type, at + place, load(shape->type, deltas + place));
+    }
     unlock_row(lock);
 }
 
@@ -354,6 +391,23 @@ add(psd_trainer_t *self,
     }
 }
 
+static bool
+check_finite(psd_trainer_t *self,
+             uint32_t table,
+             uint64_t row,
+             uint32_t col,
+             double delta)
+{
+    if (isfinite(delta)) {
+        return true;
+    }
+    set_fault(self, PSD_NOT_FINITE,
+              "row %" PRIu64 ", column %" PRIu32 " of table \"%s\": the "
+              "delta is %g",
+              row, col, name_of(self, table), delta);
+    return false;
+}
+
 void
 psd_trainer_add_f64(psd_trainer_t *self,
                     uint32_t table,
@@ -361,18 +415,11 @@ psd_trainer_add_f64(psd_trainer_t *self,
                     uint32_t col,
                     double delta)
 {
-    if (find_shape(self, table) == NULL || !check_type(self, table, true) ||
-        !check_place(self, table, row, col)) {
-        return;
+    if (find_shape(self, table) != NULL && check_type(self, table, true) &&
+        check_place(self, table, row, col) &&
+        check_finite(self, table, row, col, delta)) {
+        add(self, table, row, col, (ps_number_t){.f64 = delta});
     }
-    if (!isfinite(delta)) {
-        set_fault(self, PSD_NOT_FINITE,
-                  "row %" PRIu64 ", column %" PRIu32 " of table \"%s\": the "
-                  "delta is %g",
-                  row, col, name_of(self, table), delta);
-        return;
-    }
-    add(self, table, row, col, (ps_number_t){.f64 = delta});
 }
 
 void
@@ -388,6 +435,28 @@ psd_trainer_add_i64(psd_trainer_t *self,
     }
 }
 
+/* The first value that is not finite is named. */
+static bool
+check_finite_row(psd_trainer_t *self,
+                 uint32_t table,
+                 uint64_t row,
+                 const char *deltas)
+{
+    const ps_shape_t *shape = &self->train->shapes[table];
+
+    if (ps_finite_all(shape->type, (const uint8_t *)deltas, shape->n_cols)) {
+        return true;
+    }
+    for (uint32_t col = 0; col < shape->n_cols; col++) {
+        ps_number_t delta = load(shape->type, deltas + col * shape->value_size);
+
+        if (!check_finite(self, table, row, col, delta.f64)) {
+            break;
+        }
+    }
+    return false;
+}
+
 void
 psd_trainer_add_row(psd_trainer_t *self,
                     uint32_t table,
@@ -398,17 +467,16 @@ psd_trainer_add_row(psd_trainer_t *self,
     const ps_shape_t *shape = find_shape(self, table);
 
     if (shape == NULL || !check_width(self, table, row, n_values) ||
-        !check_place(self, table, row, 0)) {
+        !check_place(self, table, row, 0) ||
+        !check_finite_row(self, table, row, deltas)) {
         return;
     }
-    for (uint32_t col = 0; col < shape->n_cols; col++) {
-        ps_number_t delta =
-            load(shape->type, (const char *)deltas + col * shape->value_size);
-
-        if (ps_type_is_float(shape->type)) {
-            psd_trainer_add_f64(self, table, row, col, delta.f64);
-        } else {
-            psd_trainer_add_i64(self, table, row, col, delta.i64);
-        }
+    if (!ps_sums_add(&self->sums[table], row, 0, deltas, shape->n_cols)) {
+        set_fault(self, PSD_NOMEM, "no memory for deltas");
+        return;
+    }
+    self->n_adds += shape->n_cols;
+    if (self->train->options.lock != PS_LOCK_IMMUTABLE) {
+        add_local_row(self, table, row, deltas);
     }
 }

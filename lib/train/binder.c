@@ -112,7 +112,7 @@ sort_by_place(ps_key_item_t *items, size_t n)
 
 /* ---- adding up ----------------------------------------------------------- */
 
-static psd_status_t
+static inline psd_status_t
 put_number(ps_type_t type,
            ps_number_t number,
            void *values,
@@ -150,6 +150,44 @@ put_number(ps_type_t type,
                              number.f64);
     }
     return PSD_OK;
+}
+
+/* Made for each type by itself: the switch stands outside of the loop then. */
+static inline psd_status_t
+put_each(ps_type_t type,
+         const ps_number_t *numbers,
+         uint32_t n,
+         void *values,
+         size_t at,
+         psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (uint32_t i = 0; rc == PSD_OK && i < n; i++) {
+        rc = put_number(type, numbers[i], values, at + i, err);
+    }
+    return rc;
+}
+
+static psd_status_t
+put_numbers(ps_type_t type,
+            const ps_number_t *numbers,
+            uint32_t n,
+            void *values,
+            size_t at,
+            psd_error_t *err)
+{
+    switch (type) {
+    case PS_TYPE_I32:
+        return put_each(PS_TYPE_I32, numbers, n, values, at, err);
+    case PS_TYPE_I64:
+        return put_each(PS_TYPE_I64, numbers, n, values, at, err);
+    case PS_TYPE_F32:
+        return put_each(PS_TYPE_F32, numbers, n, values, at, err);
+    case PS_TYPE_F64:
+    default:
+        return put_each(PS_TYPE_F64, numbers, n, values, at, err);
+    }
 }
 
 /* Gives each member whole rows. */
@@ -225,6 +263,25 @@ add_up(const ps_binder_task_t *task,
     return mask;
 }
 
+/* Moves the cells that there are to the front; gives their columns and their
+ * number. */
+static uint32_t
+keep_touched(ps_number_t *cells,
+             uint64_t mask,
+             uint32_t col,
+             uint32_t *ret_cols)
+{
+    uint32_t n = 0;
+
+    for (; mask != 0; mask &= mask - 1, n++) {
+        uint32_t i = (uint32_t)__builtin_ctzll(mask);
+
+        cells[n] = cells[i];
+        ret_cols[n] = col + i;
+    }
+    return n;
+}
+
 static void
 fetch_early(const ps_binder_task_t *task, size_t at, size_t end)
 {
@@ -253,7 +310,9 @@ fill_part(const ps_binder_task_t *task, const part_t *part, psd_error_t *err)
         uint64_t key = ps_binder_row_of(task, &items[at]);
         uint32_t col =
             ps_binder_chunk_of(task, &items[at]) * task->sums[0]->width;
+        psd_status_t rc = PSD_OK;
         uint64_t mask = 0;
+        uint32_t n = 0;
 
         fetch_early(task, at, part->end);
         next = same_cells(task, at, part->end);
@@ -262,17 +321,13 @@ fill_part(const ps_binder_task_t *task, const part_t *part, psd_error_t *err)
             sheaf->rows[row] = key;
             sheaf->counts[row++] = 0;
         }
-        sheaf->counts[row - 1] += (uint32_t)__builtin_popcountll(mask);
-        for (; mask != 0; mask &= mask - 1, value++) {
-            uint32_t i = (uint32_t)__builtin_ctzll(mask);
-            psd_status_t rc =
-                put_number(shape->type, cells[i], sheaf->values, value, err);
-
-            if (rc != PSD_OK) {
-                return psd_error_wrap(err, rc, "row %" PRIu64, key);
-            }
-            sheaf->cols[value] = col + i;
+        n = keep_touched(cells, mask, col, sheaf->cols + value);
+        rc = put_numbers(shape->type, cells, n, sheaf->values, value, err);
+        if (rc != PSD_OK) {
+            return psd_error_wrap(err, rc, "row %" PRIu64, key);
         }
+        sheaf->counts[row - 1] += n;
+        value += n;
     }
     return PSD_OK;
 }

@@ -166,7 +166,7 @@ psd_train_dump(psd_train_t *self,
     dump.sparse = handle->spec.row_format != PS_ROW_DENSE;
     dump.text = ps_alloc_raw(TEXT_BYTES, 1);
     rc = dump.text != NULL
-             ? ps_file_out_open(path, &dump.file, err)
+             ? ps_file_out_open(path, 0666, &dump.file, err)
              : psd_error_set(err, PSD_NOMEM, "no memory for a dump");
     if (rc == PSD_OK) {
         rc = write_rows(&dump, handle, self->options.timeout_ms, err);

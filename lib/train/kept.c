@@ -391,29 +391,6 @@ add_value(ps_type_t type, void *value, const void *delta)
     }
 }
 
-static void
-add_number(ps_type_t type, ps_number_t *sum, const void *delta)
-{
-    int32_t i32 = 0;
-    float f32 = 0;
-
-    switch (type) {
-    case PS_TYPE_I32:
-        memcpy(&i32, delta, sizeof i32);
-        sum->i64 = (int64_t)((uint64_t)sum->i64 + (uint64_t)(int64_t)i32);
-        break;
-    case PS_TYPE_F32:
-        memcpy(&f32, delta, sizeof f32);
-        sum->f64 += (double)f32;
-        break;
-    case PS_TYPE_I64:
-    case PS_TYPE_F64:
-    default:
-        add_value(type, sum, delta);
-        break;
-    }
-}
-
 /* Adds entries of a sheaf's row to an entry's values from `at` on. */
 static void
 change_row(const ps_shape_t *shape,
@@ -463,15 +440,15 @@ add_open(ps_sums_t *open, const ps_sheaf_t *sheaf)
     size_t at = 0;
 
     for (size_t i = 0; i < sheaf->n_rows; i++) {
-        for (uint32_t k = 0; k < sheaf->counts[i]; k++, at++) {
-            ps_number_t *sum =
-                ps_sums_at(open, sheaf->rows[i], sheaf->cols[at]);
+        uint32_t n = sheaf->whole ? open->shape.n_cols : 1;
 
-            if (sum == NULL) {
+        for (uint32_t k = 0; k < sheaf->counts[i]; k += n, at += n) {
+            uint32_t col = sheaf->whole ? 0 : sheaf->cols[at];
+
+            if (!ps_sums_add(open, sheaf->rows[i], col, value, n)) {
                 return false;
             }
-            add_number(open->shape.type, sum, value);
-            value += open->shape.value_size;
+            value += n * open->shape.value_size;
         }
     }
     return true;

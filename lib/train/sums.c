@@ -191,6 +191,87 @@ ps_sums_find_slot(ps_sums_t *self,
 
 /* ---- adding -------------------------------------------------------------- */
 
+static inline void
+add_value(ps_type_t type, ps_number_t *to, const char *value)
+{
+    int32_t i32 = 0;
+    int64_t i64 = 0;
+    float f32 = 0;
+    double f64 = 0;
+
+    switch (type) {
+    case PS_TYPE_I32:
+        memcpy(&i32, value, sizeof i32);
+        to->i64 = (int64_t)((uint64_t)to->i64 + (uint64_t)(int64_t)i32);
+        break;
+    case PS_TYPE_I64:
+        memcpy(&i64, value, sizeof i64);
+        to->i64 = (int64_t)((uint64_t)to->i64 + (uint64_t)i64);
+        break;
+    case PS_TYPE_F32:
+        memcpy(&f32, value, sizeof f32);
+        to->f64 += (double)f32;
+        break;
+    case PS_TYPE_F64:
+    default:
+        memcpy(&f64, value, sizeof f64);
+        to->f64 += f64;
+        break;
+    }
+}
+
+/* Made for each type by itself: the switch stands outside of the loop then. */
+static inline void
+add_values(ps_type_t type, ps_number_t *to, const char *values, uint32_t n)
+{
+    size_t size = ps_type_size(type);
+
+    for (uint32_t i = 0; i < n; i++) {
+        add_value(type, &to[i], values + i * size);
+    }
+}
+
+static void
+add_run(ps_type_t type, ps_number_t *to, const char *values, uint32_t n)
+{
+    switch (type) {
+    case PS_TYPE_I32:
+        add_values(PS_TYPE_I32, to, values, n);
+        break;
+    case PS_TYPE_I64:
+        add_values(PS_TYPE_I64, to, values, n);
+        break;
+    case PS_TYPE_F32:
+        add_values(PS_TYPE_F32, to, values, n);
+        break;
+    case PS_TYPE_F64:
+    default:
+        add_values(PS_TYPE_F64, to, values, n);
+        break;
+    }
+}
+
+bool
+ps_sums_add(
+    ps_sums_t *self, uint64_t row, uint32_t col, const void *values, uint32_t n)
+{
+    const char *at = values;
+
+    while (n > 0) {
+        uint32_t n_run = n;
+        ps_number_t *to = ps_sums_run(self, row, col, &n_run);
+
+        if (to == NULL) {
+            return false;
+        }
+        add_run(self->shape.type, to, at, n_run);
+        at += n_run * self->shape.value_size;
+        col += n_run;
+        n -= n_run;
+    }
+    return true;
+}
+
 void
 ps_sums_add_slot(const ps_sums_t *self,
                  size_t slot,

@@ -58,13 +58,15 @@ PSD_MUST_CHECK bool ps_sums_find_slot(ps_sums_t *self,
                                       uint32_t chunk,
                                       size_t *ret_slot);
 
-/* The sum of a cell, which counts as touched from now on; row and col are the
- * table's. NULL: no memory. Valid until the next call. */
+/* The sums of a row's cells from `col` on that lie side by side, at most *n_p
+ * >= 1, which becomes their number; they count as touched from now on. Row and
+ * columns are the table's. NULL: no memory. Valid until the next call. */
 static inline ps_number_t *
-ps_sums_at(ps_sums_t *self, uint64_t row, uint32_t col)
+ps_sums_run(ps_sums_t *self, uint64_t row, uint32_t col, uint32_t *n_p)
 {
     uint32_t chunk = self->n_chunks == 1 ? 0 : col / self->width;
     uint32_t in_slot = col - chunk * self->width;
+    uint32_t n = self->width - in_slot;
     size_t slot = 0;
 
     if (self->direct) {
@@ -75,10 +77,28 @@ ps_sums_at(ps_sums_t *self, uint64_t row, uint32_t col)
     if (self->masks[slot] == 0) {
         self->touched[self->n_touched++] = (uint32_t)slot;
     }
-    self->masks[slot] |= UINT64_C(1) << in_slot;
+    n = *n_p < n ? *n_p : n;
+    self->masks[slot] |= UINT64_MAX >> (PS_SUMS_WIDTH_MAX - n) << in_slot;
+    *n_p = n;
     return &self->cells[slot * self->width + in_slot];
 }
 
+/* The same of one cell. */
+static inline ps_number_t *
+ps_sums_at(ps_sums_t *self, uint64_t row, uint32_t col)
+{
+    uint32_t n = 1;
+
+    return ps_sums_run(self, row, col, &n);
+}
+
+/* Adds n values of the table's type to a row's cells from `col` on. False: no
+ * memory; some may have been added. */
+PSD_MUST_CHECK bool ps_sums_add(ps_sums_t *self,
+                                uint64_t row,
+                                uint32_t col,
+                                const void *values,
+                                uint32_t n);
 /* Adds the cells of one slot to those from `to` on. */
 void ps_sums_add_slot(const ps_sums_t *self,
                       size_t slot,

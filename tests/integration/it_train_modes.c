@@ -92,6 +92,21 @@ feed(test_t *test, psd_error_t *err)
     return true;
 }
 
+/* A clock of n blocks without anything in them. */
+static bool
+feed_empty(test_t *test, int n, psd_error_t *err)
+{
+    CHECK_OK(psd_train_clock_begin(test->train, err), err);
+    for (int i = 0; i < n; i++) {
+        CHECK_OK(psd_train_push_block(test->train, NULL, NULL, CALL_MS, err),
+                 err);
+    }
+    CHECK_OK(psd_train_clock_end(test->train, err), err);
+    CHECK_OK(psd_train_end(test->train, CALL_MS, err), err);
+    CHECK(test->n_bad == 0);
+    return true;
+}
+
 static bool
 read_table(test_t *test, void *values, size_t n_values, psd_error_t *err)
 {
@@ -299,6 +314,8 @@ step_alone(void *user, psd_trainer_t *trainer, void *block_p, psd_error_t *err)
     return PSD_OK;
 }
 
+static const char *const FRESH[] = {"max-delay", "-1", "pipeline", "off", NULL};
+
 static bool
 takes_turns(psd_error_t *err)
 {
@@ -307,10 +324,7 @@ takes_turns(psd_error_t *err)
     test.train = psd_train_new(&test);
     psd_train_on_load(test.train, load_rows);
     psd_train_on(test.train, PSD_TRAIN_STEP, step_alone);
-    CHECK(
-        begin(&test, "turns", "1", "i64",
-              (const char *const[]){"max-delay", "-1", "pipeline", "off", NULL},
-              err));
+    CHECK(begin(&test, "turns", "1", "i64", FRESH, err));
     CHECK(feed(&test, err));
     psd_train_destroy(&test.train);
     return true;
@@ -329,13 +343,18 @@ load_all(void *user, psd_loader_t *loader, void *block, psd_error_t *err)
 static psd_status_t
 add_ones(void *user, psd_trainer_t *trainer, void *block, psd_error_t *err)
 {
+    const int64_t one = 1;
     test_t *test = user;
 
     (void)block;
     (void)err;
     for (uint64_t i = 0; i < ADDS; i++) {
         for (uint64_t row = 0; row < CELLS; row++) {
-            psd_trainer_add_i64(trainer, 0, row, 0, 1);
+            if (i % 2 == 0) {
+                psd_trainer_add_i64(trainer, 0, row, 0, 1);
+            } else {
+                psd_trainer_add_row(trainer, 0, row, &one, 1);
+            }
         }
     }
     (void)pthread_barrier_wait(&test->meeting);
@@ -366,11 +385,7 @@ adds_up(const char *lock, int64_t least, int64_t most, psd_error_t *err)
     CHECK(begin(&test, lock, "1", "i64",
                 (const char *const[]){"lock", lock, "trainers", "4", NULL},
                 err));
-    CHECK_OK(psd_train_clock_begin(test.train, err), err);
-    CHECK_OK(psd_train_push_block(test.train, NULL, NULL, 0, err), err);
-    CHECK_OK(psd_train_clock_end(test.train, err), err);
-    CHECK_OK(psd_train_end(test.train, CALL_MS, err), err);
-    CHECK(test.n_bad == 0);
+    CHECK(feed_empty(&test, 1, err));
     CHECK(psd_train_count(test.train, "adds") ==
           (uint64_t)TRAINERS * ADDS * CELLS);
     CHECK(psd_train_count(test.train, "entries-pushed") == CELLS);
@@ -437,18 +452,57 @@ elements_come_by_themselves(psd_error_t *err)
     test.train = psd_train_new(&test);
     psd_train_on_load(test.train, load_elements);
     psd_train_on(test.train, PSD_TRAIN_STEP, check_elements);
-    CHECK(
-        begin(&test, "elements", "500", "f64",
-              (const char *const[]){"max-delay", "-1", "pipeline", "off", NULL},
-              err));
-    CHECK_OK(psd_train_clock_begin(test.train, err), err);
-    CHECK_OK(psd_train_push_block(test.train, NULL, NULL, 0, err), err);
-    CHECK_OK(psd_train_push_block(test.train, NULL, NULL, CALL_MS, err), err);
-    CHECK_OK(psd_train_clock_end(test.train, err), err);
-    CHECK_OK(psd_train_end(test.train, CALL_MS, err), err);
-    CHECK(test.n_bad == 0);
+    CHECK(begin(&test, "elements", "500", "f64", FRESH, err));
+    CHECK(feed_empty(&test, 2, err));
     CHECK(psd_train_count(test.train, "cells-pulled") == 2 * ROWS * 5);
     CHECK(psd_train_count(test.train, "rows-pulled") == 0);
+    psd_train_destroy(&test.train);
+    return true;
+}
+
+/* A row is added of which all, or some elements, are here. */
+static psd_status_t
+add_whole_rows(void *user,
+               psd_trainer_t *trainer,
+               void *block,
+               psd_error_t *err)
+{
+    test_t *test = user;
+    double deltas[COLS];
+
+    (void)block;
+    (void)err;
+    for (uint64_t row = 0; row < ROWS; row++) {
+        for (uint32_t col = 0; col < COLS; col++) {
+            deltas[col] = (double)row * 1000 + (double)col + 1;
+        }
+        psd_trainer_add_row(trainer, 0, row, deltas, COLS);
+        for (uint32_t col = 7; col < COLS; col += 100) {
+            if (psd_trainer_get_f64(trainer, 0, row, col) != deltas[col]) {
+                atomic_fetch_add(&test->n_bad, 1);
+            }
+        }
+    }
+    return PSD_OK;
+}
+
+static bool
+rows_reach(const char *lock, psd_train_load_t *load, psd_error_t *err)
+{
+    static test_t test;
+    static double values[ROWS * COLS];
+    const char *name = load == load_all ? "rows.whole" : "rows.elements";
+
+    test.train = psd_train_new(&test);
+    psd_train_on_load(test.train, load);
+    psd_train_on(test.train, PSD_TRAIN_STEP, add_whole_rows);
+    CHECK(begin(&test, name, "500", "f64",
+                (const char *const[]){"lock", lock, NULL}, err));
+    CHECK(feed_empty(&test, 1, err));
+    CHECK(read_table(&test, values, (size_t)ROWS * COLS, err));
+    for (size_t i = 0; i < (size_t)ROWS * COLS; i++) {
+        CHECK(values[i] == (double)(i / COLS * 1000 + i % COLS + 1));
+    }
     psd_train_destroy(&test.train);
     return true;
 }
@@ -517,11 +571,7 @@ elements_come_in_many_pulls(psd_error_t *err)
     psd_spec_destroy(&spec);
     CHECK_OK(psd_train_config_end(test.train, err), err);
     CHECK_OK(psd_train_begin(test.train, err), err);
-    CHECK_OK(psd_train_clock_begin(test.train, err), err);
-    CHECK_OK(psd_train_push_block(test.train, NULL, NULL, CALL_MS, err), err);
-    CHECK_OK(psd_train_clock_end(test.train, err), err);
-    CHECK_OK(psd_train_end(test.train, CALL_MS, err), err);
-    CHECK(test.n_bad == 0);
+    CHECK(feed_empty(&test, 1, err));
     psd_train_destroy(&test.train);
     return true;
 }
@@ -541,6 +591,8 @@ main(void)
     ok = ok && adds_up("lock-free", 1, TRAINERS * ADDS, err);
     ok = ok && adds_up("locked", TRAINERS * ADDS, TRAINERS * ADDS, err);
     ok = ok && elements_come_by_themselves(err);
+    ok = ok && rows_reach("lock-free", load_elements, err);
+    ok = ok && rows_reach("locked", load_all, err);
     ok = ok && elements_come_in_many_pulls(err);
     daemon_drop(&daemon, !ok);
     psd_error_destroy(&err);

@@ -375,6 +375,43 @@ Test(kept, whole_tables_too)
     ps_kept_done(&kept);
 }
 
+/* Rows that have all of their columns: what is read has each at its place. */
+Test(kept, changes_whole_rows_at_the_mark)
+{
+    const ps_kept_rule_t rule = {
+        .n_blocks = 1, .staleness = 9, .max_bytes = 1 << 20, .bsp = true};
+    const ps_kept_time_t now = {.clock = 1, .block = 1};
+    const ps_shape_t three = {.n_rows = 3,
+                              .n_cols = 3,
+                              .type = PS_TYPE_F32,
+                              .value_size = sizeof(float),
+                              .adds = true};
+    const float values[] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+    const float wanted[] = {0, 1, 2, 3.5F, 5, 6.5F, 8, 9.5F, 11};
+    uint64_t rows[] = {1, 2};
+    uint32_t counts[] = {3, 3};
+    float deltas[] = {0.5F, 1, 1.5F, 2, 2.5F, 3};
+    const ps_sheaf_t sheaf = {.rows = rows,
+                              .counts = counts,
+                              .values = deltas,
+                              .n_rows = 2,
+                              .n_values = 6,
+                              .whole = true};
+    const float *read = NULL;
+    ps_kept_t kept;
+
+    cr_assert_eq(ps_kept_init(&kept, &rule, &three, 1, NULL), PSD_OK);
+    cr_assert(ps_kept_ask(&kept, (ps_kept_key_t){.whole = true}, 1, now, 0));
+    ps_kept_take(&kept, (ps_kept_key_t){.whole = true}, 1, values);
+    cr_assert_eq(ps_kept_push(&kept, 0, &sheaf, NULL), PSD_OK);
+    read = ps_kept_read(&kept, (ps_kept_key_t){.whole = true}, now);
+    cr_assert(read != NULL && memcmp(read, values, sizeof values) == 0);
+    cr_assert_eq(ps_kept_mark(&kept, NULL), PSD_OK);
+    read = ps_kept_read(&kept, (ps_kept_key_t){.whole = true}, now);
+    cr_assert(read != NULL && memcmp(read, wanted, sizeof wanted) == 0);
+    ps_kept_done(&kept);
+}
+
 /* One value to row 0. */
 static void
 push_one(ps_kept_t *kept, uint32_t table, void *delta)

@@ -133,6 +133,116 @@ Test(sums, adds_up_by_cell_and_over_trainers)
     }
 }
 
+static double
+number_of(uint64_t row, uint32_t col)
+{
+    return (double)((row * 31 + col * 7) % 1000) - 499.0;
+}
+
+#define RUNS 19      /* rows that get a run of columns */
+#define RUN_COLS 130 /* at most */
+
+typedef union values {
+    int32_t i32[RUN_COLS];
+    int64_t i64[RUN_COLS];
+    float f32[RUN_COLS];
+    double f64[RUN_COLS];
+} values_t;
+
+static void
+make_values(
+    ps_type_t type, uint64_t row, uint32_t first, uint32_t n, values_t *ret)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        double number = number_of(row, first + i);
+
+        switch (type) {
+        case PS_TYPE_I32:
+            ret->i32[i] = (int32_t)number;
+            break;
+        case PS_TYPE_I64:
+            ret->i64[i] = (int64_t)number;
+            break;
+        case PS_TYPE_F32:
+            ret->f32[i] = (float)number;
+            break;
+        case PS_TYPE_F64:
+        default:
+            ret->f64[i] = number;
+            break;
+        }
+    }
+}
+
+/* Which columns of a row get values. */
+static uint32_t
+run_of(const ps_shape_t *shape, uint64_t row, uint32_t *ret_first)
+{
+    *ret_first = (uint32_t)(row * 13 % shape->n_cols);
+    return shape->n_cols - *ret_first -
+           (uint32_t)(row % (shape->n_cols - *ret_first));
+}
+
+/* Runs of columns that begin and end anywhere, each twice. */
+static psd_status_t
+add_runs(ps_sums_t *sums)
+{
+    for (uint64_t i = 0; i < (uint64_t)2 * RUNS; i++) {
+        uint64_t row = i / 2;
+        uint32_t first = 0;
+        uint32_t n = run_of(&sums->shape, row, &first);
+        values_t values;
+
+        make_values(sums->shape.type, row, first, n, &values);
+        if (!ps_sums_add(sums, row, first, &values, n)) {
+            return PSD_NOMEM;
+        }
+    }
+    return PSD_OK;
+}
+
+static void
+expect_runs(const ps_sums_t *sums, const ps_sheaf_t *sheaf)
+{
+    size_t at = 0;
+
+    cr_assert_eq(sheaf->n_rows, RUNS);
+    for (uint64_t row = 0; row < RUNS; row++) {
+        uint32_t first = 0;
+
+        cr_assert_eq(sheaf->counts[row], run_of(&sums->shape, row, &first));
+        for (uint32_t k = 0; k < sheaf->counts[row]; k++, at++) {
+            cr_assert_eq(sheaf->cols[at], first + k);
+            cr_assert_eq(value_at(sums, sheaf, at),
+                         2 * number_of(row, first + k));
+        }
+    }
+    cr_assert_eq(at, sheaf->n_values);
+}
+
+/* Of each type; wide, narrow and sparse rows; direct and by hash. */
+Test(sums, takes_values_side_by_side)
+{
+    const ps_type_t types[] = {PS_TYPE_I32, PS_TYPE_I64, PS_TYPE_F32,
+                               PS_TYPE_F64};
+    const uint32_t widths[] = {RUN_COLS, 64, 3, 1};
+
+    for (size_t i = 0; i < 48; i++) {
+        const ps_shape_t shape =
+            shape_of(i % 3 == 0 ? RUNS : 0, widths[i / 3 % 4], types[i / 12],
+                     i % 3 == 2);
+        ps_sums_t sums = {.width = 0};
+        ps_sheaf_t sheaf = {.n_rows = 0};
+
+        cr_assert_eq(ps_sums_init(&sums, &shape, NULL), PSD_OK);
+        cr_assert_eq(add_runs(&sums), PSD_OK);
+        cr_assert_eq(ps_sums_bind(&sums, &sheaf, NULL), PSD_OK);
+        expect_runs(&sums, &sheaf);
+        ps_sheaf_done(&sheaf);
+        ps_sums_done(&sums);
+    }
+}
+
 Test(sums, says_that_all_columns_were_touched)
 {
     const ps_shape_t shape = shape_of(10, 130, PS_TYPE_F32, false);
@@ -235,8 +345,24 @@ run_hashed(void *unused)
     return run(&shape);
 }
 
+static psd_status_t
+run_runs(void *unused)
+{
+    const ps_shape_t shape = shape_of(0, RUN_COLS, PS_TYPE_F32, false);
+    ps_sums_t sums = {.width = 0};
+    psd_status_t rc = ps_sums_init(&sums, &shape, NULL);
+
+    (void)unused;
+    if (rc == PSD_OK) {
+        rc = add_runs(&sums);
+    }
+    ps_sums_done(&sums);
+    return rc;
+}
+
 Test(sums, end_well_without_memory)
 {
+    cr_assert_null(fail_alloc_sweep(run_runs, NULL));
     cr_assert_null(fail_alloc_sweep(run_direct, NULL));
     cr_assert_null(fail_alloc_sweep(run_hashed, NULL));
 }
