@@ -2,7 +2,6 @@
 /* pscli cluster backup, restore: the registry as a file, and out of one. */
 #include "cli/cli.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include <time.h>
@@ -10,6 +9,7 @@
 #include "base/alloc.h"
 #include "base/hex.h"
 #include "cli/new_file.h"
+#include "data/source.h"
 #include "storage/registry_backup.h"
 
 #define REGISTRY_BYTES_MAX (UINT64_C(4) << 30)
@@ -92,22 +92,22 @@ fetch(ps_cli_t *cli, ps_buffer_t *bytes, psd_error_t *err)
 }
 
 static psd_status_t
-write_file(const char *path, const ps_buffer_t *bytes, psd_error_t *err)
+write_file(const char *path,
+           const ps_buffer_t *bytes,
+           uint64_t *ret_bytes,
+           bool *ret_is_stdout,
+           psd_error_t *err)
 {
     PSD_AUTO(ps_new_file_done) ps_new_file_t file = {0};
-    uint64_t size = 0;
-    char reason[128];
     /* The secrets of the nodes are in it. */
     psd_status_t rc = ps_new_file_open(&file, path, 0600, err);
 
     if (rc != PSD_OK) {
         return rc;
     }
-    if (fwrite(bytes->data, 1, bytes->size, file.file) != bytes->size) {
-        return psd_error_set(err, PSD_IO, "cannot write %s: %s", path,
-                             strerror_r(errno, reason, sizeof reason));
-    }
-    return ps_new_file_commit(&file, &size, err);
+    *ret_is_stdout = ps_file_out_is_stdout(file.out);
+    (void)fwrite(bytes->data, 1, bytes->size, file.file);
+    return ps_new_file_commit(&file, ret_bytes, err);
 }
 
 psd_status_t
@@ -116,6 +116,8 @@ ps_cmd_cluster_backup(ps_cli_t *cli, psd_error_t *err)
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
     PSD_AUTO(ps_json_unref) json_t *doc = NULL;
     const char *path = ps_args_text(&cli->args, "to");
+    uint64_t n_bytes = 0;
+    bool is_stdout = false;
     psd_status_t rc = PSD_OK;
 
     if (path == NULL) {
@@ -124,12 +126,12 @@ ps_cmd_cluster_backup(ps_cli_t *cli, psd_error_t *err)
     }
     rc = fetch(cli, &bytes, err);
     if (rc == PSD_OK) {
-        rc = write_file(path, &bytes, err);
+        rc = write_file(path, &bytes, &n_bytes, &is_stdout, err);
     }
-    if (rc != PSD_OK) {
-        return rc;
+    if (rc != PSD_OK || is_stdout) {
+        return rc; /* standard output is the file */
     }
-    doc = json_pack("{s:s,s:I}", "file", path, "bytes", (json_int_t)bytes.size);
+    doc = json_pack("{s:s,s:I}", "file", path, "bytes", (json_int_t)n_bytes);
     if (doc == NULL) {
         return no_utf8("--to", path, err);
     }
@@ -140,13 +142,13 @@ ps_cmd_cluster_backup(ps_cli_t *cli, psd_error_t *err)
 /* ---- restore ---- */
 
 static psd_status_t
-read_rest(FILE *file, const char *path, ps_buffer_t *bytes, psd_error_t *err)
+read_file(const char *path, ps_buffer_t *bytes, psd_error_t *err)
 {
-    char reason[128];
+    PSD_AUTO(ps_source_close) ps_source_t *source = NULL;
+    size_t n = 1;
+    psd_status_t rc = ps_source_open(path, &source, err);
 
-    for (;;) {
-        size_t n = 0;
-
+    while (rc == PSD_OK && n > 0) {
         if (bytes->size > REGISTRY_BYTES_MAX) {
             return psd_error_set(err, PSD_LIMIT,
                                  "%s is larger than a registry may be, %" PRIu64
@@ -156,31 +158,10 @@ read_rest(FILE *file, const char *path, ps_buffer_t *bytes, psd_error_t *err)
         if (!ps_buffer_reserve(bytes, READ_BYTES)) {
             return psd_error_set(err, PSD_NOMEM, "no memory to read %s", path);
         }
-        n = fread(bytes->data + bytes->size, 1, READ_BYTES, file);
-        bytes->size += n;
-        if (n < READ_BYTES) {
-            break;
-        }
+        rc = ps_source_read(source, bytes->data + bytes->size, READ_BYTES, &n,
+                            err);
+        bytes->size += rc == PSD_OK ? n : 0;
     }
-    return ferror(file) == 0
-               ? PSD_OK
-               : psd_error_set(err, PSD_IO, "cannot read %s: %s", path,
-                               strerror_r(errno, reason, sizeof reason));
-}
-
-static psd_status_t
-read_file(const char *path, ps_buffer_t *bytes, psd_error_t *err)
-{
-    FILE *file = fopen(path, "rbe");
-    char reason[128];
-    psd_status_t rc = PSD_OK;
-
-    if (file == NULL) {
-        return psd_error_set(err, PSD_IO, "cannot open %s: %s", path,
-                             strerror_r(errno, reason, sizeof reason));
-    }
-    rc = read_rest(file, path, bytes, err);
-    (void)fclose(file);
     return rc;
 }
 

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "data/file_out.h"
 
 #define BATCH 1000
 #define DETECT_LINES 1000
@@ -272,8 +273,8 @@ check_out(const ps_cli_t *cli, const char *path, psd_error_t *err)
 {
     struct stat about;
 
-    if (!ps_args_on(&cli->args, "yes") && stat(path, &about) == 0 &&
-        S_ISREG(about.st_mode)) {
+    if (!ps_args_on(&cli->args, "yes") && !ps_file_out_names_stdout(path) &&
+        stat(path, &about) == 0 && S_ISREG(about.st_mode)) {
         return psd_error_set(err, PSD_USAGE,
                              "%s, the last word, is OUT, and exists; --yes "
                              "writes over it",
@@ -290,6 +291,7 @@ ps_cmd_data_convert(ps_cli_t *cli, psd_error_t *err)
     size_t n_inputs = cli->args.n_words - 1;
     const char *path = ps_cli_word(cli, n_inputs);
     const char *to = ps_args_text(&cli->args, "to");
+    bool is_stdout = ps_file_out_names_stdout(path);
     uint64_t n_entries = 0;
     uint64_t total = 0;
     ps_progress_t progress;
@@ -322,7 +324,7 @@ ps_cmd_data_convert(ps_cli_t *cli, psd_error_t *err)
         rc = psd_writer_commit(writer, err);
     }
     ps_interrupt_unlink(NULL);
-    if (rc == PSD_OK && strcmp(path, "-") != 0) {
+    if (rc == PSD_OK && !is_stdout) { /* else it is the samples' */
         rc = show_converted(cli, reader, path, n_entries, err);
     }
     return rc == PSD_OK ? tell_bad(cli, reader, err) : rc;

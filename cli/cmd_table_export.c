@@ -29,6 +29,22 @@ rows_format(ps_file_format_t format)
 }
 
 static psd_status_t
+check_path(const char *path, ps_file_format_t format, psd_error_t *err)
+{
+    if (path == NULL) {
+        return psd_error_set(err, PSD_USAGE,
+                             "\"table export\" needs --to FILE");
+    }
+    if (format == PS_FILE_NPY && ps_file_format_is_packed(path)) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--to is \"%s\", but npy is written plain, as "
+                             "numpy.load reads it; allowed: NAME.npy",
+                             path);
+    }
+    return PSD_OK;
+}
+
+static psd_status_t
 write_rows(ps_cli_t *cli,
            const ps_view_t *view,
            ps_file_format_t format,
@@ -92,15 +108,15 @@ ps_cmd_table_export(ps_cli_t *cli, psd_error_t *err)
     uint64_t bytes = 0;
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
-    if (rc != PSD_OK) {
-        return rc;
+    if (rc == PSD_OK && path != NULL) {
+        format = ps_file_format_of(path, ps_args_text(&cli->args, "format"));
     }
-    if (path == NULL) {
-        return psd_error_set(err, PSD_USAGE,
-                             "\"table export\" needs --to FILE");
+    if (rc == PSD_OK) {
+        rc = check_path(path, format, err);
     }
-    format = ps_file_format_of(path, ps_args_text(&cli->args, "format"));
-    rc = ps_view_open(cli, name, &view, err);
+    if (rc == PSD_OK) {
+        rc = ps_view_open(cli, name, &view, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_file_format_fits(format, &view, err);
     }
@@ -119,11 +135,13 @@ ps_cmd_table_export(ps_cli_t *cli, psd_error_t *err)
                          .skip_empty = view.is_sparse};
 
     rc = write_rows(cli, &view, format, &out, err);
-    if (rc == PSD_IO) {
-        return psd_error_wrap(err, rc, "%s", path);
-    }
     if (rc == PSD_OK) {
         rc = ps_new_file_commit(&file, &bytes, err);
+    } else if (file.rc != PSD_OK) {
+        rc = ps_new_file_check(&file, err);
     }
-    return rc != PSD_OK ? rc : show_result(cli, &out, format, path, bytes, err);
+    if (rc != PSD_OK || ps_file_out_is_stdout(file.out)) {
+        return rc; /* standard output is the file */
+    }
+    return show_result(cli, &out, format, path, bytes, err);
 }

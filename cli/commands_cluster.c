@@ -30,7 +30,10 @@ static const ps_example_t BACKUP_EXAMPLES[] = {
 static const ps_opt_t BACKUP_OPTIONS[] = {{.name = "to",
                                            .kind = PS_OPT_TEXT,
                                            .value = "FILE",
-                                           .help = "where to. Required"},
+                                           .help =
+                                               "where to; packed when it ends "
+                                               "with .gz or .zst; \"-\" "
+                                               "is stdout. Required"},
                                           {.name = NULL}};
 static const ps_example_t RESTORE_EXAMPLES[] = {
     {"pscli cluster restore --from psd.backup --data-dir /var/lib/psd",
@@ -40,7 +43,8 @@ static const ps_opt_t RESTORE_OPTIONS[] = {
     {.name = "from",
      .kind = PS_OPT_TEXT,
      .value = "FILE",
-     .help = "what \"cluster backup\" wrote. Required"},
+     .help = "what \"cluster backup\" wrote, packed or not; \"-\" is stdin. "
+             "Required"},
     {.name = "data-dir",
      .kind = PS_OPT_TEXT,
      .value = "DIR",

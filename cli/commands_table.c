@@ -135,12 +135,14 @@ static const ps_example_t EXPORT_EXAMPLES[] = {
     {"pscli table export w --to w.npy", "for numpy.load"},
     {"pscli table export w --to w.csv", "with a line of titles"},
     {"pscli table export emb --to emb.txt", "lines \"row col:value ...\""},
+    {"pscli table export emb --to emb.txt.zst", "the same, packed"},
     {NULL, NULL}};
 static const ps_opt_t EXPORT_OPTIONS[] = {
     {.name = "to",
      .kind = PS_OPT_TEXT,
      .value = "FILE",
-     .help = "where to; it appears when it is complete. Required"},
+     .help = "where to; it appears when it is complete, text and csv packed "
+             "when the name ends with .gz or .zst; \"-\" is stdout. Required"},
     {.name = "format",
      .kind = PS_OPT_CHOICE,
      .value = "FORMAT",

@@ -14,17 +14,31 @@ ends_in(const char *path, size_t n, const char *ending)
     return n >= m && strncasecmp(path + n - m, ending, m) == 0;
 }
 
+/* The path's length without .gz or .zst. */
+static size_t
+plain_length(const char *path)
+{
+    size_t n = strlen(path);
+
+    return n - (ends_in(path, n, ".gz") ? 3 : ends_in(path, n, ".zst") ? 4 : 0);
+}
+
+bool
+ps_file_format_is_packed(const char *path)
+{
+    return plain_length(path) < strlen(path);
+}
+
 ps_file_format_t
 ps_file_format_of(const char *path, const char *word)
 {
-    size_t n = strlen(path);
+    size_t n = plain_length(path);
 
     if (word != NULL) {
         return strcmp(word, "npy") == 0   ? PS_FILE_NPY
                : strcmp(word, "csv") == 0 ? PS_FILE_CSV
                                           : PS_FILE_TEXT;
     }
-    n -= ends_in(path, n, ".gz") ? 3 : ends_in(path, n, ".zst") ? 4 : 0;
     return ends_in(path, n, ".npy")   ? PS_FILE_NPY
            : ends_in(path, n, ".csv") ? PS_FILE_CSV
                                       : PS_FILE_TEXT;

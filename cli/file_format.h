@@ -15,6 +15,8 @@ typedef enum ps_file_format {
 /* By the word of --format, or NULL: by the path's ending, in front of .gz or
  * .zst. */
 ps_file_format_t ps_file_format_of(const char *path, const char *word);
+/* Does the path say that the file is packed? */
+bool ps_file_format_is_packed(const char *path);
 const char *ps_file_format_name(ps_file_format_t format);
 /* Errors: PSD_UNSUPPORTED naming what serves the table instead. */
 PSD_MUST_CHECK psd_status_t ps_file_format_fits(ps_file_format_t format,

@@ -1,24 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes beside, flushes, renames. */
+/* A stream on top of a ps_file_out. */
 #include "cli/new_file.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include "base/alloc.h"
 #include "cli/interrupt.h"
-#include "data/file_out.h"
 
-#define BUFFER_BYTES (1 << 20)
+#define BUFFER_BYTES ((size_t)1 << 20)
 
-static psd_status_t
-fail(const ps_new_file_t *self, psd_error_t *err)
+/* fopencookie(3): what is less than size is an error. */
+static ssize_t
+write_out(void *cookie, const char *bytes, size_t size)
 {
-    return psd_error_set(err, PSD_IO, "%s cannot be written: %s", self->path,
-                         strerror(errno));
+    ps_new_file_t *self = cookie;
+
+    if (self->rc == PSD_OK) {
+        self->rc = ps_file_out_write(self->out, bytes, size, self->why);
+    }
+    return self->rc == PSD_OK ? (ssize_t)size : 0;
 }
 
 psd_status_t
@@ -27,52 +25,49 @@ ps_new_file_open(ps_new_file_t *ret_file,
                  mode_t mode,
                  psd_error_t *err)
 {
-    mode_t mask = umask(0);
-    int fd = -1;
-    int n = snprintf(ret_file->path, PATH_MAX, "%s", path);
-    int m = snprintf(ret_file->beside, PATH_MAX, "%s.XXXXXX", path);
+    static const cookie_io_functions_t FUNCTIONS = {.write = write_out};
+    psd_status_t rc = ps_file_out_open(path, mode, &ret_file->out, err);
 
-    (void)umask(mask);
-    if (n >= PATH_MAX || m >= PATH_MAX) {
-        ret_file->beside[0] = '\0';
-        return psd_error_set(err, PSD_INVALID,
-                             "the file's path is longer than %d", PATH_MAX);
+    if (rc != PSD_OK) {
+        return rc;
     }
-    fd = mkostemp(ret_file->beside, O_CLOEXEC);
-    if (fd < 0) {
-        ret_file->beside[0] = '\0';
-        return fail(ret_file, err);
+    if (ps_file_out_beside(ret_file->out)[0] != '\0') {
+        ps_interrupt_unlink(ps_file_out_beside(ret_file->out));
     }
-    ps_interrupt_unlink(ret_file->beside);
-    (void)fchmod(fd, mode & ~mask); /* mkostemp makes it 0600 */
-    ret_file->file = fdopen(fd, "w");
-    if (ret_file->file == NULL) {
-        (void)close(fd);
-        return fail(ret_file, err);
+    ret_file->rc = PSD_OK;
+    ret_file->why = psd_error_new();
+    ret_file->buffer = ps_alloc_raw(BUFFER_BYTES, 1);
+    ret_file->file = fopencookie(ret_file, "w", FUNCTIONS);
+    if (ret_file->why == NULL || ret_file->buffer == NULL ||
+        ret_file->file == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to write %s", path);
     }
-    (void)setvbuf(ret_file->file, NULL, _IOFBF, BUFFER_BYTES);
+    (void)setvbuf(ret_file->file, ret_file->buffer, _IOFBF, BUFFER_BYTES);
     return PSD_OK;
+}
+
+psd_status_t
+ps_new_file_check(const ps_new_file_t *self, psd_error_t *err)
+{
+    if (self->rc == PSD_OK) {
+        return PSD_OK;
+    }
+    psd_error_clear(err); /* who wrote it knows more than who printed */
+    return psd_error_set(err, self->rc, "%s", psd_error_text(self->why));
 }
 
 psd_status_t
 ps_new_file_commit(ps_new_file_t *self, uint64_t *ret_bytes, psd_error_t *err)
 {
-    FILE *file = self->file;
-    struct stat info = {0};
+    psd_status_t rc = PSD_OK;
 
-    if (fflush(file) != 0 || ferror(file) || fsync(fileno(file)) != 0 ||
-        fstat(fileno(file), &info) != 0) {
-        return fail(self, err);
+    (void)fflush(self->file); /* what it fails with is in rc */
+    rc = ps_new_file_check(self, err);
+    if (rc == PSD_OK) {
+        rc = ps_file_out_commit(self->out, err);
     }
-    self->file = NULL;
-    if (fclose(file) != 0 || rename(self->beside, self->path) != 0) {
-        return fail(self, err);
-    }
-    ps_interrupt_unlink(NULL);
-    self->beside[0] = '\0';
-    ps_file_out_flush_name(self->path);
-    *ret_bytes = (uint64_t)info.st_size;
-    return PSD_OK;
+    *ret_bytes = ps_file_out_bytes(self->out);
+    return rc;
 }
 
 void
@@ -82,9 +77,11 @@ ps_new_file_done(ps_new_file_t *self)
         (void)fclose(self->file);
         self->file = NULL;
     }
-    if (self->beside[0] != '\0') {
-        (void)unlink(self->beside);
+    ps_free(self->buffer);
+    self->buffer = NULL;
+    psd_error_destroy(&self->why);
+    if (self->out != NULL) {
+        ps_file_out_close(&self->out);
         ps_interrupt_unlink(NULL);
-        self->beside[0] = '\0';
     }
 }

@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_new_file - a file that is there when it is whole
+ * ps_new_file - a ps_file_out to print to, which an interrupt takes away
  *
- * What     Written beside its place under another name, flushed, renamed; the
- *          directory is flushed too. Interrupted or failed, it leaves nothing.
+ * What     See data/file_out.h: there when it is whole, packed by its name, "-"
+ *          is standard output. Interrupted or failed, it leaves nothing.
  * Threads  One at a time in a process: the signal handler knows the path.
  */
 #ifndef PS_CLI_NEW_FILE_H
 #define PS_CLI_NEW_FILE_H
 
-#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/types.h>
 
-#include "psd/status.h"
+#include "data/file_out.h"
 
 typedef struct ps_new_file {
-    FILE *file;            /* owned; NULL when not open */
-    char path[PATH_MAX];   /* where it will be */
-    char beside[PATH_MAX]; /* where it is now; "" when it is nowhere */
+    FILE *file; /* owned; NULL when not open */
+    ps_file_out_t *out;
+    char *buffer;    /* of the stream */
+    psd_status_t rc; /* of the first write that failed, and why */
+    psd_error_t *why;
 } ps_new_file_t;
 
-/* mode: who may do what with it, less what the umask takes away; from its first
- * byte on. Errors: PSD_IO naming the path; PSD_INVALID a path that is too long.
- */
+/* Nothing moves it while it is open. Errors: as ps_file_out_open. */
 PSD_MUST_CHECK psd_status_t ps_new_file_open(ps_new_file_t *ret_file,
                                              const char *path,
                                              mode_t mode,
                                              psd_error_t *err);
-/* Puts it in place. ret_bytes: its size. Errors: PSD_IO. */
+/* What writing has failed with, if it has: the stream's own error has no words
+ * for it. */
+PSD_MUST_CHECK psd_status_t ps_new_file_check(const ps_new_file_t *self,
+                                              psd_error_t *err);
+/* Puts it in place. ret_bytes: its size. Errors: those of ps_file_out_write. */
 PSD_MUST_CHECK psd_status_t ps_new_file_commit(ps_new_file_t *self,
                                                uint64_t *ret_bytes,
                                                psd_error_t *err);

@@ -49,7 +49,8 @@ become_worker(const ps_workers_t *self,
               const int err[2],
               pid_t parent)
 {
-    static const char WORDS[] = "the program cannot be started: ";
+    static const char WORDS[] = " cannot be started: ";
+    const char *program = self->args->argv[0];
     const char *reason = NULL;
     int in = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
@@ -63,7 +64,8 @@ become_worker(const ps_workers_t *self,
         (void)execvp(self->args->argv[0], (char *const *)self->args->argv);
     }
     reason = strerrordesc_np(errno);
-    if (write(STDERR_FILENO, WORDS, sizeof WORDS - 1) < 0 || reason == NULL ||
+    if (write(STDERR_FILENO, program, strlen(program)) < 0 ||
+        write(STDERR_FILENO, WORDS, sizeof WORDS - 1) < 0 || reason == NULL ||
         write(STDERR_FILENO, reason, strlen(reason)) < 0) {
         _exit(EXIT_NO_PROGRAM);
     }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,6 +29,8 @@ struct ps_file_out {
     char path[PATH_MAX];
     char beside[PATH_MAX + ENDING_SIZE]; /* "": there is nothing to take away */
     int fd;
+    uint64_t n_bytes;
+    bool is_stdout;
     uint8_t *packed; /* PACKED_SIZE; NULL: plain */
     z_stream gzip;
     bool has_gzip;
@@ -49,7 +52,21 @@ ends_with(const char *path, const char *ending)
     size_t size = strlen(path);
     size_t n = strlen(ending);
 
-    return size > n && strcmp(path + size - n, ending) == 0;
+    return size > n && strcasecmp(path + size - n, ending) == 0;
+}
+
+/* NULL: none but gzip and zstd. */
+static const char *
+foreign_ending(const char *path)
+{
+    static const char *const endings[] = {".xz", ".bz2", ".zip", ".lz4"};
+
+    for (size_t i = 0; i < sizeof endings / sizeof endings[0]; i++) {
+        if (ends_with(path, endings[i])) {
+            return endings[i];
+        }
+    }
+    return NULL;
 }
 
 static psd_status_t
@@ -96,21 +113,33 @@ open_beside(ps_file_out_t *self, mode_t mode, psd_error_t *err)
     return set_errno(self, err);
 }
 
+bool
+ps_file_out_names_stdout(const char *path)
+{
+    struct stat there;
+    struct stat out;
+
+    return strcmp(path, "-") == 0 ||
+           (stat(path, &there) == 0 && fstat(STDOUT_FILENO, &out) == 0 &&
+            there.st_dev == out.st_dev && there.st_ino == out.st_ino);
+}
+
 /* A file that is there is replaced, where it really lies and with the rights
  * that it has; what is no file (a pipe, a device) is written to. */
 static psd_status_t
-open_fd(ps_file_out_t *self, psd_error_t *err)
+open_fd(ps_file_out_t *self, mode_t mode, psd_error_t *err)
 {
     struct stat about;
     char target[PATH_MAX];
     psd_status_t rc = PSD_OK;
 
-    if (strcmp(self->path, "-") == 0) {
+    self->is_stdout = ps_file_out_names_stdout(self->path);
+    if (self->is_stdout) {
         self->fd = dup(STDOUT_FILENO);
         return self->fd >= 0 ? PSD_OK : set_errno(self, err);
     }
     if (stat(self->path, &about) != 0) {
-        return errno == ENOENT ? open_beside(self, 0666, err)
+        return errno == ENOENT ? open_beside(self, mode, err)
                                : set_errno(self, err);
     }
     if (S_ISDIR(about.st_mode)) {
@@ -130,18 +159,28 @@ open_fd(ps_file_out_t *self, psd_error_t *err)
     memcpy(self->path, target, strlen(target) + 1);
     rc = open_beside(self, 0600, err);
     if (rc == PSD_OK) {
-        (void)fchmod(self->fd, about.st_mode & 0777);
+        (void)fchmod(self->fd, about.st_mode & mode);
     }
     return rc;
 }
 
 psd_status_t
-ps_file_out_open(const char *path, ps_file_out_t **ret_file, psd_error_t *err)
+ps_file_out_open(const char *path,
+                 mode_t mode,
+                 ps_file_out_t **ret_file,
+                 psd_error_t *err)
 {
     PSD_AUTO(ps_file_out_close) ps_file_out_t *self = NULL;
+    const char *foreign = foreign_ending(path);
     size_t size = strlen(path);
     psd_status_t rc = PSD_OK;
 
+    if (foreign != NULL) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s ends with %s, which is not written; allowed: "
+                             ".gz, .zst, or nothing for plain",
+                             path, foreign);
+    }
     if (size + ENDING_SIZE > PATH_MAX) {
         return psd_error_set(err, PSD_INVALID,
                              "a path of %zu bytes; the system takes %d", size,
@@ -153,9 +192,9 @@ ps_file_out_open(const char *path, ps_file_out_t **ret_file, psd_error_t *err)
     }
     self->fd = -1;
     memcpy(self->path, path, size + 1);
-    rc = open_fd(self, err);
+    rc = open_packing(self, err); /* by this name, not by what it links to */
     if (rc == PSD_OK) {
-        rc = open_packing(self, err);
+        rc = open_fd(self, mode, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -205,6 +244,7 @@ write_fd(ps_file_out_t *self,
         }
         bytes += n;
         size -= (size_t)n;
+        self->n_bytes += (uint64_t)n;
     }
     return PSD_OK;
 }
@@ -317,16 +357,22 @@ ps_file_out_place(ps_file_out_t *self, psd_error_t *err)
     return put_in_place(self, false, err);
 }
 
-void
-ps_file_out_set_mode(ps_file_out_t *self, unsigned mode)
-{
-    (void)fchmod(self->fd, mode & 0666);
-}
-
 const char *
 ps_file_out_path(const ps_file_out_t *self)
 {
     return self->path;
+}
+
+bool
+ps_file_out_is_stdout(const ps_file_out_t *self)
+{
+    return self->is_stdout;
+}
+
+uint64_t
+ps_file_out_bytes(const ps_file_out_t *self)
+{
+    return self->n_bytes;
 }
 
 const char *

@@ -4,8 +4,10 @@
  *
  * What     Written beside its place, packed when its name ends with .gz or
  *          .zst, flushed, renamed; what is not committed is taken away. A file
- *          that it replaces lends it its rights. "-" is standard output, plain;
- *          that and what is no file (a pipe, a device) is written as it comes.
+ *          that it replaces lends it its rights. "-", or any name of what
+ *          standard output is, is written there, plain unless the name says
+ *          otherwise; that and what is no file (a pipe, a device) as it comes.
+ *          A name that promises another packing (.xz) is refused.
  * Owner    the caller closes it
  * Threads  confined to one thread
  * Errors   PSD_IO naming file and reason; PSD_NOMEM
@@ -13,14 +15,24 @@
 #ifndef PS_DATA_FILE_OUT_H
 #define PS_DATA_FILE_OUT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
 
 #include "psd/status.h"
 
 typedef struct ps_file_out ps_file_out_t;
 
-/* PSD_INVALID: the path is too long, or a directory. */
+/* "-", or any other name of what standard output is. */
+bool ps_file_out_names_stdout(const char *path);
+
+/* mode: who may read and write it, from its first byte on, less what the umask
+ * takes away; of the rights that a replaced file lends only these.
+ * PSD_INVALID: the path is too long, a directory, or named as packed in a way
+ * that is not written. */
 PSD_MUST_CHECK psd_status_t ps_file_out_open(const char *path,
+                                             mode_t mode,
                                              ps_file_out_t **ret_file,
                                              psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_file_out_write(ps_file_out_t *self,
@@ -34,13 +46,14 @@ PSD_MUST_CHECK psd_status_t ps_file_out_commit(ps_file_out_t *self,
  * broken. */
 PSD_MUST_CHECK psd_status_t ps_file_out_place(ps_file_out_t *self,
                                               psd_error_t *err);
-/* May be read and written by those whom the mode lets. */
-void ps_file_out_set_mode(ps_file_out_t *self, unsigned mode);
 void ps_file_out_close(ps_file_out_t **self_p);
 /* Where it is until then, for who may be interrupted; "": nowhere. Borrowed. */
 const char *ps_file_out_beside(const ps_file_out_t *self);
 /* Where it will be; borrowed. */
 const char *ps_file_out_path(const ps_file_out_t *self);
+bool ps_file_out_is_stdout(const ps_file_out_t *self);
+/* Of the file so far, packed; all of it when it is committed. */
+uint64_t ps_file_out_bytes(const ps_file_out_t *self);
 /* Flushes the directory of a file that was renamed, so that its name survives a
  * loss of power. A system that cannot do that has still renamed it. */
 void ps_file_out_flush_name(const char *path);

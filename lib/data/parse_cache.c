@@ -428,15 +428,16 @@ begin_making(ps_parse_cache_t *self, psd_error_t *err)
     cache_head_t head = {.magic = CACHE_MAGIC, .about_size = self->about.size};
     struct stat there;
     struct stat source;
+    mode_t mode = 0600;
     psd_status_t rc = PSD_OK;
 
     if (lstat(self->path, &there) == 0 && !S_ISREG(there.st_mode)) {
         return psd_error_set(err, PSD_INVALID, "%s is no file", self->path);
     }
-    rc = ps_file_out_open(self->path, &self->file, err);
-    if (rc == PSD_OK && stat(self->source, &source) == 0) {
-        ps_file_out_set_mode(self->file, source.st_mode);
+    if (stat(self->source, &source) == 0) { /* who may not read that … */
+        mode |= source.st_mode & (source.st_gid == getegid() ? 0044 : 0004);
     }
+    rc = ps_file_out_open(self->path, mode, &self->file, err);
     if (rc == PSD_OK) {
         rc = ps_file_out_write(self->file, &head, sizeof head, err);
     }

@@ -52,7 +52,7 @@ open_part(part_t *self, const char *name, const char *ending, psd_error_t *err)
     char path[PATH_MAX + 16];
 
     (void)snprintf(path, sizeof path, "%s.%s", name, ending);
-    return ps_file_out_open(path, &self->file, err);
+    return ps_file_out_open(path, 0666, &self->file, err);
 }
 
 static psd_status_t

@@ -66,7 +66,7 @@ open_sink(const char *path,
     if (self == NULL || self->path == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to write %s", path);
     }
-    rc = ps_file_out_open(path, &self->file, err);
+    rc = ps_file_out_open(path, 0666, &self->file, err);
     if (rc == PSD_OK && schema == PS_PROTO_INSTANCE) {
         rc = ps_spool_open(&self->waiting, self->path, err);
     }

@@ -55,7 +55,7 @@ psd_writer_open(const char *path,
         return psd_error_set(err, PSD_NOMEM, "no memory for a locale");
     }
     rc = found->sink != NULL ? found->sink->open(path, &self->sink, err)
-                             : ps_file_out_open(path, &self->file, err);
+                             : ps_file_out_open(path, 0666, &self->file, err);
     if (rc != PSD_OK) {
         return rc;
     }

@@ -329,14 +329,16 @@ typedef struct psd_writer psd_writer_t;
  * its place; one that is there already keeps its rights, and stays as it is
  * until then.
  *
- * path    in  "-": standard output; ending .gz or .zst: packed; what is there
- *              and no file (a pipe, a device) is written as it comes. "binary":
- *              what the names of its files begin with
+ * path    in  "-", or another name of standard output: written there as it
+ *              comes, as into what is no file (a pipe, a device); ending .gz
+ *              or .zst: packed. "binary": what the names of its files begin
+ *              with
  * format  in  "libsvm", "ps", "vw", "csv", "lda-c", "binary", "uci", "proto",
  *              "proto-instance", "proto-input"
  *
- * Errors: PSD_INVALID no such format, or one that is only read; a directory;
- * binary files that are there already; PSD_IO; PSD_NOMEM.
+ * Errors: PSD_INVALID no such format, or one that is only read; a directory; a
+ * name that ends with .xz, .bz2, .zip or .lz4; binary files that are there
+ * already; PSD_IO; PSD_NOMEM.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t
 psd_writer_open(const char *path,

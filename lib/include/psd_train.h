@@ -276,11 +276,12 @@ PSD_EXPORT psd_table_t *psd_train_table_handle(psd_train_t *self,
  * Writes a table as text, at the same times: a line for each row in ascending
  * order, of tables with row format dense with all columns, else with those that
  * are not 0, and without empty rows. The file is there when it is whole;
- * packed, when its name ends with .gz or .zst; "-" is standard output. Memory
- * does not grow with the table. What others push meanwhile may be in it or not.
+ * packed, when its name ends with .gz or .zst; "-", and what else names
+ * standard output, is that. Memory does not grow with the table. What others
+ * push meanwhile may be in it or not.
  *
- * Errors: PSD_INVALID the training runs, or no such table; PSD_IO; those of
- * psd_pull and psd_fetch.
+ * Errors: PSD_INVALID the training runs, no such table, or a name that ends
+ * with .xz, .bz2, .zip or .lz4; PSD_IO; those of psd_pull and psd_fetch.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_train_dump(psd_train_t *self,
                                                       uint32_t table,

@@ -6,6 +6,7 @@
 set -u
 export LC_ALL=C
 unset PSCLI_CONTEXT PSCLI_OUTPUT PSCLI_TIMEOUT NO_COLOR
+export PSD_WORKERS_LOST_AFTER_MS=60000 # a busy machine loses none
 
 work=$(mktemp -d)
 n_failed=0
@@ -93,6 +94,12 @@ err_has() {
         fail "stderr has no: $1"
         show
     fi
+}
+
+# One line, besides those that tell of a machine so slow that psd did not answer
+# within a second.
+err_is_one_line() {
+    [ "$(grep -vc ': no answer for [0-9.]* s.*; waiting ' "$work/err")" -eq 1 ]
 }
 
 cli_finish() {

@@ -121,12 +121,9 @@ bad 2 why
 err_has '2 jobs run'
 wait_for watched $(($(grep -c '^job lr$' "$work/watched") + 2)) ||
     fail "why --watch has ended with a second job"
-kill $watcher_pid $other_pid
+kill $watcher_pid
+expect 0 job stop other
 wait $watcher_pid $other_pid
-other_is_lost() {
-    "$PSCLI_PROGRAM" job list -o csv | grep -q '^other,lost'
-}
-wait_for other_is_lost || fail "job other is not lost"
 
 # Several tables at once: all of them or none.
 expect 0 table create one --rows 10

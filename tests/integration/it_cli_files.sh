@@ -174,7 +174,57 @@ out_is 'row,0
 3,1
 4,2'
 expect 2 table export hash --to hash.npy
-if compgen -G "$work/*.npy.??????" >/dev/null || [ -e hash.npy ]; then
+if compgen -G "$work/*.npy.????????" >/dev/null || [ -e hash.npy ]; then
     fail "a refused export left a file"
 fi
+
+# Packed by its name, to standard output, and into what is no file.
+expect 0 table export f32 --to plain.csv
+expect 0 table export f32 --to packed.csv.gz
+out_has 'packed.csv.gz'
+gzip -dc packed.csv.gz | cmp -s - plain.csv || fail "csv.gz holds another csv"
+expect 0 table export f32 --to packed.txt.zst
+expect 0 table import f32-copy --from packed.txt.zst
+expect 0 table export f32-copy --to again.csv
+cmp -s again.csv plain.csv || fail "txt.zst comes back with other values"
+expect 0 table export f32 --to - --format csv
+cmp -s out plain.csv || fail "an export to - is another one"
+rc=0
+{ echo before && "$PSCLI_PROGRAM" table export f32 --to /dev/stdout --format csv; } \
+    >out 2>err || rc=$?
+[ $rc -eq 0 ] || fail "an export to /dev/stdout: exit code $rc"
+{ echo before && cat plain.csv; } | cmp -s - out ||
+    fail "an export to /dev/stdout has other bytes"
+# A device that is full, in the middle and at the end: it is named.
+expect 0 table create wide --rows 50000 --cols 3 --init normal:0,1 --seed 3
+for table in wide f32; do
+    expect 1 table export $table --to /dev/full --format csv
+    err_has 'cannot write /dev/full: No space'
+done
+mkfifo pipe
+timeout 60 cat pipe >piped &
+cat_pid=$!
+expect 0 table export f32 --to pipe --format csv
+wait "$cat_pid"
+[ -p pipe ] || fail "an export has replaced a pipe"
+cmp -s piped plain.csv || fail "an export into a pipe is another one"
+expect 2 table export f32 --to f32.npy.gz
+err_has 'npy is written plain'
+expect 2 table export f32 --to f32.csv.xz
+err_has 'f32.csv.xz ends with .xz, which is not written; allowed: .gz, .zst'
+if compgen -G "*.npy.gz*" >/dev/null || compgen -G "*.xz*" >/dev/null; then
+    fail "a refused export left a file"
+fi
+expect 0 cluster backup --to backup.gz
+gzip -t backup.gz || fail "backup.gz is not packed"
+[ "$(stat -c %a backup.gz)" = 600 ] || fail "others may read a backup"
+expect 0 cluster restore --from backup.gz --data-dir "$work/from-gz"
+rc=0
+"$PSCLI_PROGRAM" cluster backup --to - 2>err | "$PSCLI_PROGRAM" \
+    cluster restore --from - --data-dir "$work/from-pipe" >out 2>>err || rc=$?
+[ $rc -eq 0 ] || fail "backup into restore: exit code $rc: $(cat err)"
+touch open.backup
+chmod 644 open.backup
+expect 0 cluster backup --to open.backup
+[ "$(stat -c %a open.backup)" = 600 ] || fail "a replaced file opens a backup"
 cli_finish

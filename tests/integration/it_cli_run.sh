@@ -29,6 +29,7 @@ expect 137 run -n 2 -- bash -c '[ $PSD_WORKER = 1 ] || kill -9 $$
     done
     exit 200' "$work/err"
 expect 127 run -- "$work/no-such-program"
+err_has "$work/no-such-program cannot be started: No such file"
 expect 0 run -n 2 -- bash -c 'printf "no line end"; printf oops >&2'
 out_has '^\[0\] no line end$'
 err_has '^\[1\] oops$'

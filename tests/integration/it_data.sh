@@ -38,6 +38,10 @@ expect 0 data convert --to libsvm 'dir/a[a-e]' b.libsvm --yes
 cmp -s a.libsvm b.libsvm || fail "a pattern's files are not the file"
 "$PSCLI_PROGRAM" data convert --to ps - - <a.libsvm |
     "$PSCLI_PROGRAM" data convert --to libsvm - - >c.libsvm
+"$PSCLI_PROGRAM" data convert --to libsvm a.libsvm - >d.libsvm
+"$PSCLI_PROGRAM" data convert --to libsvm a.libsvm /dev/stdout >e.libsvm ||
+    fail "convert to /dev/stdout: exit code $?"
+cmp -s d.libsvm e.libsvm || fail "convert to /dev/stdout writes something else"
 cmp -s a.libsvm c.libsvm || fail "through standard input and output"
 
 # What it is, and what is in it.

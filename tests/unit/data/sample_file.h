@@ -23,7 +23,7 @@ sample_file_write(const temp_dir_t *dir,
     ps_file_out_t *file = NULL;
 
     (void)snprintf(ret_path, SAMPLE_PATH, "%s/%s", dir->path, name);
-    cr_assert_eq(ps_file_out_open(ret_path, &file, NULL), PSD_OK);
+    cr_assert_eq(ps_file_out_open(ret_path, 0666, &file, NULL), PSD_OK);
     cr_assert_eq(ps_file_out_write(file, bytes, size, NULL), PSD_OK);
     cr_assert_eq(ps_file_out_commit(file, NULL), PSD_OK);
     ps_file_out_close(&file);

@@ -48,7 +48,7 @@ Test(file_out, what_is_not_committed_is_taken_away)
     ps_file_out_t *file = NULL;
 
     sample_file_write(&dir, "a", "old", 3, path);
-    cr_assert_eq(ps_file_out_open(path, &file, NULL), PSD_OK);
+    cr_assert_eq(ps_file_out_open(path, 0666, &file, NULL), PSD_OK);
     cr_assert_eq(ps_file_out_write(file, "new", 3, NULL), PSD_OK);
     cr_expect_eq(count_files(), 2);
     ps_file_out_close(&file);
@@ -100,14 +100,14 @@ Test(file_out, what_is_no_file_is_written_to_or_refused)
     ps_file_out_t *file = NULL;
     struct stat about;
 
-    cr_assert_eq(ps_file_out_open("/dev/null", &file, NULL), PSD_OK);
+    cr_assert_eq(ps_file_out_open("/dev/null", 0666, &file, NULL), PSD_OK);
     cr_expect_str_eq(ps_file_out_beside(file), "");
     cr_expect_eq(ps_file_out_write(file, "x", 1, NULL), PSD_OK);
     cr_expect_eq(ps_file_out_commit(file, NULL), PSD_OK);
     ps_file_out_close(&file);
     cr_assert_eq(stat("/dev/null", &about), 0);
     cr_expect(S_ISCHR(about.st_mode));
-    cr_expect_eq(ps_file_out_open(dir.path, &file, NULL), PSD_INVALID);
+    cr_expect_eq(ps_file_out_open(dir.path, 0666, &file, NULL), PSD_INVALID);
 }
 
 Test(file_out, a_directory_that_is_not_there_is_said)
@@ -115,11 +115,57 @@ Test(file_out, a_directory_that_is_not_there_is_said)
     psd_error_t *err = psd_error_new();
     ps_file_out_t *file = NULL;
 
-    cr_expect_eq(ps_file_out_open("/nowhere/x.gz", &file, err), PSD_IO);
+    cr_expect_eq(ps_file_out_open("/nowhere/x.gz", 0666, &file, err), PSD_IO);
     cr_expect_str_eq(psd_error_text(err),
                      "cannot write /nowhere/x.gz: No such file or directory");
     cr_expect_null(file);
     psd_error_destroy(&err);
+}
+
+Test(file_out, a_packing_that_is_not_written_is_refused)
+{
+    psd_error_t *err = psd_error_new();
+    ps_file_out_t *file = NULL;
+
+    cr_expect_eq(ps_file_out_open("x.csv.bz2", 0666, &file, err), PSD_INVALID);
+    cr_expect_str_eq(psd_error_text(err),
+                     "x.csv.bz2 ends with .bz2, which is not written; allowed: "
+                     ".gz, .zst, or nothing for plain");
+    cr_expect_null(file);
+    psd_error_destroy(&err);
+}
+
+Test(file_out, the_name_that_is_given_says_how_it_is_packed)
+{
+    char path[SAMPLE_PATH];
+    char link[SAMPLE_PATH];
+    char text[32] = "";
+
+    sample_file_write(&dir, "plain", "old", 3, path);
+    (void)snprintf(link, sizeof link, "%s/link.GZ", dir.path);
+    cr_assert_eq(symlink(path, link), 0);
+    sample_file_write(&dir, "link.GZ", "new", 3, link);
+    cr_expect_gt(sample_file_get(path, text, sizeof text), 3);
+    cr_expect_eq(memcmp(text, "\x1f\x8b", 2), 0);
+}
+
+Test(file_out, nobody_else_may_read_a_private_one)
+{
+    char path[SAMPLE_PATH];
+    ps_file_out_t *file = NULL;
+    struct stat about;
+
+    sample_file_write(&dir, "a", "old", 3, path);
+    cr_assert_eq(chmod(path, 0664), 0);
+    cr_assert_eq(ps_file_out_open(path, 0600, &file, NULL), PSD_OK);
+    cr_assert_eq(stat(ps_file_out_beside(file), &about), 0);
+    cr_expect_eq(about.st_mode & 0777, 0600);
+    cr_assert_eq(ps_file_out_write(file, "new", 3, NULL), PSD_OK);
+    cr_assert_eq(ps_file_out_commit(file, NULL), PSD_OK);
+    cr_expect_eq(ps_file_out_bytes(file), 3);
+    ps_file_out_close(&file);
+    cr_assert_eq(stat(path, &about), 0);
+    cr_expect_eq(about.st_mode & 0777, 0600);
 }
 
 Test(file_out, a_full_device_is_said)
@@ -130,7 +176,7 @@ Test(file_out, a_full_device_is_said)
     ps_file_out_t *file = NULL;
 
     (void)snprintf(path, sizeof path, "%s/full", dir.path);
-    cr_assert_eq(ps_file_out_open(path, &file, NULL), PSD_OK);
+    cr_assert_eq(ps_file_out_open(path, 0666, &file, NULL), PSD_OK);
     {
         /* A limit of the file's size is what a full disk is. */
         cr_assert_eq(signal(SIGXFSZ, SIG_IGN) == SIG_ERR, 0);

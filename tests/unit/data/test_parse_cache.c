@@ -218,6 +218,31 @@ Test(parse_cache, the_input_is_not_parsed_again)
     cr_expect_eq(find_caches(dir.path, cache), 2);
 }
 
+Test(parse_cache, who_may_not_read_the_input_may_not_read_it)
+{
+    static const struct {
+        mode_t input;
+        mode_t mask;
+        mode_t cache;
+    } modes[] = {{0666, 0022, 0644},
+                 {0644, 0002, 0644},
+                 {0640, 0022, 0640},
+                 {0600, 0022, 0600}};
+    char cache[SAMPLE_PATH];
+    struct stat about;
+
+    put("a", "1 1:2\n");
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
+        (void)umask(modes[i].mask);
+        cr_assert_eq(chmod(path, modes[i].input), 0);
+        let_settle();
+        sample_read_expect(path, options, "1 {0 1:2}\n", 0);
+        cr_assert_eq(find_caches(dir.path, cache), 1);
+        cr_assert_eq(stat(cache, &about), 0);
+        cr_expect_eq(about.st_mode & 0777, modes[i].cache);
+    }
+}
+
 Test(parse_cache, an_input_that_changed_is_parsed)
 {
     struct timespec times[2] = {{1000, 0}, {1000, 0}};
