@@ -32,8 +32,11 @@ agree_on_size(bcd_trainer_t *self, psd_error_t *err)
     if (samples->n_features > 0) {
         greatest = (double)samples->keys[samples->n_features - 1];
     }
+    rc = ex_job_look_for(self->job, self->options->table, err);
     bcd_trainer_name(self, "size", name);
-    rc = ex_job_reduce(self->job, name, "add", &self->n_samples, 1, err);
+    if (rc == PSD_OK) {
+        rc = ex_job_reduce(self->job, name, "add", &self->n_samples, 1, err);
+    }
     bcd_trainer_name(self, "greatest", name);
     if (rc == PSD_OK) {
         rc = ex_job_reduce(self->job, name, "max", &greatest, 1, err);
@@ -307,6 +310,9 @@ open_tables(bcd_trainer_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ex_weights_ensure(self->job, self->options->table, WEIGHTS,
                                self->n_rows, &self->table, err);
+    }
+    if (rc == PSD_OK) {
+        ex_job_tell_old(self->job);
     }
     return rc;
 }

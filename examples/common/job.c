@@ -173,6 +173,38 @@ ex_job_ensure(ex_job_t *self,
 }
 
 psd_status_t
+ex_job_look_for(ex_job_t *self, const char *name, psd_error_t *err)
+{
+    psd_table_t *table = NULL;
+    psd_status_t rc = PSD_OK;
+
+    if (self->worker != 0) {
+        return PSD_OK;
+    }
+    rc = psd_table_open(self->client, name, &table, err);
+    psd_table_close(&table);
+    if (rc == PSD_NO_TABLE) {
+        psd_error_clear(err);
+        return PSD_OK;
+    }
+    if (rc == PSD_OK) {
+        (void)snprintf(self->old_table, sizeof self->old_table, "%s", name);
+    }
+    return rc;
+}
+
+void
+ex_job_tell_old(const ex_job_t *self)
+{
+    if (self->old_table[0] != '\0') {
+        (void)fprintf(stderr,
+                      "%s: table \"%s\" is there already and is used as it "
+                      "is; --table names another one\n",
+                      program_invocation_short_name, self->old_table);
+    }
+}
+
+psd_status_t
 ex_job_prepare(ex_job_t *self,
                const char *name,
                const char *const *pairs,

@@ -73,6 +73,7 @@ typedef struct ex_job {
     uint32_t worker;    /* rank */
     uint32_t n_workers; /* of the job */
     int32_t max_delay;  /* of the job: 0 BSP, > 0 SSP, < 0 ASP */
+    char old_table[64]; /* that worker 0 has found; "": none */
 } ex_job_t;
 
 /* Which worker of how many this process is. Errors: PSD_USAGE. */
@@ -97,6 +98,13 @@ PSD_MUST_CHECK psd_status_t ex_job_ensure(ex_job_t *self,
                                           const char *const *pairs,
                                           psd_table_t **ret_table,
                                           psd_error_t *err);
+/* Worker 0 looks whether a table is there, in front of a barrier behind which
+ * all may make it; the others do not look. */
+PSD_MUST_CHECK psd_status_t ex_job_look_for(ex_job_t *self,
+                                            const char *name,
+                                            psd_error_t *err);
+/* If it was, says that what is there is used, which nobody may have meant. */
+void ex_job_tell_old(const ex_job_t *self);
 /* Makes a table anew for this run, whatever an earlier one has left, and opens
  * it for nobody. For one worker; the others wait at a barrier. */
 PSD_MUST_CHECK psd_status_t ex_job_prepare(ex_job_t *self,

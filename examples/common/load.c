@@ -76,7 +76,7 @@ add_entries(ex_samples_t *self,
             return psd_error_set(err, PSD_INVALID,
                                  "sample %" PRIu64 ": key %" PRIu64
                                  " is not a whole number from 0 to %" PRIu64,
-                                 self->n_seen, keys[k], key_max);
+                                 self->n_seen + 1, keys[k], key_max);
         }
         if (values[k] != 0) {
             rc = ex_samples_add_entry(self, id, keys[k], values[k], err);
@@ -98,14 +98,15 @@ add_sample(ex_samples_t *self,
 
     if (isnan(label)) {
         return psd_error_set(err, PSD_INVALID,
-                             "sample %" PRIu64 " has no label", self->n_seen);
+                             "sample %" PRIu64 " has no label",
+                             self->n_seen + 1);
     }
     if (!share->any_label) {
         if (label != 0 && label != 1 && label != -1) {
             return psd_error_set(err, PSD_INVALID,
                                  "sample %" PRIu64 ": label %g is not one of "
                                  "0, 1, -1, +1",
-                                 self->n_seen, (double)label);
+                                 self->n_seen + 1, (double)label);
         }
         label = label > 0 ? 1 : -1;
     }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "number.h"
-#include "program.h"
+#include "outputs.h"
 
 #define HELP_COLUMN 22
 #define HELP_WIDTH 79
@@ -127,6 +127,9 @@ set(const ex_option_t *option,
     case EX_CHOICE:
         return set_choice(option, options, text, err);
     case EX_TEXT:
+    case EX_INPUT:
+    case EX_OUTPUT:
+    case EX_OUTPUT_HERE:
         if (*text == '\0') {
             return psd_error_set(err, PSD_USAGE, "--%s must not be empty",
                                  option->name);
@@ -221,7 +224,7 @@ ex_options_read(const ex_command_t *command,
         }
     }
     *ret_help = help;
-    return PSD_OK;
+    return help ? PSD_OK : ex_outputs_check(command, options, err);
 }
 
 /* Prints a text whose first line begins at that column, folded between words;
@@ -303,8 +306,6 @@ ex_options_check_files(const char *train,
                        const char *scores,
                        psd_error_t *err)
 {
-    psd_status_t rc = PSD_OK;
-
     if (scores != NULL && test == NULL) {
         return psd_error_set(err, PSD_USAGE, "--scores wants --test FILE");
     }
@@ -320,6 +321,5 @@ ex_options_check_files(const char *train,
                              "--predict uses a model and trains none: it goes "
                              "without --train and --save");
     }
-    rc = ex_output_check("save", save, true, err);
-    return rc == PSD_OK ? ex_output_check("scores", scores, false, err) : rc;
+    return PSD_OK;
 }

@@ -6,7 +6,8 @@
  *          it may be, a line of help. From that come the reader and --help. It
  *          is strict: an option that is not known, has no value or one outside
  *          of its range is one line of error that names the option, its value
- *          and what is allowed.
+ *          and what is allowed. Files that will be written are looked at before
+ *          hours are spent on what they get.
  *
  *              static const ex_option_t OPTIONS[] = {
  *                  {.help = "Training"},
@@ -30,12 +31,15 @@ typedef enum ex_kind {
     EX_HEADING, /* no option: `help` is a line above the next ones */
     EX_FLAG,    /* bool; takes no value */
     EX_TEXT,    /* const char *, not empty, borrowed from argv */
-    EX_U32,     /* uint32_t */
-    EX_I32,     /* int32_t */
-    EX_U64,     /* uint64_t, any; the range is not looked at */
-    EX_REAL,    /* double */
-    EX_SECONDS, /* uint32_t: milliseconds */
-    EX_CHOICE   /* uint32_t: which of the words "one|two|three", from 0 */
+    EX_INPUT,   /* the same; a file that is read */
+    EX_OUTPUT,  /* the same; a file that is made beside its place and moved */
+    EX_OUTPUT_HERE, /* the same; a file that is written where it is */
+    EX_U32,         /* uint32_t */
+    EX_I32,         /* int32_t */
+    EX_U64,         /* uint64_t, any; the range is not looked at */
+    EX_REAL,        /* double */
+    EX_SECONDS,     /* uint32_t: milliseconds */
+    EX_CHOICE       /* uint32_t: which of the words "one|two|three", from 0 */
 } ex_kind_t;
 
 /* Of the words "yes|no". */
@@ -67,7 +71,8 @@ typedef struct ex_command {
  * options   in/out  the program's own struct, with its defaults
  * ret_help  out     -h or --help was there: what follows was not read
  *
- * Errors: PSD_USAGE.
+ * Errors: PSD_USAGE, also an output that is an input too; PSD_IO an output that
+ * this worker, of rank 0, could not write.
  */
 PSD_MUST_CHECK psd_status_t ex_options_read(const ex_command_t *command,
                                             void *options,
@@ -84,7 +89,7 @@ PSD_MUST_CHECK psd_status_t ex_options_check_table(const char *name,
                                                    const char *tail,
                                                    psd_error_t *err);
 /* Whether these files go together, for a program that trains a model or uses
- * one, and can be written; each may be NULL. Errors: PSD_USAGE; PSD_IO. */
+ * one; each may be NULL. Errors: PSD_USAGE. */
 PSD_MUST_CHECK psd_status_t ex_options_check_files(const char *train,
                                                    const char *test,
                                                    const char *save,

@@ -54,8 +54,11 @@ agree(fm_job_t *self,
         fmax((double)greatest_key(train), (double)greatest_key(valid));
     shape[SHAPE_SHARE] = (double)train->n;
     shape[SHAPE_VALID] = (double)valid->n;
+    rc = ex_job_look_for(&self->ex, self->options->table, err);
     name_table(self, "shape", name);
-    rc = ex_job_reduce(&self->ex, name, "max", shape, N_SHAPE, err);
+    rc = rc != PSD_OK
+             ? rc
+             : ex_job_reduce(&self->ex, name, "max", shape, N_SHAPE, err);
     if (rc == PSD_OK) {
         self->n_share = (uint64_t)shape[SHAPE_SHARE];
         self->n_rows = ex_weights_rows(shape[SHAPE_KEY]);
@@ -148,6 +151,7 @@ open_tables(fm_job_t *self,
         rc = open_factors(self, err);
     }
     if (rc == PSD_OK) {
+        ex_job_tell_old(&self->ex);
         name_table(self, "sums", name);
         rc = psd_table_open(self->ex.client, name, &self->sums, err);
     }

@@ -16,7 +16,7 @@
 
 /* One document of a batch. */
 typedef struct document {
-    uint64_t number; /* in the file */
+    uint64_t number; /* in the file, from 0 */
     size_t n;        /* words */
     const uint64_t *ids;
     const float *counts;
@@ -39,6 +39,7 @@ open_reader(const char *path,
     }
     psd_reader_options_set_strict(how, true);
     psd_reader_options_set_merge(how, true);
+    psd_reader_options_set_constant(how, false); /* it is no word */
     if (options->format != NULL) {
         rc = psd_reader_options_set_format(how, options->format, err);
     }
@@ -56,16 +57,19 @@ check(const document_t *document, psd_error_t *err)
         double count = (double)document->counts[i];
 
         if (document->ids[i] > ID_MOST) {
-            return psd_error_set(err, PSD_INVALID,
-                                 "document %" PRIu64 ": word %" PRIu64
-                                 " is not a whole number from 0 to %" PRIu64,
-                                 document->number, document->ids[i], ID_MOST);
+            return psd_error_set(
+                err, PSD_INVALID,
+                "document %" PRIu64 ": word %" PRIu64 " is beyond %" PRIu64
+                "; words are numbered from 0 by a vocabulary, "
+                "as \"pscli data convert --vocabulary FILE "
+                "--to lda-c\" does",
+                document->number + 1, document->ids[i], ID_MOST);
         }
         if (!(count >= 0 && count <= COUNT_MOST) || floor(count) < count) {
             return psd_error_set(err, PSD_INVALID,
                                  "document %" PRIu64 ": word %" PRIu64
                                  ": %g is not a whole number from 0 to %.0f",
-                                 document->number, document->ids[i], count,
+                                 document->number + 1, document->ids[i], count,
                                  COUNT_MOST);
         }
     }

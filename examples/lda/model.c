@@ -414,6 +414,12 @@ lda_model_top(const lda_model_t *self,
     if (rc == PSD_OK && names != NULL) {
         rc = psd_vocabulary_read(names, &words, err);
     }
+    if (rc == PSD_OK && words != NULL &&
+        psd_vocabulary_count(words) < self->n) {
+        rc = psd_error_set(err, PSD_INVALID,
+                           "%s has %zu words; the model has %zu", names,
+                           psd_vocabulary_count(words), (size_t)self->n);
+    }
     if (rc == PSD_OK) {
         rank(self, ranked, starts);
         starts[n_topics + 1] = n_counts; /* the others are where they begin */

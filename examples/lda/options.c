@@ -9,7 +9,7 @@ static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
      .help = "Data (bags of words: libsvm, lda-c, uci ...; labels are "
              "not used; plain, .gz or .zst):"},
-    {"train", "FILE", EX_TEXT, AT(train), 0, 0,
+    {"train", "FILE", EX_INPUT, AT(train), 0, 0,
      "documents; each worker reads all and keeps its part"},
     {"format", "NAME", EX_TEXT, AT(format), 0, 0,
      "of --train and --test, as pscli data detect calls it (default: looks)"},
@@ -24,9 +24,10 @@ static const ex_option_t OPTIONS[] = {
      "prior of each word in a topic (default 0.01)"},
     {"table", "NAME", EX_TEXT, AT(table), 0, 0,
      "NAME.words, NAME.topics and NAME.clocks (default lda); made anew"},
-    {"save", "FILE", EX_TEXT, AT(save), 0, 0, "writes the model"},
+    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the model"},
     {"warm", "FILE", EX_TEXT, AT(warm), 0, 0,
-     "a saved model, by whose words the first topics are drawn"},
+     "a saved model, by whose words the first topics are drawn; --save may "
+     "write over it"},
     {.kind = EX_HEADING, .help = "Training:"},
     {"sweeps", "N", EX_U32, AT(sweeps), 0, 1e9,
      "over all tokens (default 100)"},
@@ -46,12 +47,12 @@ static const ex_option_t OPTIONS[] = {
      "sweeps from one measuring to the next (default 10; 0: at the end)"},
     {"seed", "N", EX_U64, AT(seed), 0, 0, "(default 0)"},
     {.kind = EX_HEADING, .help = "A saved model (needs no psd):"},
-    {"infer", "FILE", EX_TEXT, AT(infer), 0, 0,
+    {"infer", "FILE", EX_INPUT, AT(infer), 0, 0,
      "reads a model instead of training one"},
-    {"test", "FILE", EX_TEXT, AT(test), 0, 0,
+    {"test", "FILE", EX_INPUT, AT(test), 0, 0,
      "with --infer: documents that are measured: every other token gives the "
      "topics by which the rest is predicted"},
-    {"document-topics", "FILE", EX_TEXT, AT(document_topics), 0, 0,
+    {"document-topics", "FILE", EX_OUTPUT_HERE, AT(document_topics), 0, 0,
      "with --test: writes each document's topics, of all its tokens: a line "
      "topic:share ..."},
     {"infer-sweeps", "N", EX_U32, AT(burn), 2, 1e6,
@@ -59,7 +60,7 @@ static const ex_option_t OPTIONS[] = {
      "100)"},
     {"top", "N", EX_U32, AT(top), 1, 1e6,
      "with --infer: prints each topic's N most frequent words"},
-    {"names", "FILE", EX_TEXT, AT(names), 0, 0,
+    {"names", "FILE", EX_INPUT, AT(names), 0, 0,
      "with --top: a word a line, the first one of the lowest id"},
     EX_JOB_OPTIONS(lda_options_t, job),
 };

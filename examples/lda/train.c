@@ -13,6 +13,8 @@
 #include "model.h"
 #include "sampler.h"
 
+#define SWEEPS_MOST 4294967295.0 /* of a uint32_t */
+
 typedef struct trainer {
     const lda_options_t *options;
     ex_job_t job;
@@ -159,21 +161,23 @@ count_all(trainer_t *self, psd_error_t *err)
 static psd_status_t
 agree(trainer_t *self, psd_error_t *err)
 {
-    double missing = 0;
+    double missing = 0; /* up to SWEEPS_MOST */
     char name[128];
     psd_status_t rc = PSD_OK;
 
     for (uint32_t at = 0; at < self->store.n; at++) {
-        double own =
-            (double)self->options->sweeps - (double)self->store.sweeps[at];
+        double own = SWEEPS_MOST - (double)self->store.sweeps[at];
 
         missing = own > missing ? own : missing;
     }
     (void)snprintf(name, sizeof name, "%.100s.sweeps", self->options->table);
     rc = ex_job_reduce(&self->job, name, "max", &missing, 1, err);
-    self->sweep = self->options->sweeps - (uint64_t)missing;
+    self->sweep = (uint64_t)(SWEEPS_MOST - missing);
     if (rc == PSD_OK && self->job.worker == 0 && self->sweep > 0) {
-        printf("goes on behind sweep %" PRIu64 "\n", self->sweep);
+        printf("goes on behind sweep %" PRIu64 "%s\n", self->sweep,
+               self->sweep >= self->options->sweeps
+                   ? "; --sweeps asks for no more"
+                   : "");
     }
     return rc;
 }

@@ -80,22 +80,6 @@ drop_scratch(lr_job_t *self, const char *what, psd_error_t *err)
     return ex_job_drop(&self->ex, name, err);
 }
 
-static psd_status_t
-look_for_weights(lr_job_t *self, psd_error_t *err)
-{
-    psd_table_t *table = NULL;
-    psd_status_t rc =
-        psd_table_open(self->ex.client, self->options->table, &table, err);
-
-    self->goes_on = rc == PSD_OK;
-    psd_table_close(&table);
-    if (rc == PSD_NO_TABLE) {
-        psd_error_clear(err);
-        rc = PSD_OK;
-    }
-    return rc;
-}
-
 /* Makes the tables of this run. Copies want nodes, of which the training may
  * lose some: so also what is needed at its end is made before. */
 static psd_status_t
@@ -104,7 +88,7 @@ prepare(lr_job_t *self, psd_error_t *err)
     static const char *const SUMS[] = {
         "cols", "3", "type", "f64", "rows", "1", "partitions", "1", NULL};
     char name[NAME_SIZE];
-    psd_status_t rc = look_for_weights(self, err);
+    psd_status_t rc = ex_job_look_for(&self->ex, self->options->table, err);
 
     if (rc == PSD_OK) {
         rc = drop_scratch(self, "counts", err);
@@ -165,11 +149,8 @@ open_tables(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = open_weights(self, err);
     }
-    if (rc == PSD_OK && self->goes_on) { /* which nobody may have meant */
-        (void)fprintf(stderr,
-                      "psd-lr: table \"%s\" is there already and is used as it "
-                      "is; --table names another one\n",
-                      self->options->table);
+    if (rc == PSD_OK) {
+        ex_job_tell_old(&self->ex);
     }
     if (rc == PSD_OK && self->options->objective != NULL) {
         rc = open_counts(self, err);

@@ -35,7 +35,6 @@ typedef struct lr_job {
     psd_table_t *weights;
     psd_table_t *counts; /* NULL before and behind their exchange */
     psd_table_t *sums;   /* NULL before this worker adds to them */
-    bool goes_on;        /* of worker 0: the weights were there before */
 } lr_job_t;
 
 /* Connects and joins. Errors: those of ex_job_open. */

@@ -12,7 +12,7 @@ static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
      .help = "Data (CSV: user,item,rating, with or without a line of names and "
              "more columns; plain, .gz or .zst):"},
-    {"train", "FILE", EX_TEXT, AT(train), 0, 0,
+    {"train", "FILE", EX_INPUT, AT(train), 0, 0,
      "ratings; each worker reads all and learns its part"},
     {"test-every", "N", EX_U32, AT(test_every), 0, 1e6,
      "every N-th rating is not learnt but measured (default 10; 0: none)"},
@@ -22,12 +22,12 @@ static const ex_option_t OPTIONS[] = {
     {"table", "NAME", EX_TEXT, AT(table), 0, 0,
      "NAME.users and NAME.items (default mf); made when they are not there, "
      "else trained further, so also after a restore of a checkpoint"},
-    {"save", "FILE", EX_TEXT, AT(save), 0, 0, "writes the model"},
-    {"predict", "FILE", EX_TEXT, AT(predict), 0, 0,
+    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the model"},
+    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0,
      "reads such a model instead of training one"},
-    {"test", "FILE", EX_TEXT, AT(test), 0, 0,
+    {"test", "FILE", EX_INPUT, AT(test), 0, 0,
      "with --predict: ratings that are measured, all of them"},
-    {"scores", "FILE", EX_TEXT, AT(scores), 0, 0,
+    {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
      "with --predict: writes what is predicted for each"},
     {.kind = EX_HEADING, .help = "Training:"},
     {"method", "sgd|als", EX_CHOICE, AT(method), 0, 0,
@@ -66,8 +66,6 @@ static const ex_command_t COMMAND = {
 static psd_status_t
 check(const mf_options_t *self, psd_error_t *err)
 {
-    psd_status_t rc = PSD_OK;
-
     if (self->predict == NULL && self->train == NULL) {
         return psd_error_set(err, PSD_USAGE, "--train FILE is missing");
     }
@@ -82,12 +80,7 @@ check(const mf_options_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_USAGE,
                              "--test-every 1 leaves nothing to learn");
     }
-    rc = ex_options_check_table(self->table, ".users", err);
-    if (rc == PSD_OK) {
-        rc = ex_output_check("save", self->save, true, err);
-    }
-    return rc == PSD_OK ? ex_output_check("scores", self->scores, false, err)
-                        : rc;
+    return ex_options_check_table(self->table, ".users", err);
 }
 
 psd_status_t

@@ -55,7 +55,7 @@ add(mf_ratings_t *self, const psd_samples_t *batch, size_t i, psd_error_t *err)
         return psd_error_set(err, PSD_INVALID,
                              "rating %zu is not user,item,rating, with whole "
                              "numbers up to %d for the first two",
-                             self->n, MF_ID_MAX);
+                             self->n + 1, MF_ID_MAX);
     }
     self->users[self->n] = (uint64_t)user;
     self->items[self->n] = (uint64_t)values[0];

@@ -10,6 +10,7 @@
 #include "../common/program.h"
 #include "../common/random.h"
 
+#define NAME_SIZE 256
 #define START 0.05 /* first factors are within this of zero */
 
 /* Users or items: the rows as this worker has them, and as it pulled them. */
@@ -101,7 +102,7 @@ side_open(trainer_t *self,
           psd_error_t *err)
 {
     size_t n = model->n * self->model->width;
-    char name[256];
+    char name[NAME_SIZE];
     char rows[32];
     char cols[32];
     const char *const pairs[] = {
@@ -159,14 +160,23 @@ meet(trainer_t *self, psd_error_t *err)
 static psd_status_t
 open_tables(trainer_t *self, psd_error_t *err)
 {
-    psd_status_t rc =
-        side_open(self, &self->users, &self->model->users, "users", err);
+    char name[NAME_SIZE];
+    psd_status_t rc = PSD_OK;
 
+    (void)snprintf(name, sizeof name, "%s.users", self->options->table);
+    rc = ex_job_look_for(self->job, name, err);
+    if (rc == PSD_OK) {
+        rc = ex_job_barrier(self->job, err);
+    }
+    if (rc == PSD_OK) {
+        rc = side_open(self, &self->users, &self->model->users, "users", err);
+    }
     if (rc == PSD_OK) {
         rc = side_open(self, &self->items, &self->model->items, "items", err);
     }
     /* Everybody has looked before anybody fills them. */
     if (rc == PSD_OK) {
+        ex_job_tell_old(self->job);
         rc = ex_job_barrier(self->job, err);
     }
     if (rc == PSD_OK && self->job->worker == 0) {

@@ -11,10 +11,10 @@ static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
      .help =
          "Data (idx images, their labels beside them; plain, .gz or .zst):"},
-    {"train", "FILE", EX_TEXT, AT(train), 0, 0,
+    {"train", "FILE", EX_INPUT, AT(train), 0, 0,
      "images to learn; each worker reads all and computes its part of each "
      "minibatch"},
-    {"test", "FILE", EX_TEXT, AT(test), 0, 0,
+    {"test", "FILE", EX_INPUT, AT(test), 0, 0,
      "images that worker 0 measures after each epoch"},
     {.kind = EX_HEADING, .help = "Model:"},
     {"model", "softmax|mlp", EX_CHOICE, AT(network), 0, 0,
@@ -24,10 +24,10 @@ static const ex_option_t OPTIONS[] = {
     {"table", "NAME", EX_TEXT, AT(table), 0, 0,
      "of the weights (default mnist); made when it is not there, else trained "
      "further, so also after a restore of a checkpoint"},
-    {"save", "FILE", EX_TEXT, AT(save), 0, 0, "writes the model"},
-    {"predict", "FILE", EX_TEXT, AT(predict), 0, 0,
+    {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the model"},
+    {"predict", "FILE", EX_INPUT, AT(predict), 0, 0,
      "reads such a model instead of training one"},
-    {"scores", "FILE", EX_TEXT, AT(scores), 0, 0,
+    {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
      "with --predict: writes the class of each test image"},
     {.kind = EX_HEADING, .help = "Training:"},
     {"epochs", "N", EX_U32, AT(epochs), 1, 1e6,
@@ -68,8 +68,6 @@ static const ex_command_t COMMAND = {
 static psd_status_t
 check(const mnist_options_t *self, psd_error_t *err)
 {
-    psd_status_t rc = PSD_OK;
-
     if (self->predict == NULL && self->train == NULL) {
         return psd_error_set(err, PSD_USAGE, "--train FILE is missing");
     }
@@ -79,9 +77,7 @@ check(const mnist_options_t *self, psd_error_t *err)
     if (self->scores != NULL && self->predict == NULL) {
         return psd_error_set(err, PSD_USAGE, "--scores wants --predict FILE");
     }
-    rc = ex_output_check("save", self->save, true, err);
-    return rc == PSD_OK ? ex_output_check("scores", self->scores, false, err)
-                        : rc;
+    return PSD_OK;
 }
 
 psd_status_t

@@ -113,9 +113,16 @@ open_table(trainer_t *self, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     (void)snprintf(rows, sizeof rows, "%zu", network->n);
-    rc = ex_job_ensure(self->job, self->options->table, pairs, &self->table,
-                       err);
+    rc = ex_job_look_for(self->job, self->options->table, err);
     if (rc == PSD_OK) {
+        rc = ex_job_barrier(self->job, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ex_job_ensure(self->job, self->options->table, pairs, &self->table,
+                           err);
+    }
+    if (rc == PSD_OK) {
+        ex_job_tell_old(self->job);
         rc = pull(self, err);
     }
     /* Everybody has looked before anybody fills it. */

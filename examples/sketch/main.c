@@ -33,11 +33,11 @@ typedef struct options {
 #define AT(member) offsetof(options_t, member)
 static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING, .help = "Words, with blanks between them:"},
-    {"insert", "FILE", EX_TEXT, AT(insert), 0, 0,
+    {"insert", "FILE", EX_INPUT, AT(insert), 0, 0,
      "counts its words; worker i of n takes the lines whose number mod n is i"},
-    {"query", "FILE", EX_TEXT, AT(query), 0, 0,
+    {"query", "FILE", EX_INPUT, AT(query), 0, 0,
      "prints each of its words and how often it was counted, about"},
-    {"check", "FILE", EX_TEXT, AT(check), 0, 0,
+    {"check", "FILE", EX_INPUT, AT(check), 0, 0,
      "counts its words exactly, and tells how far the sketch is off; it must "
      "be all that was inserted"},
     {.kind = EX_HEADING, .help = "Sketch:"},
@@ -237,6 +237,12 @@ compare(sketch_t *sketch, const hashes_t *all, psd_error_t *err)
                n, total, under, n > 0 ? off / (double)n : 0, beyond, bound,
                n > 0 ? 100 * (double)beyond / (double)n : 0);
     }
+    if (rc == PSD_OK && total != all->n) {
+        printf("the table counts %" PRIu64
+               " words, the file has %zu: what else was inserted is taken for "
+               "error\n",
+               total, all->n);
+    }
     free(counts);
     psd_localizer_destroy(&exact);
     return rc;
@@ -266,9 +272,21 @@ static psd_status_t
 work(const options_t *options, ex_job_t *job, psd_error_t *err)
 {
     sketch_t sketch = {0};
-    psd_status_t rc =
-        sketch_open(&sketch, job, options->table, UINT64_C(1) << options->bits,
-                    options->batch, err);
+    psd_status_t rc = PSD_OK;
+
+    if (options->insert != NULL) {
+        rc = ex_job_look_for(job, options->table, err);
+    }
+    if (rc == PSD_OK) {
+        rc = ex_job_barrier(job, err);
+    }
+    if (rc == PSD_OK) {
+        rc = sketch_open(&sketch, job, options->table,
+                         UINT64_C(1) << options->bits, options->batch, err);
+    }
+    if (rc == PSD_OK) {
+        ex_job_tell_old(job);
+    }
 
     if (rc == PSD_OK && options->insert != NULL) {
         rc = insert(&sketch, options->insert, err);

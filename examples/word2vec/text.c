@@ -19,8 +19,7 @@ static bool
 is_packed(FILE *file)
 {
     static const char *const firsts[] = {"\x1f\x8b", "\x28\xb5\x2f\xfd",
-                                         "\xfd"
-                                         "7zXZ"};
+                                         "\xfd\x37zXZ"};
     char bytes[8] = "";
     bool found = false;
 

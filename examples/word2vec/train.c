@@ -73,6 +73,15 @@ tell(void *user, uint64_t done, uint64_t total, double rate, double left_s)
 {
     const run_t *run = user;
 
+    if (run->epoch == 0) { /* no block had come to this worker */
+        if (run->n_learnt > 0) {
+            (void)printf("worker %" PRIu32
+                         "  nothing is left to learn: %" PRIu64 " words were\n",
+                         run->worker, run->n_learnt);
+            (void)fflush(stdout);
+        }
+        return;
+    }
     (void)printf("worker %" PRIu32 "  epoch %" PRIu32 " of %" PRIu32
                  "  %5.1f %%  alpha %.5f  %.0f words/s  %.0f s left\n",
                  run->worker, run->epoch, run->task->options->epochs,

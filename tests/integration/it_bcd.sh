@@ -39,7 +39,6 @@ few_sent() {
     [ $((5 * ${sent:-1})) -lt "${all:-0}" ] || fail "$sent of $all rows sent"
 }
 
-export PSD_WORKERS_LOST_AFTER_MS=60000 # a busy machine loses none
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
 learn one 1 --save "$work/model" --scores "$work/scores"

@@ -6,6 +6,7 @@
 # where it ran and on 5, until every slice was counted once in each epoch.
 # shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
+export PSD_WORKERS_LOST_AFTER_MS=10000 # a job that is killed ends, in time
 slices=12
 epochs=60
 

@@ -31,7 +31,7 @@ refused() {
     rc=0
     "$PSD_FM_PROGRAM" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
     n_checked=$((n_checked + 1))
-    if [ "$rc" -ne "$want" ] || [ "$(wc -l <"$work/err")" -ne 1 ] ||
+    if [ "$rc" -ne "$want" ] || ! err_is_one_line ||
         ! grep -q -- "^psd-fm: E[0-9]* .*$pattern" "$work/err"; then
         fail "psd-fm $*: exit code $rc, not $want; or not: $pattern"
         show
@@ -88,7 +88,6 @@ refused 2 "$work/bad:2: is not \"key weight\"" --predict "$work/bad" \
 "$PSD_FM_PROGRAM" --help >"$work/out" 2>"$work/err"
 out_has '--embed-after N'
 
-export PSD_WORKERS_LOST_AFTER_MS=60000 # a busy machine loses none
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
 # Guessing is 0.693.

@@ -34,7 +34,7 @@ refused() {
     local pattern=$2
     shift 2
     lda "$@"
-    if [ "$rc" -ne "$want" ] || [ "$(wc -l <"$work/err")" -ne 1 ] ||
+    if [ "$rc" -ne "$want" ] || ! err_is_one_line ||
         ! grep -q "^psd-lda: E[0-9]* .*$pattern" "$work/err"; then
         fail "psd-lda $*: exit code $rc, not $want; or not: $pattern"
         show
@@ -67,10 +67,10 @@ refused 2 '--alpha "0" is not a number' --train f --alpha 0
 refused 1 '/no/such' --train /no/such
 refused 1 '/no/such' --infer /no/such --top 3
 refused 1 '/no/such' --train "$docs" --warm /no/such
-bad_docs '1 3:1.5\n' 'document 0: word 3: 1.5 is not a whole number'
-bad_docs '1 3:1\n1 4:-1\n' 'document 1: word 4: -1 is not a whole number'
+bad_docs '1 3:1.5\n' 'document 1: word 3: 1.5 is not a whole number'
+bad_docs '1 3:1\n1 4:-1\n' 'document 2: word 4: -1 is not a whole number'
 bad_docs '1 3:20000000\n' 'word 3: 2e+07 is not a whole number'
-bad_docs '1 99999999999:1\n' 'word 99999999999 is not a whole number'
+bad_docs '1 99999999999:1\n' 'document 1: word 99999999999 is beyond 134217728'
 bad_docs '1\n' 'no token to learn'
 bad_model '' 1
 bad_model 'psd-lda 2 2 1 0 0.1 0.01\n0 0:1\n' 1
@@ -89,7 +89,6 @@ refused 2 'has 3 topics, --topics is 2' --train "$docs" --topics 2 \
 PSD_ENDPOINT=tcp://127.0.0.1:1 refused 3 'tcp://127.0.0.1:1' \
     --train "$docs" --timeout 1
 
-export PSD_WORKERS_LOST_AFTER_MS=60000 # a busy machine loses none
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
 settings=(--train "$docs" --topics 2 --eval-every 5 --seed 3
@@ -191,6 +190,9 @@ expect 0 run -n 3 --job resumed -- "$PSD_LDA_PROGRAM" "${settings[@]}" \
 grep -q "goes on behind sweep $((least))\$" "$work/out" ||
     { fail 'it does not go on'; show; }
 exact 'resumed' killed
+expect 0 run -n 3 --job behind -- "$PSD_LDA_PROGRAM" "${settings[@]}" \
+    --sweeps 2 --blocks 5 --state "$work/state" --table killed
+out_has "goes on behind sweep $((n_sweeps + 5)); --sweeps asks for no more"
 # With another number of workers, too; not with other settings, or a bad file.
 expect 0 run -n 2 --job fewer -- "$PSD_LDA_PROGRAM" "${settings[@]}" \
     --sweeps $((n_sweeps + 6)) --blocks 5 --state "$work/state" --table killed
@@ -202,6 +204,12 @@ refused 2 'block-0-of-5: of 5 blocks, 2 topics' --train "$docs" --topics 3 \
 printf 'x' | dd of="$work/state/block-0-of-5" bs=1 seek=2000 conv=notrunc \
     2>/dev/null
 refused 9 'block-0-of-5: ' "${settings[@]}" --blocks 5 --state "$work/state"
+
+# vw's constant is no word.
+printf '1 | 3:5 4:2\n1 | 3:1 5:2\n' >"$work/w.vw"
+lda --train "$work/w.vw" --format vw --topics 2 --sweeps 1 --test-every 0 \
+    --table vw
+grep -q '10 tokens, ' "$work/out" || { fail 'other words than vw has'; show; }
 
 # The model is used: new documents of one kind have one topic; held-out ones
 # are predicted nearly as well as can be, one word of thirty.
@@ -219,6 +227,9 @@ lda --infer "$work/one" --top 5 --names "$work/names"
 grep -Eq '^topic 0 \([0-9]* tokens\): w[0-9]+( w[0-9]+){4}$' "$work/out" ||
     { fail 'no top words'; show; }
 cp "$work/out" "$work/top"
+head -9 "$work/names" >"$work/few"
+refused 2 "$work/few has 9 words; the model has 60" \
+    --infer "$work/one" --top 5 --names "$work/few"
 gzip "$work/names"
 lda --infer "$work/one" --top 5 --names "$work/names.gz"
 cmp -s "$work/out" "$work/top" || { fail 'packed names'; show; }

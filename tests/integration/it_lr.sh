@@ -26,7 +26,7 @@ refused() {
     shift 2
     lr "$@"
     if [ "$rc" -ne "$want" ] || [ -s "$work/out" ] ||
-        [ "$(wc -l <"$work/err")" -ne 1 ] ||
+        ! err_is_one_line ||
         ! grep -q "^psd-lr: E[0-9]* .*$pattern" "$work/err"; then
         fail "psd-lr $*: exit code $rc, not $want; or not: $pattern"
         show
@@ -75,17 +75,47 @@ PSD_WORKER=4 PSD_WORKERS=4 refused 2 'PSD_WORKER 4 is not below' \
 # Files.
 refused 1 '/no/such/file.*No such file' --train /no/such/file
 refused 1 '--save /no/such/m: No such file' --train f --save /no/such/m
+cp "$train" "$work/mine"
+ln "$work/mine" "$work/link"
+refused 2 "--save $work/link would be written over --train $work/mine" \
+    --train "$work/mine" --save "$work/link"
+refused 2 "--scores $work/m would be written over --predict $work/m" \
+    --predict "$work/m" --test "$work/mine" --scores "$work/m"
+mkdir "$work/many"
+cp "$train" "$work/many/part-0"
+for names in "$work/many" "$work/many/part-*"; do
+    refused 2 "--scores $work/many/part-0 would be written over --train" \
+        --train "$names" --test "$train" --scores "$work/many/part-0"
+done
+# … by another name, in a directory that a pattern names, as a link's target.
+ln -s many/part-0 "$work/by-link"
+mkdir "$work/apart"
+ln -s ../mine "$work/apart/part-0"
+while read -r names output; do
+    refused 2 "--scores $work/$output would be written over --train" \
+        --train "$work/$names" --test "$train" --scores "$work/$output"
+done <<'EOF'
+many by-link
+many/part-* ./many/part-0
+man* many/part-0
+apart mine
+EOF
+refused 1 "--save $work/by-link is no file that can be replaced" \
+    --train "$train" --save "$work/by-link"
+refused 1 '--save /dev/null is no file that can be replaced' \
+    --train "$train" --save /dev/null
+cmp -s "$train" "$work/mine" || fail "the training data is written over"
 refused 2 'is no file, and no pattern that matches one' --train "$work/no*"
 bad_line ' its first lines are of no format' ''
 bad_line ' its first lines are of no format' 'x\ny z\n'
-bad_line ' sample 0: label 2 is not one of 0, 1, -1, +1' '2 1:1\n'
-bad_line ' sample 1: label -3 is not one of' '1 1:1\n# c\n-3 1:1\n'
+bad_line ' sample 1: label 2 is not one of 0, 1, -1, +1' '2 1:1\n'
+bad_line ' sample 2: label -3 is not one of' '1 1:1\n# c\n-3 1:1\n'
 good=$(printf '1 1:1\\n%.0s' {1..12})
 bad_line '13: "7" is not KEY:VALUE' "${good}1 7\n"
 bad_line '13: key 3 stands behind 5' "${good}0 5:1 3:1\n"
 bad_line '13: "1:nan" is not KEY:VALUE' "${good}1 1:nan\n"
 bad_line '13: "1:1e39" is not KEY:VALUE' "${good}1 1:1e39\n"
-refused 2 "$train: sample 0: key 10 is not a whole number from 0 to 9" \
+refused 2 "$train: sample 1: key 10 is not a whole number from 0 to 9" \
     --train "$train" --features 9
 refused 2 '"xml"' --train "$train" --format xml
 printf '1 0.5\n1 0.5\n' >"$work/bad"
@@ -95,7 +125,6 @@ refused 2 "$work/bad:2: index 1 follows 1" --predict "$work/bad" --test "$test"
 PSD_ENDPOINT=tcp://127.0.0.1:1 refused 3 'tcp://127.0.0.1:1' \
     --train "$train" --timeout 1
 
-export PSD_WORKERS_LOST_AFTER_MS=60000 # a busy machine loses none
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
 

@@ -44,7 +44,6 @@ same() {
         fail "$2 with $1 workers gives another model"
 }
 
-export PSD_WORKERS_LOST_AFTER_MS=60000 # a busy machine loses none
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
 for workers in 1 4; do

@@ -29,7 +29,7 @@ refused() {
     rc=0
     "$PSD_MF_PROGRAM" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
     n_checked=$((n_checked + 1))
-    if [ "$rc" -ne "$want" ] || [ "$(wc -l <"$work/err")" -ne 1 ] ||
+    if [ "$rc" -ne "$want" ] || ! err_is_one_line ||
         ! grep -q "^psd-mf: E[0-9]* .*$pattern" "$work/err"; then
         fail "psd-mf $*: exit code $rc, not $want; or not: $pattern"
         show
@@ -61,12 +61,11 @@ refused 2 '--method "x" is not one of' --train f --method x
 refused 1 '/no/such.*No such file' --train /no/such
 refused 1 '--save /no/such/m: No such file' --train f --save /no/such/m
 printf '1,2.5,3\n' >"$work/bad"
-refused 2 "$work/bad: rating 0 is not user,item,rating" --train "$work/bad"
+refused 2 "$work/bad: rating 1 is not user,item,rating" --train "$work/bad"
 printf 'psd-mf 1 2 2 1 3\n1 0 0\n1 0 0\n5 0 0\n' >"$work/bad"
 refused 2 "$work/bad:3: not what psd-mf writes" \
     --predict "$work/bad" --test "$ratings"
 
-export PSD_WORKERS_LOST_AFTER_MS=60000 # a busy machine loses none
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
 learn 1 s1 0.4 --step 0.05 --decay 0 --lambda 0.01 --blocks 2 --epochs 30
@@ -81,6 +80,10 @@ if ! paste -d ' ' "$work/a1.model" "$work/a4.model" | awk '
     END { exit bad || NR != 141 }'; then
     fail 'four workers solved other rows than one'
 fi
+# Once more: what is there goes on, and that is said.
+expect 0 run -n 2 -- "$PSD_MF_PROGRAM" --train "$ratings" --table s1 --factors 2 \
+    --epochs 1
+err_has 'psd-mf: table "s1.users" is there already and is used as it is'
 # All ratings, those that were learnt too.
 "$PSD_MF_PROGRAM" --predict "$work/a4.model" --test "$ratings" \
     --scores "$work/scores" >"$work/out" 2>"$work/err"

@@ -22,7 +22,7 @@ refused() {
     rc=0
     "$PSD_SKETCH_PROGRAM" "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
     n_checked=$((n_checked + 1))
-    if [ "$rc" -ne "$want" ] || [ "$(wc -l <"$work/err")" -ne 1 ] ||
+    if [ "$rc" -ne "$want" ] || ! err_is_one_line ||
         ! grep -q "^psd-sketch: E[0-9]* .*$pattern" "$work/err"; then
         fail "psd-sketch $*: exit code $rc, not $want; or not: $pattern"
         show
@@ -32,7 +32,6 @@ refused() {
 refused 2 '--insert, --query or --check FILE is missing'
 refused 2 '--bits "5" is not a whole number from 6' --insert f --bits 5
 
-export PSD_WORKERS_LOST_AFTER_MS=60000 # a busy machine loses none
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
 refused 1 '/no/such.*No such file' --insert /no/such --table none
@@ -62,4 +61,7 @@ fi
 expect 0 run -n 2 -- "$PSD_SKETCH_PROGRAM" --insert "$work/text" \
     --query "$work/wanted" --table large1 --bits 18
 out_has 'needle 600$'
+err_has 'table "large1" is there already'
+expect 0 run -- "$PSD_SKETCH_PROGRAM" --check "$work/text" --table large1 --bits 18
+out_has 'the table counts 24600 words, the file has 12300'
 cli_finish

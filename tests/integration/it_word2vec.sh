@@ -36,7 +36,7 @@ refused() {
     local pattern=$2
     shift 2
     wv "$@"
-    if [ "$rc" -ne "$want" ] || [ "$(wc -l <"$work/err")" -ne 1 ] ||
+    if [ "$rc" -ne "$want" ] || ! err_is_one_line ||
         ! grep -q "^psd-word2vec: E[0-9]* .*$pattern" "$work/err"; then
         fail "psd-word2vec $*: exit code $rc, not $want; or not: $pattern"
         show
@@ -61,7 +61,6 @@ refused 2 "$work/short: word 2: " --vectors "$work/short"
 PSD_ENDPOINT=tcp://127.0.0.1:1 refused 3 'tcp://127.0.0.1:1' \
     --train "$text" --timeout 1
 
-export PSD_WORKERS_LOST_AFTER_MS=60000 # a busy machine loses none
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
 settings=(--train "$text" --size 20 --window 3 --block 500 --sample 0
@@ -122,6 +121,9 @@ learn "first epoch" --epochs 1
 learn "resumed" --resume
 grep -q 'has read 88000 words' "$work/out" ||
     { fail "the first epoch is learnt again"; show; }
+learn "resumed again" --resume
+grep -q 'nothing is left to learn: 110000 words were' "$work/out" ||
+    { fail "it does not say that it has nothing to do"; show; }
 expect 6 run -n 2 -- "$PSD_WORD2VEC_PROGRAM" "${settings[@]}" --resume
 grep -q 'word2vec.count' "$work/err" || { fail "other workers go on"; show; }
 expect 0 push word2vec.count 0=-5

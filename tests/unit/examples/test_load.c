@@ -110,9 +110,9 @@ Test(load, what_is_refused_is_named, .init = begin, .fini = end)
         const char *error;
     } cases[] = {
         {"1 1:1\n2 1:1\n",
-         "data: sample 1: label 2 is not one of 0, 1, -1, +1"},
+         "data: sample 2: label 2 is not one of 0, 1, -1, +1"},
         {"1 1:1\n0 10:1\n",
-         "data: sample 1: key 10 is not a whole number from 0 to 9"},
+         "data: sample 2: key 10 is not a whole number from 0 to 9"},
         {"1 1:1\n0 1:1\n0 1:1\n0 1:1\n0 1:1\n0 1:1\n0 1:1\n0 1:1\n"
          "0 1:1\n0 1:1\n0 1:1\n0 1:x\n",
          "data:12: "},
