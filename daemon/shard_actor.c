@@ -592,4 +592,5 @@ ps_shard_actor(zsock_t *pipe, void *args)
     ps_checkpoint_task_destroy(&self.checkpoint);
     ps_shard_destroy(&self.core);
     psd_error_destroy(&self.err);
+    ps_handover_give(mine);
 }

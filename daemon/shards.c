@@ -155,7 +155,10 @@ ps_shards_stop(ps_shards_t **self_p)
         return;
     }
     for (uint32_t i = 0; self->threads != NULL && i < self->n_shards; i++) {
-        zactor_destroy(&self->threads[i].actor);
+        if (self->threads[i].actor != NULL) {
+            zactor_destroy(&self->threads[i].actor);
+            ps_handover_take(&self->threads[i].args);
+        }
         ps_free(self->threads[i].log_dir);
         ps_shard_found_done(&self->threads[i].args.found);
     }

@@ -3,14 +3,6 @@
 #include "base/handover.h"
 
 #if defined(__SANITIZE_THREAD__)
-#define WITH_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define WITH_TSAN 1
-#endif
-#endif
-
-#if defined(WITH_TSAN)
 /* Of the TSan runtime; its header is not installed with every compiler. */
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
