@@ -24,6 +24,10 @@
     30000 /* nothing has failed yet, but the machine may be slow \
            */
 
+#define AGAIN 500
+
+static const struct timespec PAUSE = {.tv_nsec = 20000000}; /* 10 s in all */
+
 typedef struct push {
     uint64_t seq;
     uint64_t rows[ROWS];
@@ -105,6 +109,24 @@ give_up(const worker_t *self, const char *what, psd_status_t rc)
     return rc == PSD_ROWS_LOST ? ADDER_ROWS_LOST : ADDER_FAILED;
 }
 
+/* On a slow machine a node may be down just then, or the table be taken back by
+ * the worker that made it. */
+static psd_status_t
+ensure_table(worker_t *self, const psd_spec_t *spec)
+{
+    psd_status_t rc = psd_table_ensure(self->client, self->args.job, spec,
+                                       &self->table, self->err);
+
+    for (int i = 0; (rc == PSD_FEW_NODES || rc == PSD_NO_TABLE) && i < AGAIN;
+         i++) {
+        (void)nanosleep(&PAUSE, NULL);
+        psd_error_clear(self->err);
+        rc = psd_table_ensure(self->client, self->args.job, spec, &self->table,
+                              self->err);
+    }
+    return rc;
+}
+
 static psd_status_t
 open_table(worker_t *self)
 {
@@ -124,10 +146,7 @@ open_table(worker_t *self)
     if (rc == PSD_OK && self->args.ack > LEDGER_MEMORY) {
         rc = psd_spec_set(spec, "ack", levels[self->args.ack], self->err);
     }
-    if (rc == PSD_OK) {
-        rc = psd_table_ensure(self->client, self->args.job, spec, &self->table,
-                              self->err);
-    }
+    rc = rc != PSD_OK ? rc : ensure_table(self, spec);
     psd_spec_destroy(&spec);
     return rc;
 }

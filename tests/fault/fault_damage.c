@@ -15,7 +15,6 @@
  * and got others: rows that were sent, not records. 200 places of each kind:
  * rounds=1000 nodes=3 replicas=2.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -24,11 +23,10 @@
 #include <time.h>
 
 #include "adders.h"
-#include "base/rng.h"
 #include "plan.h"
-#include "storage/snapshot_file.h"
 #include "support/check.h"
 #include "support/cluster.h"
+#include "victim.h"
 #include "view.h"
 
 #define JOB "damage"
@@ -38,6 +36,7 @@
 #define ACKS_EVERY 4
 #define MOVES_EVERY 4
 #define TRIES 40 /* to find a file of a kind */
+#define SURE 4   /* rounds of a kind in which there is one */
 #define LOG_SIZE (1 << 20)
 
 static const char config[] = "shards: 2\n"
@@ -53,14 +52,6 @@ static const char *const kinds[] = {"log-0",       "snap-",     "table-",
                                     "log-flushed", "inventory", "member.json"};
 #define N_KINDS (sizeof kinds / sizeof kinds[0])
 #define MEMBER (N_KINDS - 1)
-
-typedef struct victim {
-    char path[PATH_MAX];
-    char name[NAME_MAX + 1];
-    uint8_t *bytes;
-    size_t size;
-    bool is_listed; /* the inventory says that it is to be there */
-} victim_t;
 
 typedef struct test {
     plan_t plan;
@@ -84,108 +75,20 @@ data_path(const test_t *test, const char *name, char ret[PATH_MAX])
                    NODE, name);
 }
 
-/* A snapshot beside a newer one of its partition: the kill came before it was
- * removed, and nobody reads it. */
-static bool
-is_superseded(const char *dir, const char *name)
-{
-    ps_snapshot_id_t id;
-    ps_snapshot_id_t other;
-    struct dirent *entry = NULL;
-    DIR *list = ps_snapshot_parse(name, &id) ? opendir(dir) : NULL;
-    bool found = false;
-
-    while (list != NULL && !found && (entry = readdir(list)) != NULL) {
-        found = ps_snapshot_parse(entry->d_name, &other) &&
-                other.table == id.table && other.partition == id.partition &&
-                (other.life > id.life ||
-                 (other.life == id.life && other.lsn > id.lsn));
-    }
-    if (list != NULL) {
-        (void)closedir(list);
-    }
-    return found;
-}
-
-/* A file of that kind that counts, in one of the shards' directories. */
+/* A file of that kind that counts, in one of the shards' directories, if there
+ * is one. */
 static bool
 find_file(test_t *test, const char *kind, victim_t *victim)
 {
     char dir[PATH_MAX];
     char name[32] = "data";
-    struct dirent *entry = NULL;
-    DIR *list = NULL;
-    uint64_t n = 0;
 
     if (strcmp(kind, "member.json") != 0) {
         (void)snprintf(name, sizeof name, "data/log-%u",
                        (unsigned)ps_rng_below(&test->rng, 2));
     }
     data_path(test, name, dir);
-    list = opendir(dir);
-    while (list != NULL && (entry = readdir(list)) != NULL) {
-        if (strncmp(entry->d_name, kind, strlen(kind)) == 0 &&
-            strstr(entry->d_name, ".tmp") == NULL &&
-            strstr(entry->d_name, ".damaged") == NULL &&
-            !is_superseded(dir, entry->d_name) &&
-            ps_rng_below(&test->rng, ++n) == 0) {
-            (void)snprintf(victim->name, sizeof victim->name, "%s",
-                           entry->d_name);
-            (void)snprintf(victim->path, sizeof victim->path, "%.3500s/%s", dir,
-                           entry->d_name);
-        }
-    }
-    if (list != NULL) {
-        (void)closedir(list);
-    }
-    return n > 0;
-}
-
-static bool
-read_bytes(victim_t *victim)
-{
-    struct stat info;
-    FILE *file = fopen(victim->path, "re");
-
-    CHECK(file != NULL && fstat(fileno(file), &info) == 0);
-    victim->size = (size_t)info.st_size;
-    victim->bytes = malloc(victim->size + 1);
-    CHECK(victim->bytes != NULL &&
-          fread(victim->bytes, 1, victim->size, file) == victim->size);
-    (void)fclose(file);
-    return true;
-}
-
-static bool
-write_bytes(const victim_t *victim, size_t size)
-{
-    FILE *file = fopen(victim->path, "we");
-
-    CHECK(file != NULL && fwrite(victim->bytes, 1, size, file) == size);
-    CHECK(fclose(file) == 0);
-    return true;
-}
-
-/* Looks it up in the inventory beside it, if there is one. */
-static void
-look_up(victim_t *victim)
-{
-    char path[PATH_MAX];
-    char line[NAME_MAX + 2];
-    FILE *file = NULL;
-
-    (void)snprintf(path, sizeof path, "%.*s/inventory",
-                   (int)(strrchr(victim->path, '/') - victim->path),
-                   victim->path);
-    file = fopen(path, "re");
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        line[strcspn(line, "\n")] = '\0';
-        victim->is_listed =
-            victim->is_listed || strcmp(line, victim->name) == 0;
-    }
-    if (file != NULL) {
-        (void)fclose(file);
-    }
+    return victim_find(victim, dir, kind, &test->rng);
 }
 
 /* Flips a bit, cuts, or removes where there are other copies. */
@@ -204,10 +107,10 @@ damage(test_t *test, victim_t *victim, size_t *ret_at, harm_t *ret_harm)
         return unlink(victim->path) == 0;
     }
     if (*ret_harm == CUT) {
-        return write_bytes(victim, *ret_at);
+        return victim_write(victim, *ret_at);
     }
     victim->bytes[*ret_at] ^= bit;
-    good = write_bytes(victim, victim->size);
+    good = victim_write(victim, victim->size);
     victim->bytes[*ret_at] ^= bit;
     return good;
 }
@@ -310,11 +213,11 @@ play(test_t *test, unsigned kind)
     bool good = true;
 
     CHECK(cluster_kill(&test->cluster, NODE, SIGKILL));
-    for (int i = 0; i < TRIES && !find_file(test, kinds[kind], &victim); i++) {
+    for (int i = 0; i < TRIES && victim.path[0] == '\0'; i++) {
+        CHECK(find_file(test, kinds[kind], &victim));
     }
     if (victim.path[0] != '\0') {
-        look_up(&victim);
-        CHECK(read_bytes(&victim) && damage(test, &victim, &at, &harm));
+        CHECK(damage(test, &victim, &at, &harm));
     }
     if (cluster_restart(&test->cluster, NODE)) {
         test->n_started[kind] += victim.path[0] != '\0' ? 1 : 0;
@@ -324,7 +227,7 @@ play(test_t *test, unsigned kind)
         test->n_refused[kind]++;
         good = (kind == MEMBER || test->plan.replicas < 2) &&
                is_noticed(test, since, &victim, harm, true) &&
-               write_bytes(&victim, victim.size) &&
+               victim_write(&victim, victim.size) &&
                cluster_restart(&test->cluster, NODE);
     }
     good = good && (test->plan.replicas < 2 ||
@@ -336,7 +239,7 @@ play(test_t *test, unsigned kind)
                                       : "gone",
                       at, victim.size);
     }
-    free(victim.bytes);
+    victim_done(&victim);
     return good;
 }
 
@@ -384,6 +287,10 @@ run(test_t *test)
               move_away_and_back(test));
         CHECK(play(test, i % N_KINDS));
         test->n_rounds++;
+    }
+    for (unsigned i = 0; i < N_KINDS; i++) {
+        CHECK(test->n_started[i] + test->n_refused[i] > 0 ||
+              plan->rounds / N_KINDS < SURE);
     }
     CHECK(adders_finish(&test->adders, ADDER_DONE));
     return adders_check(&test->adders, plan->ack);

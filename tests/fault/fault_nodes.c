@@ -57,6 +57,9 @@
     "workers:\n"                      \
     "  heartbeat_ms: 100\n"           \
     "  lost_after_ms: 120000\n"
+/* A primary that is on its way when the registry goes is nowhere until that is
+ * back. */
+#define STILL_CONFIG "copies:\n  even_out: false\n"
 
 typedef struct test {
     plan_t plan;
@@ -202,12 +205,14 @@ slow_node(test_t *test, unsigned node)
 }
 
 /* Who serves goes on without the registry. It finds who was lost meanwhile when
- * it is back. */
+ * it is back. What had no primary before has none until then. */
 static bool
 lose_registry(test_t *test, unsigned node)
 {
     unsigned how = (unsigned)ps_rng_below(&test->rng, 3);
 
+    CHECK(test->plan.replicas < 2 ||
+          view_wait_whole(&test->view, test->job, test->plan.replicas));
     if (how == 0) {
         CHECK(cluster_freeze(&test->cluster, 0));
     } else {
@@ -330,7 +335,9 @@ run(test_t *test)
     const cluster_args_t args = {
         .n_nodes = plan->nodes,
         .net = plan->net,
-        .config = plan->moves != 0 ? CONFIG MOVES_CONFIG : CONFIG,
+        .config = plan->moves != 0                   ? CONFIG MOVES_CONFIG
+                  : (plan->faults & FAULT_AWAY) != 0 ? CONFIG STILL_CONFIG
+                                                     : CONFIG,
         .data_bytes = (plan->faults & FAULT_FULL) != 0 ? DISK_BYTES : 0};
     bool loses = (plan->faults & FAULT_KILL) != 0 && !plan_survives(plan);
     time_t end = time(NULL) + plan->seconds;

@@ -14,7 +14,7 @@
 /* The settings that a test adds to. */
 #define BASE      \
     "shards: 2\n" \
-    "workers: {heartbeat_ms: 50, lost_after_ms: 400}\n"
+    "workers: {heartbeat_ms: 50, lost_after_ms: 60000}\n"
 
 /* ---- helpers ---- */
 

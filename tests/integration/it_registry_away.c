@@ -27,7 +27,7 @@ static const cluster_args_t args = {
     .n_nodes = 3,
     .net = CLUSTER_DIRECT,
     .config = "shards: 1\ncopies:\n  even_out: false\nworkers:\n"
-              "  heartbeat_ms: 100\n  lost_after_ms: 3000\n"};
+              "  heartbeat_ms: 100\n  lost_after_ms: 8000\n"};
 
 typedef struct worker {
     pthread_t thread;

@@ -84,6 +84,8 @@ do_wrong(const job_t *job, psd_trainer_t *trainer, const block_t *block)
         (void)psd_trainer_get_f64(trainer, 0, 6, 0); /* the first one counts */
     } else if (is_here(job, "nan", block)) {
         psd_trainer_add_f64(trainer, 0, 1, 0, NAN);
+    } else if (is_here(job, "nan-row", block)) {
+        psd_trainer_add_row(trainer, 0, 1, (const float[]){1, NAN}, 2);
     } else if (is_here(job, "place", block)) {
         psd_trainer_add_f64(trainer, 0, 1, 2, 1);
     } else if (is_here(job, "type", block)) {
@@ -279,6 +281,7 @@ reasons_are_told(psd_error_t *err)
         {"silent", 2, PSD_NOMEM, "STEP: memory could not be allocated"},
         {"unasked", 4, PSD_INVALID, "STEP: row 5 of table"},
         {"nan", 4, PSD_NOT_FINITE, "the delta is nan"},
+        {"nan-row", 4, PSD_NOT_FINITE, "row 1, column 1 of table"},
         {"place", 4, PSD_RANGE, "row 1, column 2 of table"},
         {"type", 4, PSD_TYPE, "is of f32; allowed: _f64"},
         {"table", 4, PSD_INVALID, "table is 1; there are 1"},
@@ -425,7 +428,7 @@ comes_alone(const char *job, const char *workers, psd_error_t *err)
     CHECK_OK(psd_train_set(train, "endpoint", endpoint, err), err);
     CHECK_OK(psd_train_set(train, "job", job, err), err);
     CHECK_OK(psd_train_set(train, "workers", workers, err), err);
-    CHECK_OK(psd_train_set(train, "timeout-ms", "200", err), err);
+    CHECK_OK(psd_train_set(train, "timeout-ms", "1000", err), err);
     CHECK_ERROR(psd_train_config_begin(train, err), PSD_DEADLINE, "worker 1",
                 err);
     psd_train_destroy(&train);

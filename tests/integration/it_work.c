@@ -21,11 +21,11 @@
 #define EPOCHS 3
 #define ROWS (SLICES * EPOCHS)
 #define ALONE 20 /* slices of one that does not die, before both have died */
-#define PATIENCE 100 /* times that something is tried */
+#define PATIENCE 300 /* times that something is tried */
 
 static const char config[] = "workers:\n"
                              "  heartbeat_ms: 100\n"
-                             "  lost_after_ms: 3000\n";
+                             "  lost_after_ms: 8000\n";
 
 /* A worker's process, and where it reports slices that it has done. */
 typedef struct run {
