@@ -175,6 +175,17 @@ answer_again(ps_control_t *self, const ps_control_request_t *request)
     return true;
 }
 
+bool
+ps_control_is_made(const ps_control_t *self, uint32_t table)
+{
+    for (size_t i = 0; i < self->n_tasks; i++) {
+        if (self->tasks[i]->request.made == table) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static psd_status_t
 run_op(ps_control_t *self, ps_task_t *task, psd_error_t *err)
 {

@@ -106,7 +106,7 @@ typedef struct ps_request_doc {
     const char *missing;         /* "", or who has not answered; step > 0 */
     uint32_t job;                /* what an operation keeps between steps … */
     uint64_t clock;
-    bool made;       /* the table */
+    uint32_t made;   /* the table that it makes; 0: none */
     ps_doc_t *array; /* … and borrows from its reply */
     bool once;       /* its answer is kept for a repetition */
 } ps_control_request_t;
@@ -192,6 +192,14 @@ PSD_MUST_CHECK psd_status_t ps_control_drop_table(ps_control_t *self,
                                                   const char *name,
                                                   psd_error_t *err);
 void ps_control_take_table_back(ps_control_t *self, const char *name);
+/* Whether a table that wants more copies than nodes are up may have them soon,
+ * within the request's time: then the request pauses. */
+bool ps_control_may_have_nodes(const ps_control_t *self,
+                               ps_control_request_t *request,
+                               const ps_table_spec_t *spec);
+/* control.c: whether a request that waits for the nodes makes the table, and
+ * may yet take it back. */
+bool ps_control_is_made(const ps_control_t *self, uint32_t table);
 /* control_node.c */
 ps_control_op_t ps_control_node_join;
 ps_control_op_t ps_control_node_announce;

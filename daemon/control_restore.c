@@ -170,6 +170,11 @@ make_table(ps_control_t *self, ps_control_request_t *request, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ps_control_make_table(self, &spec, true, err);
     }
+    if (rc == PSD_FEW_NODES &&
+        ps_control_may_have_nodes(self, request, &spec)) {
+        psd_error_clear(err);
+        return ps_control_pause(request);
+    }
     if (rc != PSD_OK) {
         return rc;
     }

@@ -197,12 +197,10 @@ has_nodes_soon(const ps_control_t *self, const ps_table_spec_t *spec)
     return n >= spec->replicas;
 }
 
-/* Only a moment's silence stands against the table, and there is time to wait
- * for its end. */
-static bool
-is_worth_waiting(const ps_control_t *self,
-                 ps_control_request_t *request,
-                 const ps_table_spec_t *spec)
+bool
+ps_control_may_have_nodes(const ps_control_t *self,
+                          ps_control_request_t *request,
+                          const ps_table_spec_t *spec)
 {
     uint64_t timeout_ms = UINT32_MAX;
 
@@ -226,6 +224,7 @@ begin_create(ps_control_t *self,
 {
     const ps_job_t *job = NULL;
     bool for_job = ps_doc_has(request->doc, "job");
+    uint32_t id = 0;
     psd_status_t rc = PSD_OK;
 
     if (for_job) {
@@ -234,16 +233,17 @@ begin_create(ps_control_t *self,
     if (rc == PSD_OK) {
         rc = ps_control_make_table(self, spec, false, err);
     }
-    if (rc == PSD_FEW_NODES && is_worth_waiting(self, request, spec)) {
+    if (rc == PSD_FEW_NODES && ps_control_may_have_nodes(self, request, spec)) {
         psd_error_clear(err);
         return ps_control_pause(request);
     }
-    if (rc == PSD_OK && for_job) {
-        rc = open_for_job(self, request->doc,
-                          ps_registry_table(self->is.registry, spec->name)->id,
-                          err);
+    if (rc == PSD_OK) {
+        id = ps_registry_table(self->is.registry, spec->name)->id;
     }
-    request->made = rc == PSD_OK;
+    if (rc == PSD_OK && for_job) {
+        rc = open_for_job(self, request->doc, id, err);
+    }
+    request->made = rc == PSD_OK ? id : 0;
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
 }
 
@@ -331,12 +331,15 @@ ps_control_table_open(ps_control_t *self,
         psd_error_clear(err);
         return open_new(self, request, err);
     }
-    if (rc == PSD_OK && request->made) {
+    if (rc == PSD_OK && request->made != 0) {
         return finish_create(self, table->spec.name, request, err);
     }
     if (rc == PSD_OK && request->step > 0) {
         return fill_table(self, table, request->answers, true, request->reply,
                           err);
+    }
+    if (rc == PSD_OK && ps_control_is_made(self, id)) {
+        return ps_control_pause(request);
     }
     if (rc == PSD_OK) {
         rc = ps_control_check_updater(self, &table->spec, err);

@@ -432,6 +432,37 @@ a_table_waits_for_a_node_that_is_suspected(fleet_t *f)
     return true;
 }
 
+/* Who opens a table that is not made yet waits; when its maker takes it back,
+ * who waits makes it. */
+static bool
+a_table_that_is_taken_back_is_made_again(fleet_t *f)
+{
+    static const char fields[] =
+        ",\"name\":\"again\",\"spec\":{\"name\":\"again\",\"rows\":12}";
+    control_t a = {.fd = -1};
+    control_t b = {.fd = -1};
+
+    CHECK(control_open(&a, &f->nodes[0], 24));
+    CHECK(control_open(&b, &f->nodes[0], 25));
+    CHECK(wait_answer(&a, "cluster_status", "", "\"healthy\":true", true));
+    CHECK(kill(f->nodes[1].pid, SIGSTOP) == 0);
+    CHECK(control_post(&a, "table_open", fields));
+    CHECK(control_post(&b, "table_open", fields));
+    /* Either may be heard first, and has no table, unless n2 was suspected
+     * already. */
+    CHECK(answer_has(&a, "\"status\":") && answer_has(&b, "\"status\":"));
+    CHECK(strstr(a.reply, "\"status\":\"OK\"") != NULL ||
+          strstr(b.reply, "\"status\":\"OK\"") != NULL);
+    CHECK(kill(f->nodes[1].pid, SIGCONT) == 0);
+    CHECK(control_ask(&b, "table_inspect", ",\"name\":\"again\"",
+                      "\"status\":\"OK\""));
+    CHECK(control_ask(&b, "table_drop", ",\"name\":\"again\"",
+                      "\"dropped\":true"));
+    control_close(&a);
+    control_close(&b);
+    return true;
+}
+
 /* A node's own port says where to ask. */
 static bool
 a_node_without_a_registry_says_where_it_is(fleet_t *f, psd_error_t *err)
@@ -470,6 +501,7 @@ main(void)
     RUN(a_stranger_cannot_speak_for_a_node(&f));
     RUN(a_table_waits_for_a_node_that_is_suspected(&f));
     RUN(moves_are_planned(&f));
+    RUN(a_table_that_is_taken_back_is_made_again(&f));
     RUN(a_drop_ends_what_waits(&f, err));
     RUN(a_dead_node_is_named_and_comes_back(&f));
     for (size_t i = NODES; i > 0; i--) {
