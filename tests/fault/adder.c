@@ -20,13 +20,10 @@
 #define DELTA_MAX (INT64_C(1) << 40)
 #define TOLD_EVERY 40  /* deadlines */
 #define WAIT_MS 600000 /* longer than any call's own deadline */
-#define JOIN_MS                                                  \
-    30000 /* nothing has failed yet, but the machine may be slow \
-           */
+#define JOIN_MS 120000 /* nothing has failed, but the machine may be slow */
+#define AGAIN 3000
 
-#define AGAIN 500
-
-static const struct timespec PAUSE = {.tv_nsec = 20000000}; /* 10 s in all */
+static const struct timespec PAUSE = {.tv_nsec = 20000000}; /* 60 s in all */
 
 typedef struct push {
     uint64_t seq;
@@ -109,16 +106,14 @@ give_up(const worker_t *self, const char *what, psd_status_t rc)
     return rc == PSD_ROWS_LOST ? ADDER_ROWS_LOST : ADDER_FAILED;
 }
 
-/* On a slow machine a node may be down just then, or the table be taken back by
- * the worker that made it. */
+/* On a slow machine a node may be down just then. */
 static psd_status_t
 ensure_table(worker_t *self, const psd_spec_t *spec)
 {
     psd_status_t rc = psd_table_ensure(self->client, self->args.job, spec,
                                        &self->table, self->err);
 
-    for (int i = 0; (rc == PSD_FEW_NODES || rc == PSD_NO_TABLE) && i < AGAIN;
-         i++) {
+    for (int i = 0; rc == PSD_FEW_NODES && i < AGAIN; i++) {
         (void)nanosleep(&PAUSE, NULL);
         psd_error_clear(self->err);
         rc = psd_table_ensure(self->client, self->args.job, spec, &self->table,

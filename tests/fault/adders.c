@@ -15,7 +15,7 @@
 
 #include "support/check.h"
 
-#define HANG_MS 30000 /* who says nothing for so long hangs */
+#define HANG_MS 120000 /* who says nothing for so long hangs */
 #define STEP_MS 100
 #define LINES 64
 #define NUMBER_SIZE 24

@@ -27,7 +27,7 @@
 #include "support/cluster.h"
 
 #define CALL_MS 120000 /* longer than any fault */
-#define HANG_MS 45000  /* pushes that stand still for so long hang */
+#define HANG_MS 120000 /* pushes that stand still for so long hang */
 #define SYNC_MS 120000 /* for copies that catch up */
 #define STEP_MS 20     /* between two looks at the copies */
 

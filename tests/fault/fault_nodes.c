@@ -38,7 +38,7 @@
 #include "view.h"
 
 #define TIMEOUT_MS 300
-#define FULL_LOOKS 4000 /* for the word of a full disk, … */
+#define FULL_LOOKS 24000 /* for the word of a full disk, … */
 #define FULL_LOOK_MS 5  /* … so far apart */
 #define RECOVERED 3     /* pushes of each worker */
 #define ROWS 600        /* of the table; those of moves are more */

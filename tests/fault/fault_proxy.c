@@ -15,7 +15,7 @@
 #include "support/tcp_proxy.h"
 
 #define HOST "127.0.0.1"
-#define LIMIT_MS 10000
+#define LIMIT_MS 60000
 #define LARGE 300000
 
 typedef struct echo { /* serves one connection after the other */

@@ -11,8 +11,8 @@
 #include "support/check.h"
 
 #define CALL_MS 2000
-#define WHOLE_MS 60000
-#define ANSWER_MS 10000
+#define WHOLE_MS 120000
+#define ANSWER_MS 60000
 #define STEP_MS 20
 #define REQUEST_SIZE 256
 

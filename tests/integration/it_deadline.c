@@ -42,17 +42,20 @@ a_long_wait_is_told(psd_error_t *err)
     psd_options_t *options = psd_options_new();
     psd_client_t *client = NULL;
     char told[WAIT_TEXT] = "";
+    const char begin[] = "tcp://127.0.0.1:1: no answer for 1 s: Connection "
+                         "refused; waiting ";
 
     psd_options_set_on_wait(options, note_wait, told);
     psd_options_set_timeout_ms(options, 1000);
     CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err),
                 PSD_CONNECT, "within 1000 ms", err);
     CHECK(told[0] == '\0');
-    psd_options_set_timeout_ms(options, 1500);
+    psd_options_set_timeout_ms(options, 4000);
     CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err),
-                PSD_CONNECT, "within 1500 ms", err);
-    CHECK(strcmp(told, "tcp://127.0.0.1:1: no answer for 1 s: Connection "
-                       "refused; waiting 0.5 s more\n") == 0);
+                PSD_CONNECT, "within 4000 ms", err);
+    /* 3 s on a machine that is not slow */
+    CHECK(strncmp(told, begin, sizeof begin - 1) == 0);
+    CHECK(strstr(told, " s more\n") != NULL);
     psd_options_destroy(&options);
     return true;
 }

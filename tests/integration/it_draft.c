@@ -14,7 +14,7 @@
 #define COLS 512
 #define VALUES ((size_t)ROWS * COLS)
 #define IN_FLIGHT 8
-#define TIMEOUT_MS 20000
+#define TIMEOUT_MS 60000
 
 typedef struct fixture {
     psd_client_t *client;

@@ -16,7 +16,7 @@
 #include "base/alloc.h"
 #include "support/check.h"
 
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 #define LEASE_MS 200
 #define SLOW_AFTER_MS 500
 #define TABLE 3

@@ -12,7 +12,7 @@
 
 #define TABLE 7
 #define RECORDS 6
-#define WAIT_MS 20000
+#define WAIT_MS 60000
 
 typedef struct kit {
     temp_dir_t dir;

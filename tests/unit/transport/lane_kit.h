@@ -13,7 +13,7 @@
 #include "support/temp_dir.h"
 #include "transport/socket.h"
 
-#define PATIENCE_MS 5000
+#define PATIENCE_MS 60000
 
 typedef struct lane_kit {
     temp_dir_t dir;

@@ -16,7 +16,7 @@
 #include "transport/socket.h"
 
 #define ROUNDS 60000
-#define PATIENCE_MS 20000
+#define PATIENCE_MS 60000
 #define VALUES_MAX 6000 /* f32; some go through the arena, most do not */
 #define WINDOW 48       /* requests without an answer */
 #define SILENT 3000     /* pushes that nobody answers */
