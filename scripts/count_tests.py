@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Counts the cases in meson's testlog.json and prints "PASSED FAILED", then for
-each test that is not OK a line and the end of what it printed. A Criterion
-program counts for as many cases as it says that it ran, anything else for one;
-a skipped test has not passed. count_tests.py TESTLOG"""
+each test that is not OK a line, its own words and the end of the logs of its
+nodes. A Criterion program counts for as many cases as it says that it ran,
+anything else for one; a skipped test has not passed. count_tests.py TESTLOG"""
 
 import json
 import re
@@ -12,13 +12,23 @@ import sys
 SYNTHESIS = re.compile(
     r"Synthesis: Tested: \D*(\d+)\D* \| Passing: \D*(\d+)\D* "
     r"\| Failing: \D*(\d+)\D* \| Crashing: \D*(\d+)")
+LOGGED = re.compile(r"(\S+: )?\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d")
 GOOD = {"OK", "EXPECTEDFAIL"}
-SHOWN = 6000  # characters of a test that failed
+SHOWN = 6000  # characters of a test that failed, of its words and of logs
 
 
 def output_of(test):
     """What a test printed."""
     return (test.get("stdout") or "") + (test.get("stderr") or "")
+
+
+def shown_of(test):
+    """What is worth reading of what a test that failed printed."""
+    words = []
+    logs = []
+    for line in output_of(test).splitlines(keepends=True):
+        (logs if LOGGED.match(line) else words).append(line)
+    return "".join(words)[-SHOWN:] + "".join(logs)[-SHOWN:]
 
 
 def count_test(test):
@@ -45,7 +55,7 @@ def main():
             if test["result"] not in GOOD:
                 wrong.append(f"{test['result']} {test['name']}, "
                              f"{test['duration']:.0f} s:\n"
-                             f"{output_of(test)[-SHOWN:]}")
+                             f"{shown_of(test)}")
     print(passed, failed)
     print("\n".join(wrong))
 
