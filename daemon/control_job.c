@@ -362,12 +362,14 @@ leave_member(ps_control_t *self,
     return PSD_OK;
 }
 
-/* A worker that failed is lost at once, and its reason is told. */
+/* A worker that failed is lost at once, and its reason is told. gives_up: when
+ * nobody else is there, so is the job. */
 static psd_status_t
 fail_worker(ps_control_t *self,
             const ps_job_t *job,
             uint32_t rank,
             const char *reason,
+            bool gives_up,
             psd_error_t *err)
 {
     PSD_AUTO(ps_command_done) ps_command_t command = {0};
@@ -378,8 +380,11 @@ fail_worker(ps_control_t *self,
                                 ? NULL
                                 : ps_watch_worker(watch, rank, worker->joins);
     psd_status_t rc =
-        ps_registry_plan_end(self->is.registry, id, rank, PS_WORKER_LOST,
-                             ps_unix_ms(), &command, err);
+        gives_up
+            ? ps_registry_plan_give_up(self->is.registry, id, rank,
+                                       ps_unix_ms(), &command, err)
+            : ps_registry_plan_end(self->is.registry, id, rank, PS_WORKER_LOST,
+                                   ps_unix_ms(), &command, err);
 
     if (rc != PSD_OK || command.kind == 0) {
         return rc;
@@ -411,6 +416,7 @@ ps_control_job_leave(ps_control_t *self,
     uint64_t member = 0;
     uint64_t joins = 0;
     const char *reason = "";
+    bool gives_up = false;
     bool last = true;
     psd_status_t rc = read_worker(self, request->doc, &job, &rank, err);
 
@@ -418,7 +424,9 @@ ps_control_job_leave(ps_control_t *self,
         rc = ps_doc_get_text_or(request->doc, "reason", PS_REASON_MAX, "",
                                 &reason, err);
     }
-
+    if (rc == PSD_OK && ps_doc_has(request->doc, "gives_up")) {
+        rc = ps_doc_get_bool(request->doc, "gives_up", &gives_up, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64_or(request->doc, "member", 0, PS_MEMBERS_MAX - 1, 0,
                                &member, err);
@@ -439,7 +447,7 @@ ps_control_job_leave(ps_control_t *self,
                              rank, job->name);
     }
     if (reason[0] != '\0') {
-        return fail_worker(self, job, rank, reason, err);
+        return fail_worker(self, job, rank, reason, gives_up, err);
     }
     if (worker != NULL) {
         rc = leave_member(self, id, worker, (uint32_t)member, &last, err);

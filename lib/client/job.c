@@ -367,6 +367,7 @@ psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 static psd_status_t
 ask_to_leave(psd_client_t *client,
              const char *reason,
+             bool gives_up,
              uint32_t timeout_ms,
              psd_error_t *err)
 {
@@ -377,7 +378,8 @@ ask_to_leave(psd_client_t *client,
         !ps_doc_set_u64(question, "worker", self->worker) ||
         !ps_doc_set_u64(question, "member", self->member) ||
         !ps_doc_set_u64(question, "joins", self->joins) ||
-        (reason != NULL && !ps_doc_set_text(question, "reason", reason))) {
+        (reason != NULL && !ps_doc_set_text(question, "reason", reason)) ||
+        (gives_up && !ps_doc_set_bool(question, "gives_up", true))) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
     return ps_control_ask(client, question, timeout_ms, 0, NULL, err);
@@ -411,11 +413,12 @@ print_reason(const char *reason, char ret_text[REASON_SIZE])
     }
 }
 
-psd_status_t
-psd_fail(psd_client_t *client,
-         const char *reason,
-         uint32_t timeout_ms,
-         psd_error_t *err)
+static psd_status_t
+fail(psd_client_t *client,
+     const char *reason,
+     bool gives_up,
+     uint32_t timeout_ms,
+     psd_error_t *err)
 {
     char text[REASON_SIZE];
     psd_status_t rc = PSD_OK;
@@ -424,11 +427,29 @@ psd_fail(psd_client_t *client,
         return psd_error_set(err, PSD_NOT_JOINED, "client is no worker");
     }
     print_reason(reason, text);
-    rc = ask_to_leave(client, text, timeout_ms, err);
+    rc = ask_to_leave(client, text, gives_up, timeout_ms, err);
     if (rc != PSD_DEADLINE && rc != PSD_NOMEM) {
         ps_membership_end(client);
     }
     return rc;
+}
+
+psd_status_t
+psd_fail(psd_client_t *client,
+         const char *reason,
+         uint32_t timeout_ms,
+         psd_error_t *err)
+{
+    return fail(client, reason, false, timeout_ms, err);
+}
+
+psd_status_t
+ps_membership_give_up(psd_client_t *client,
+                      const char *reason,
+                      uint32_t timeout_ms,
+                      psd_error_t *err)
+{
+    return fail(client, reason, true, timeout_ms, err);
 }
 
 psd_status_t
@@ -446,7 +467,7 @@ psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
         return psd_error_wrap(err, rc, "leave");
     }
     now_ms = ps_now_ms();
-    rc = ask_to_leave(client, NULL,
+    rc = ask_to_leave(client, NULL, false,
                       until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
                       err);
     if (rc != PSD_DEADLINE && rc != PSD_NOMEM) {

@@ -102,6 +102,12 @@ PSD_MUST_CHECK bool ps_membership_name(const psd_client_t *client,
  * ended; those of ps_client_check. */
 PSD_MUST_CHECK psd_status_t ps_membership_check(const psd_client_t *client,
                                                 psd_error_t *err);
+/* As psd_fail, of a job that is over where nobody else is there: who comes
+ * later begins another one. */
+PSD_MUST_CHECK psd_status_t ps_membership_give_up(psd_client_t *client,
+                                                  const char *reason,
+                                                  uint32_t timeout_ms,
+                                                  psd_error_t *err);
 /* The client is no worker any more. Takes clients that are none. */
 void ps_membership_end(psd_client_t *client);
 #endif

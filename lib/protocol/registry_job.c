@@ -155,6 +155,51 @@ ps_registry_plan_end(const ps_registry_t *self,
     return rc;
 }
 
+/* Those that never came are not expected any more. */
+static void
+lose_expected(ps_job_t *job)
+{
+    for (size_t i = 0; i < job->n_workers; i++) {
+        if (job->workers[i].state == PS_WORKER_EXPECTED) {
+            lose(&job->workers[i]);
+        }
+    }
+}
+
+/* All that ever came were lost. */
+static bool
+is_deserted(const ps_job_t *job)
+{
+    for (size_t i = 0; i < job->n_workers; i++) {
+        if (job->workers[i].state != PS_WORKER_EXPECTED &&
+            job->workers[i].state != PS_WORKER_LOST) {
+            return false;
+        }
+    }
+    return true;
+}
+
+psd_status_t
+ps_registry_plan_give_up(const ps_registry_t *self,
+                         uint32_t job,
+                         uint32_t worker,
+                         uint64_t unix_ms,
+                         ps_command_t *ret_command,
+                         psd_error_t *err)
+{
+    psd_status_t rc = ps_registry_plan_end(self, job, worker, PS_WORKER_LOST,
+                                           unix_ms, ret_command, err);
+
+    if (rc == PSD_OK && ret_command->kind != 0 &&
+        is_deserted(&ret_command->job)) {
+        lose_expected(&ret_command->job);
+        (void)snprintf(ret_command->text, sizeof ret_command->text,
+                       "worker %u of job %s gave it up; the job has ended",
+                       worker, ret_command->job.name);
+    }
+    return rc;
+}
+
 psd_status_t
 ps_registry_plan_stop(const ps_registry_t *self,
                       const char *job,
@@ -179,11 +224,7 @@ ps_registry_plan_stop(const ps_registry_t *self,
         return rc;
     }
     command.job.stopped = true;
-    for (size_t i = 0; i < command.job.n_workers; i++) {
-        if (command.job.workers[i].state == PS_WORKER_EXPECTED) {
-            lose(&command.job.workers[i]);
-        }
-    }
+    lose_expected(&command.job);
     command.unix_ms = unix_ms;
     (void)snprintf(command.text, sizeof command.text,
                    "job %s was stopped by an operator", entry->job.name);

@@ -152,12 +152,13 @@ compare(meeting_t *self, int32_t *ret_max_delay, psd_error_t *err)
     return rc;
 }
 
-/* Nobody is to wait for this worker in a meeting that it has given up. */
+/* Nobody is to wait for this worker in a meeting that it has given up, nor to
+ * find itself alone in one that everybody has. */
 static void
 leave_failed(const meeting_t *self, const psd_error_t *why)
 {
-    psd_status_t rc =
-        psd_fail(self->client, psd_error_text(why), LEAVE_MS, NULL);
+    psd_status_t rc = ps_membership_give_up(self->client, psd_error_text(why),
+                                            LEAVE_MS, NULL);
 
     (void)rc; /* its silence ends it */
 }

@@ -39,11 +39,11 @@
 
 #define TIMEOUT_MS 300
 #define FULL_LOOKS 24000 /* for the word of a full disk, … */
-#define FULL_LOOK_MS 5  /* … so far apart */
-#define RECOVERED 3     /* pushes of each worker */
-#define ROWS 600        /* of the table; those of moves are more */
-#define BEGUN 3         /* pushes at most, from a move's begin to its fault */
-#define SLOW 200000     /* bytes in a second */
+#define FULL_LOOK_MS 5   /* … so far apart */
+#define RECOVERED 3      /* pushes of each worker */
+#define ROWS 600         /* of the table; those of moves are more */
+#define BEGUN 3          /* pushes at most, from a move's begin to its fault */
+#define SLOW 200000      /* bytes in a second */
 #define SKIPPED 77
 
 #define DISK_BYTES (UINT64_C(48) << 20)

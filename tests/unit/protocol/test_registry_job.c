@@ -259,6 +259,38 @@ Test(registry_job, a_worker_ends_once)
                    "worker 1 of job lr was declared lost");
 }
 
+static psd_status_t
+plan_give_up(uint32_t job, uint32_t worker)
+{
+    return ps_registry_plan_give_up(registry, job, worker, 5, &command, err);
+}
+
+/* Who came first to a job that all had given up was alone in it. */
+Test(registry_job, a_job_that_all_give_up_has_ended)
+{
+    run_worker("lr", 0, 3, 0);
+    do_planned(plan_join("lr", 1, 3, 0));
+    do_planned(plan_give_up(1, 1));
+    cr_assert_str_eq(ps_registry_job_state(registry, 1), "running",
+                     "worker 0 is in it");
+    do_planned(plan_give_up(1, 0));
+    cr_assert_str_neq(ps_registry_job_state(registry, 1), "running");
+    assert_nothing_to_do(plan_give_up(1, 0));
+    do_planned(plan_join("lr", 2, 3, 0));
+    cr_assert_eq(ps_registry_job(registry, "lr")->id, 2);
+    cr_assert_eq(worker_of("lr", 0)->state, PS_WORKER_EXPECTED);
+}
+
+Test(registry_job, a_job_that_somebody_finished_is_not_given_up)
+{
+    run_worker("lr", 0, 3, 0);
+    run_worker("lr", 1, 3, 0);
+    end_worker("lr", 1, PS_WORKER_FINISHED);
+    do_planned(plan_give_up(1, 0));
+    cr_assert_eq(worker_of("lr", 2)->state, PS_WORKER_EXPECTED);
+    cr_assert_str_eq(ps_registry_job_state(registry, 1), "running");
+}
+
 Test(registry_job, an_ended_rank_may_join_again_while_others_run)
 {
     run_worker("lr", 0, 2, 0);
