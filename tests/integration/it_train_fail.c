@@ -420,19 +420,30 @@ run_guest(void *arg)
     return NULL;
 }
 
+/* On a slow machine nobody may answer within the second: then once more. */
 static bool
 comes_alone(const char *job, const char *workers, psd_error_t *err)
 {
-    psd_train_t *train = psd_train_new(NULL);
+    bool is_told = false;
 
-    CHECK_OK(psd_train_set(train, "endpoint", endpoint, err), err);
-    CHECK_OK(psd_train_set(train, "job", job, err), err);
-    CHECK_OK(psd_train_set(train, "workers", workers, err), err);
-    CHECK_OK(psd_train_set(train, "timeout-ms", "1000", err), err);
-    CHECK_ERROR(psd_train_config_begin(train, err), PSD_DEADLINE, "worker 1",
-                err);
-    psd_train_destroy(&train);
-    return true;
+    for (int i = 0; i < 10 && !is_told; i++) {
+        psd_train_t *train = psd_train_new(NULL);
+
+        psd_error_clear(err);
+        CHECK_OK(psd_train_set(train, "endpoint", endpoint, err), err);
+        CHECK_OK(psd_train_set(train, "job", job, err), err);
+        CHECK_OK(psd_train_set(train, "workers", workers, err), err);
+        CHECK_OK(psd_train_set(train, "timeout-ms", "1000", err), err);
+        CHECK(psd_train_config_begin(train, err) != PSD_OK);
+        is_told = psd_error_status(err) == PSD_DEADLINE &&
+                  strstr(psd_error_text(err), "worker 1") != NULL;
+        psd_train_destroy(&train);
+    }
+    if (!is_told) {
+        (void)fprintf(stderr, "%s\n", psd_error_text(err));
+    }
+    psd_error_clear(err);
+    return is_told;
 }
 
 /* Waits until worker 1 is in the meeting of a job's two workers. */
