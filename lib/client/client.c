@@ -167,7 +167,7 @@ tell_wait(const psd_client_t *self, uint32_t left_ms)
     char why[PS_REACH_TEXT];
     char what[sizeof why + 400];
 
-    ps_reach_why(self->endpoint, WHY_MS, why);
+    (void)ps_reach_why(self->endpoint, WHY_MS, why);
     (void)snprintf(what, sizeof what,
                    "%.300s: no answer for %g s%s%s; waiting %g s more",
                    self->endpoint, TOLD_MS / 1000.0, why[0] == '\0' ? "" : ": ",
@@ -209,11 +209,11 @@ greet(psd_client_t *self, psd_error_t *err)
 
     if (rc == PSD_DEADLINE && reply == NULL) {
         psd_error_clear(err);
-        ps_reach_why(self->endpoint,
-                     self->options.timeout_ms < WHY_MS
-                         ? self->options.timeout_ms
-                         : WHY_MS,
-                     why);
+        (void)ps_reach_why(self->endpoint,
+                           self->options.timeout_ms < WHY_MS
+                               ? self->options.timeout_ms
+                               : WHY_MS,
+                           why);
         return psd_error_set(err, PSD_CONNECT,
                              "no answer from %s within %" PRIu32 " ms%s%s",
                              self->endpoint, self->options.timeout_ms,

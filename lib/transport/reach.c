@@ -30,6 +30,7 @@ typedef struct attempt {
     bool has_ended;
     bool is_forgotten;
     atomic_bool is_found; /* the host's address */
+    bool listens;         /* somebody does */
     uint32_t wait_ms;
     char endpoint[ENDPOINT_MAX];
     char why[PS_REACH_TEXT];
@@ -61,6 +62,7 @@ tell(attempt_t *self, int code)
 {
     char text[PS_REACH_TEXT];
 
+    self->listens = code == 0;
     (void)snprintf(self->why, sizeof self->why, "%s",
                    code == 0 ? LISTENS : strerror_r(code, text, sizeof text));
 }
@@ -185,7 +187,7 @@ start(attempt_t *self)
            pthread_detach(thread) == 0;
 }
 
-void
+bool
 ps_reach_why(const char *endpoint,
              uint32_t wait_ms,
              char ret_why[PS_REACH_TEXT])
@@ -193,6 +195,7 @@ ps_reach_why(const char *endpoint,
     attempt_t *self = new_attempt(endpoint, wait_ms);
     const struct timespec end = ps_cond_end_in(wait_ms);
     bool has_ended = false;
+    bool listens = false;
     int rc = 0;
 
     ret_why[0] = '\0';
@@ -200,7 +203,7 @@ ps_reach_why(const char *endpoint,
         if (self != NULL) {
             drop(self);
         }
-        return;
+        return false;
     }
     (void)pthread_mutex_lock(&self->lock);
     while (!self->has_ended && rc == 0) {
@@ -209,6 +212,7 @@ ps_reach_why(const char *endpoint,
     has_ended = self->has_ended;
     self->is_forgotten = !has_ended;
     if (has_ended) {
+        listens = self->listens;
         memcpy(ret_why, self->why, PS_REACH_TEXT);
     } else {
         (void)snprintf(ret_why, PS_REACH_TEXT, "%s",
@@ -220,4 +224,5 @@ ps_reach_why(const char *endpoint,
     if (has_ended) {
         drop(self);
     }
+    return listens;
 }

@@ -12,6 +12,7 @@
 #ifndef PS_TRANSPORT_REACH_H
 #define PS_TRANSPORT_REACH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #define PS_REACH_TEXT 192
@@ -21,8 +22,9 @@
  * ret_why   out  "Connection refused", "host \"x\": Name or service not known",
  *                "somebody listens there and does not answer" …; "" when not
  *                even that can be told
+ * Returns   whether somebody listens there
  */
-void ps_reach_why(const char *endpoint,
+bool ps_reach_why(const char *endpoint,
                   uint32_t wait_ms,
                   char ret_why[PS_REACH_TEXT]);
 #endif

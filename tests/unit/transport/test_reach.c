@@ -34,9 +34,11 @@ expect_why(const char *endpoint, const char *wanted)
 {
     char why[PS_REACH_TEXT];
 
-    ps_reach_why(endpoint, WAIT_MS, why);
+    bool listens = ps_reach_why(endpoint, WAIT_MS, why);
+
     cr_assert_not_null(strstr(why, wanted), "%s: \"%s\" has no \"%s\"",
                        endpoint, why, wanted);
+    cr_assert_eq(listens, strstr(wanted, "listens") != NULL, "%s", why);
 }
 
 Test(reach, names_what_the_system_says)
@@ -60,7 +62,7 @@ Test(reach, takes_any_text)
     memset(path + strlen(path), 'x', sizeof path - strlen(path) - 1);
     path[sizeof path - 1] = '\0';
     expect_why(path, "File name too long");
-    ps_reach_why("udp://127.0.0.1:1", WAIT_MS, why);
+    cr_assert_not(ps_reach_why("udp://127.0.0.1:1", WAIT_MS, why));
     cr_assert_str_empty(why);
 }
 
@@ -84,7 +86,7 @@ Test(reach, ends_with_its_time)
         (void)connect(taken[i], (const struct sockaddr *)&at, size);
     }
     (void)clock_gettime(CLOCK_MONOTONIC, &before);
-    ps_reach_why(endpoint, 20, why);
+    cr_assert_not(ps_reach_why(endpoint, 20, why));
     (void)clock_gettime(CLOCK_MONOTONIC, &after);
     cr_assert(strcmp(why, "it takes long to connect") == 0 ||
                   strcmp(why, "its host is still being looked up") == 0 ||
