@@ -347,13 +347,12 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_end(const ps_registry_t *self,
 /* As plan_end for a worker that is lost, and gives its job up: when nobody else
  * is in it, or has finished it, those that never came are not expected any
  * more. The job has ended then, and who comes later begins another one. */
-PSD_MUST_CHECK psd_status_t
-ps_registry_plan_give_up(const ps_registry_t *self,
-                         uint32_t job,
-                         uint32_t worker,
-                         uint64_t unix_ms,
-                         ps_command_t *ret_command,
-                         psd_error_t *err);
+PSD_MUST_CHECK psd_status_t ps_registry_plan_give_up(const ps_registry_t *self,
+                                                     uint32_t job,
+                                                     uint32_t worker,
+                                                     uint64_t unix_ms,
+                                                     ps_command_t *ret_command,
+                                                     psd_error_t *err);
 /* Running workers are told by the shards; expected ones are lost. Kind 0 when
  * the job has ended or is stopped. Errors: PSD_NO_JOB. */
 PSD_MUST_CHECK psd_status_t ps_registry_plan_stop(const ps_registry_t *self,
