@@ -161,7 +161,7 @@ answer_again(ps_control_t *self, const ps_control_request_t *request)
     for (size_t i = 0; i < self->n_tasks; i++) {
         ps_control_request_t *waits = &self->tasks[i]->request;
 
-        if ((waits->once || waits->pauses) &&
+        if ((waits->once || waits->pauses || waits->made != 0) &&
             waits->session == request->session && waits->id == request->id) {
             waits->conn = request->conn;
             return true;
@@ -341,6 +341,20 @@ ask_due(ps_control_t *self)
     }
 }
 
+/* A table is made, or was taken back: what waits for that may go on. */
+static void
+end_pauses(ps_control_t *self)
+{
+    for (size_t i = 0; i < self->n_tasks; i++) {
+        ps_control_request_t *request = &self->tasks[i]->request;
+
+        if (request->pauses) {
+            request->again_ms = 1; /* it is due */
+        }
+    }
+    ask_due(self);
+}
+
 /* Goes on with the requests whose questions were answered. */
 static void
 go_on(ps_control_t *self)
@@ -350,6 +364,7 @@ go_on(ps_control_t *self)
         PSD_AUTO(ps_question_destroy)
         ps_question_t *question = ps_fleet_next_done(self->fleet);
         ps_task_t *task = NULL;
+        bool has_made = false;
 
         if (question == NULL) {
             return;
@@ -359,8 +374,25 @@ go_on(ps_control_t *self)
         task->request.step++;
         task->request.answers = &question->answers;
         task->request.missing = question->missing;
+        has_made = task->request.made != 0;
         settle(self, task, run_op(self, task, self->err));
+        if (has_made) {
+            end_pauses(self);
+        }
     }
+}
+
+uint64_t
+ps_control_again_at(const ps_control_t *self)
+{
+    uint64_t due_ms = UINT64_MAX;
+
+    for (size_t i = 0; i < self->n_tasks; i++) {
+        uint64_t again_ms = self->tasks[i]->request.again_ms;
+
+        due_ms = again_ms != 0 && again_ms < due_ms ? again_ms : due_ms;
+    }
+    return due_ms;
 }
 
 void

@@ -200,6 +200,9 @@ bool ps_control_may_have_nodes(const ps_control_t *self,
 /* control.c: whether a request that waits for the nodes makes the table, and
  * may yet take it back. */
 bool ps_control_is_made(const ps_control_t *self, uint32_t table);
+/* control.c: when a request that waits is tried or asked again; UINT64_MAX for
+ * never. */
+uint64_t ps_control_again_at(const ps_control_t *self);
 /* control_node.c */
 ps_control_op_t ps_control_node_join;
 ps_control_op_t ps_control_node_announce;

@@ -177,7 +177,8 @@ ps_control_deadline(const ps_control_t *self)
     uint64_t workers = due_ms < self->grace_ms ? self->grace_ms : due_ms;
     uint64_t barriers = ps_watches_deadline(&self->watches);
     uint64_t nodes = ps_fleet_deadline(self->fleet);
-    uint64_t copies = ps_control_decide_at(self);
+    uint64_t copies =
+        min_u64(ps_control_decide_at(self), ps_control_again_at(self));
 
     if (self->work_due) {
         return 0;

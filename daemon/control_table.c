@@ -129,7 +129,7 @@ finish_create(ps_control_t *self,
     const ps_table_t *table = ps_registry_table(self->is.registry, name);
     psd_status_t rc = PSD_OK;
 
-    if (table == NULL) {
+    if (table == NULL || table->id != request->made) {
         return psd_error_set(err, PSD_NO_TABLE,
                              "table \"%s\" was dropped while it was made",
                              name);

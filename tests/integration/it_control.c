@@ -313,6 +313,34 @@ a_restore_given_up_takes_its_own_table_only(daemon_t *d)
     return true;
 }
 
+/* Nobody else says anything to a psd of its own meanwhile. */
+static bool
+who_opens_a_table_that_is_made_is_answered(daemon_t *d)
+{
+    control_t a = {.fd = -1};
+    control_t b = {.fd = -1};
+
+    CHECK(control_open(&a, d, 48));
+    CHECK(control_open(&b, d, 49));
+    for (int i = 0; i < 20; i++) {
+        char fields[120];
+
+        (void)snprintf(fields, sizeof fields,
+                       ",\"name\":\"two\",\"spec\":{\"name\":\"two\","
+                       "\"rows\":%d}",
+                       i + 1);
+        CHECK(control_post(&a, "table_open", fields));
+        CHECK(control_post(&b, "table_open", fields));
+        CHECK(answer_has(&a, "\"status\":\"OK\""));
+        CHECK(answer_has(&b, "\"status\":\"OK\""));
+        CHECK(control_ask(&a, "table_drop", ",\"name\":\"two\"",
+                          "\"dropped\":true"));
+    }
+    control_close(&a);
+    control_close(&b);
+    return true;
+}
+
 #define RUN(call)                                                          \
     do {                                                                   \
         if (good) {                                                        \
@@ -328,6 +356,7 @@ main(void)
     bool good = daemon_start(
         &d, "shards: 2\nworkers: {heartbeat_ms: 50, lost_after_ms: 1000}\n");
 
+    RUN(who_opens_a_table_that_is_made_is_answered(&d));
     RUN(a_repeated_request_is_answered_as_the_first(&d));
     RUN(what_is_opened_with_a_spec_is_made_and_the_jobs(&d) &&
         jobs_tables_are_those_that_nodes_had_when_they_were_asked(&d));
