@@ -107,12 +107,14 @@ find_psd(const ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
         may_start && cli->timeout_ms > PROBE_MS ? PROBE_MS : cli->timeout_ms;
     psd_status_t rc = ps_cli_connect_by(cli, "auto", timeout_ms, &client, err);
 
-    if (rc == PSD_CONNECT && timeout_ms < cli->timeout_ms &&
+    if (rc == PSD_CONNECT && may_start &&
         ps_reach_why(cli->endpoint, PROBE_MS, why)) {
-        psd_error_clear(err);
         may_start = false;
-        rc = ps_cli_connect_by(cli, "auto", cli->timeout_ms - timeout_ms,
-                               &client, err);
+        if (timeout_ms < cli->timeout_ms) {
+            psd_error_clear(err);
+            rc = ps_cli_connect_by(cli, "auto", cli->timeout_ms - timeout_ms,
+                                   &client, err);
+        }
     }
     psd_close(&client);
     if (rc != PSD_CONNECT || !may_start) {

@@ -187,15 +187,19 @@ ps_registry_plan_give_up(const ps_registry_t *self,
                          ps_command_t *ret_command,
                          psd_error_t *err)
 {
+    const ps_job_entry_t *entry = ps_registry_find_job(self, job);
     psd_status_t rc = ps_registry_plan_end(self, job, worker, PS_WORKER_LOST,
                                            unix_ms, ret_command, err);
 
+    /* It may have been lost before it could say so. */
+    if (rc == PSD_OK && ret_command->kind == 0 && entry->ended == 0 &&
+        is_deserted(&entry->job)) {
+        rc = ps_command_of_job(self, entry, ret_command, err);
+        ret_command->unix_ms = rc == PSD_OK ? unix_ms : 0;
+    }
     if (rc == PSD_OK && ret_command->kind != 0 &&
         is_deserted(&ret_command->job)) {
         lose_expected(&ret_command->job);
-        (void)snprintf(ret_command->text, sizeof ret_command->text,
-                       "worker %u of job %s gave it up; the job has ended",
-                       worker, ret_command->job.name);
     }
     return rc;
 }

@@ -4,8 +4,8 @@
  * that any of them wants. They meet for that in a job of its own, "JOB.agree.N"
  * for N workers, and write down what they want in a table of that name, a row
  * for each. Who comes when the job is running takes what that has. A meeting
- * that failed is in nobody's way: who counts on as many comes to it again, who
- * counts on others meets elsewhere.
+ * that failed is in nobody's way: when all have given it up, the next to come
+ * begin another one, and who counts on others meets elsewhere.
  */
 #include <inttypes.h>
 #include <stdio.h>

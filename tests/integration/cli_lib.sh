@@ -17,6 +17,7 @@ export HOME=$work XDG_CONFIG_HOME=$work/config
 cli_end() {
     if [ -n "$psd_pid" ]; then
         kill "$psd_pid" 2>/dev/null
+        kill -CONT "$psd_pid" 2>/dev/null
         wait "$psd_pid" 2>/dev/null
     fi
     rm -rf "$work"

@@ -281,6 +281,15 @@ Test(registry_job, a_job_that_all_give_up_has_ended)
     cr_assert_eq(worker_of("lr", 0)->state, PS_WORKER_EXPECTED);
 }
 
+Test(registry_job, who_was_lost_may_give_a_job_up)
+{
+    run_worker("lr", 0, 2, 0);
+    end_worker("lr", 0, PS_WORKER_LOST);
+    cr_assert_str_eq(ps_registry_job_state(registry, 1), "running");
+    do_planned(plan_give_up(1, 0));
+    cr_assert_str_neq(ps_registry_job_state(registry, 1), "running");
+}
+
 Test(registry_job, a_job_that_somebody_finished_is_not_given_up)
 {
     run_worker("lr", 0, 3, 0);
