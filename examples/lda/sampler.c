@@ -65,12 +65,12 @@ row_of(const lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 /* ---- stages before a token is decided on ----------------------------------
  */
 
-/* gcc (12) drops calls of a function that does nothing but ask for memory, so
- * it must not be a call. */
+/* To write, as counts of what is looked at may move. gcc (12) drops calls of a
+ * function that does nothing but ask for memory, so it must not be a call. */
 static inline __attribute__((always_inline)) void
 fetch(const lda_sampler_t *self, const lda_row_t *row, uint32_t topic)
 {
-    __builtin_prefetch(&self->slice->cells[lda_row_place(row, topic)]);
+    __builtin_prefetch(&self->slice->cells[lda_row_place(row, topic)], 1);
     __builtin_prefetch(&self->topics[topic]);
 }
 
@@ -159,7 +159,8 @@ is_own(lda_sampler_t *self,
 {
     return plan->word == own && !self->fixed && !is_smooth(self, plan) &&
            ex_random_real(&self->random) *
-                   (double)lda_row_cell(self->slice, row, own).base <
+                   (double)lda_row_cell(self->slice, row, row->shape, own)
+                       .base <
                1;
 }
 
@@ -225,16 +226,6 @@ typedef struct choice {
     uint32_t now; /* which one */
 } choice_t;
 
-static inline lda_cell_t
-cell_of(const lda_sampler_t *self,
-        const lda_row_t *row,
-        uint32_t topic,
-        bool all)
-{
-    return all ? lda_cell_wide(self->slice->cells[row->cells + topic], topic)
-               : lda_row_find(self->slice, row, topic);
-}
-
 static inline void
 offer(lda_sampler_t *self,
       choice_t *choice,
@@ -257,22 +248,27 @@ offer(lda_sampler_t *self,
 }
 
 static inline uint32_t
-decide_in(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i, bool all)
+decide_in(lda_sampler_t *self,
+          const lda_tokens_t *tokens,
+          size_t i,
+          lda_shape_t shape)
 {
+    const lda_slice_t *slice = self->slice;
     const lda_row_t *row = row_of(self, tokens, i);
     const lda_plan_t *plans = self->plans + (i % RING) * self->n_steps;
     uint32_t own = tokens->topics[i];
     choice_t choice = {.topics = {own}};
 
-    choice.weights[0] =
-        weigh(self, cell_of(self, row, own, all), own, 1, self->fixed ? 0 : 1);
+    choice.weights[0] = weigh(self, lda_row_cell(slice, row, shape, own), own,
+                              1, self->fixed ? 0 : 1);
     for (uint32_t step = 0; step < self->n_steps; step++) {
         const lda_plan_t *plan = &plans[step];
         uint32_t other = *plan->document;
 
-        offer(self, &choice, cell_of(self, row, plan->word, all), plan->word,
-              own, true);
-        offer(self, &choice, cell_of(self, row, other, all), other, own, false);
+        offer(self, &choice, lda_row_cell(slice, row, shape, plan->word),
+              plan->word, own, true);
+        offer(self, &choice, lda_row_cell(slice, row, shape, other), other, own,
+              false);
     }
     return choice.topics[choice.now];
 }
@@ -280,8 +276,15 @@ decide_in(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i, bool all)
 static uint32_t
 decide(lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 {
-    return row_of(self, tokens, i)->all ? decide_in(self, tokens, i, true)
-                                        : decide_in(self, tokens, i, false);
+    switch ((lda_shape_t)row_of(self, tokens, i)->shape) {
+    case LDA_NARROW:
+        return decide_in(self, tokens, i, LDA_NARROW);
+    case LDA_WIDE:
+        return decide_in(self, tokens, i, LDA_WIDE);
+    case LDA_HASHED:
+        break;
+    }
+    return decide_in(self, tokens, i, LDA_HASHED);
 }
 
 static void

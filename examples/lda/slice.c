@@ -24,41 +24,54 @@ power_of_two(uint64_t n)
 
 /* A hash table has four cells for each token: during a clock up to two are
  * taken, one for the topic as it came and one for its new one, and buckets
- * shall seldom be full. */
-static uint64_t
-few_of(uint32_t frequency)
-{
-    return 4 * (uint64_t)frequency;
-}
-
-/* All topics have a cell where that takes no more. */
-static bool
-has_all(const lda_prior_t *prior, uint32_t frequency)
-{
-    return prior->n_topics <= LDA_BUCKET ||
-           few_of(frequency) >= power_of_two(prior->n_topics);
-}
-
+ * shall seldom be full. n <= 2^16. */
 static uint32_t
-cells_of(const lda_prior_t *prior, uint32_t frequency)
+hashed_cells(uint32_t n_tokens)
 {
-    uint64_t few = few_of(frequency);
-
-    few = few < LDA_BUCKET ? LDA_BUCKET : few;
-    return has_all(prior, frequency) ? prior->n_topics : power_of_two(few);
+    return power_of_two(n_tokens == 0 ? LDA_BUCKET
+                                      : LDA_BUCKET * (uint64_t)n_tokens);
 }
 
-static uint32_t
-entries_of(const lda_prior_t *prior, uint32_t frequency)
+/* All topics have a cell where that takes at most twice as much, as it is found
+ * without a search, or where a hash table could not count so far. */
+static lda_shape_t
+shape_of(const lda_prior_t *prior, uint32_t n_tokens)
 {
-    return frequency < prior->n_topics ? frequency : prior->n_topics;
+    if (n_tokens >> LDA_COUNT_BITS > 0) {
+        return LDA_WIDE;
+    }
+    return 4 * (uint64_t)hashed_cells(n_tokens) >= prior->n_topics ? LDA_NARROW
+                                                                   : LDA_HASHED;
+}
+
+static lda_row_t
+row_of(const lda_prior_t *prior, uint32_t n_tokens)
+{
+    lda_row_t row = {.n_tokens = n_tokens, .shape = shape_of(prior, n_tokens)};
+
+    switch ((lda_shape_t)row.shape) {
+    case LDA_HASHED:
+        row.n_cells = hashed_cells(n_tokens);
+        row.left = 2;
+        break;
+    case LDA_NARROW: /* two in the place of one */
+        row.n_cells = (prior->n_topics + 1) / 2 * 2;
+        row.right = 1;
+        break;
+    case LDA_WIDE:
+        row.n_cells = prior->n_topics;
+        break;
+    }
+    return row;
 }
 
 /* Buckets begin where they never lie in two lines of the cache. */
 static size_t
-places_of(const lda_prior_t *prior, uint32_t frequency)
+places_of(const lda_prior_t *prior, const lda_row_t *row)
 {
-    size_t n = cells_of(prior, frequency) + entries_of(prior, frequency);
+    uint32_t n_entries =
+        row->n_tokens < prior->n_topics ? row->n_tokens : prior->n_topics;
+    size_t n = (size_t)(row->n_cells >> row->right) + n_entries;
 
     return (n + LDA_BUCKET - 1) / LDA_BUCKET * LDA_BUCKET;
 }
@@ -66,7 +79,9 @@ places_of(const lda_prior_t *prior, uint32_t frequency)
 size_t
 lda_slice_row_bytes(const lda_prior_t *prior, uint32_t frequency)
 {
-    return sizeof(lda_row_t) + places_of(prior, frequency) * sizeof(uint64_t);
+    lda_row_t row = row_of(prior, frequency);
+
+    return sizeof row + places_of(prior, &row) * sizeof(uint64_t);
 }
 
 psd_status_t
@@ -139,14 +154,11 @@ lay_out(lda_slice_t *self, const uint32_t *frequencies, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "%" PRIu32 " words", self->n);
     }
     for (uint32_t i = 0; i < self->n; i++) {
-        uint32_t own = cells_of(&self->prior, frequencies[i]);
+        lda_row_t *row = &self->rows[i];
 
-        self->rows[i] =
-            (lda_row_t){.cells = n_places,
-                        .n_cells = own,
-                        .n_tokens = frequencies[i],
-                        .all = has_all(&self->prior, frequencies[i])};
-        n_places += places_of(&self->prior, frequencies[i]);
+        *row = row_of(&self->prior, frequencies[i]);
+        row->cells = n_places;
+        n_places += places_of(&self->prior, row);
     }
     self->cells = make_room(self->cells, &self->cells_room, n_places,
                             sizeof *self->cells);
@@ -159,12 +171,16 @@ lay_out(lda_slice_t *self, const uint32_t *frequencies, psd_error_t *err)
 static void
 clear_row(lda_slice_t *self, const lda_row_t *row)
 {
-    uint64_t *cells = self->cells + row->cells;
-    uint64_t empty =
-        row->all ? 0 : (uint64_t)LDA_NO_TOPIC << 2 * LDA_COUNT_BITS;
-
+    if (row->shape != LDA_HASHED) {
+        memset(self->cells + row->cells, 0,
+               (row->n_cells >> row->right) * sizeof *self->cells);
+        return;
+    }
     for (uint32_t i = 0; i < row->n_cells; i++) {
-        cells[i] = empty;
+        lda_bucket_t *bucket = lda_row_bucket(self, row, i);
+
+        bucket->topics[i % LDA_BUCKET] = LDA_NO_TOPIC;
+        bucket->values[i % LDA_BUCKET] = 0;
     }
 }
 
@@ -199,26 +215,25 @@ lda_slice_begin(lda_slice_t *self,
     return PSD_OK;
 }
 
-/* A hash table's cell of a topic, or one that it gets. There is room: of a
+/* A hash table's value of a topic, or one that it gets. There is room: of a
  * row's cells no more than twice its tokens have a count or had one. */
-static uint64_t *
-own_cell(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
+static uint32_t *
+own_value(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 {
-    const uint64_t counts = (UINT64_C(1) << 2 * LDA_COUNT_BITS) - 1;
-    uint64_t *cells = self->cells + row->cells;
     uint32_t at = topic * LDA_BUCKET & (row->n_cells - LDA_BUCKET);
-    uint64_t *spare = &cells[at];
+    uint32_t spare = at;
     bool has_spare = false;
 
     for (uint32_t i = 0; i < row->n_cells; i++) {
-        uint64_t *cell = &cells[at];
-        uint64_t has = *cell >> 2 * LDA_COUNT_BITS;
+        lda_bucket_t *bucket = lda_row_bucket(self, row, at);
+        uint32_t has = bucket->topics[at % LDA_BUCKET];
+        uint32_t *value = &bucket->values[at % LDA_BUCKET];
 
         if (has == topic) {
-            return cell;
+            return value;
         }
-        if (!has_spare && (*cell & counts) == 0) {
-            spare = cell; /* of a topic that has come and gone, or free */
+        if (!has_spare && *value == 0) {
+            spare = at; /* of a topic that has come and gone, or free */
             has_spare = true;
         }
         if (has == LDA_NO_TOPIC) {
@@ -226,35 +241,31 @@ own_cell(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
         }
         at = (at + 1) & (row->n_cells - 1);
     }
-    *spare = (uint64_t)topic << 2 * LDA_COUNT_BITS;
-    return spare;
+    lda_row_bucket(self, row, spare)->topics[spare % LDA_BUCKET] = topic;
+    return &lda_row_bucket(self, row, spare)->values[spare % LDA_BUCKET];
 }
 
 /* The same without a branch, but where its first bucket is full: else it is
  * there or gets the first free cell. */
-static uint64_t *
-cell_of(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
+static uint32_t *
+value_of(lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 {
-    uint64_t *bucket = &self->cells[lda_row_place(row, topic)];
-    uint32_t n_used = 0;
+    const lda_four_t places = {1, 2, 3, 4};
+    uint32_t first = topic * LDA_BUCKET & (row->n_cells - LDA_BUCKET);
+    lda_bucket_t *bucket = lda_row_bucket(self, row, first);
+    lda_four_t topics;
+    uint32_t found = 0; /* its place, and 16 times how many are free */
     uint32_t at = 0;
-    uint32_t found = 0;
 
-    for (uint32_t i = 0; i < LDA_BUCKET; i++) {
-        uint64_t has = bucket[i] >> 2 * LDA_COUNT_BITS;
-        uint32_t same = has == topic;
-
-        n_used += has != LDA_NO_TOPIC;
-        at += i * same;
-        found |= same;
+    memcpy(&topics, bucket->topics, sizeof topics);
+    found = lda_four_sum(((lda_four_t)(topics == topic) & places) |
+                         ((lda_four_t)(topics == LDA_NO_TOPIC) & 16));
+    if (found == 0) {
+        return own_value(self, row, topic);
     }
-    if ((found == 0) & (n_used == LDA_BUCKET)) {
-        return own_cell(self, row, topic);
-    }
-    at += (1 - found) * n_used;
-    bucket[at] = (bucket[at] & (0 - (uint64_t)found)) |
-                 (uint64_t)topic << 2 * LDA_COUNT_BITS;
-    return &bucket[at];
+    at = found % 16 > 0 ? found % 16 - 1 : LDA_BUCKET - found / 16;
+    bucket->topics[at] = topic;
+    return &bucket->values[at];
 }
 
 /* Adds to a cell's count and base. */
@@ -265,11 +276,20 @@ add(lda_slice_t *self,
     int count,
     int base)
 {
-    uint64_t *cell =
-        row->all ? &self->cells[row->cells + topic] : cell_of(self, row, topic);
+    uint32_t narrow = ((uint32_t)count << LDA_COUNT_BITS) + (uint32_t)base;
 
-    *cell += ((uint64_t)(int64_t)count << (row->all ? 32 : LDA_COUNT_BITS)) +
-             (uint64_t)(int64_t)base;
+    switch ((lda_shape_t)row->shape) {
+    case LDA_HASHED:
+        *value_of(self, row, topic) += narrow;
+        break;
+    case LDA_NARROW:
+        lda_row_values(self, row)[topic] += narrow;
+        break;
+    case LDA_WIDE:
+        self->cells[row->cells + topic] +=
+            ((uint64_t)(int64_t)count << 32) + (uint64_t)(int64_t)base;
+        break;
+    }
 }
 
 static psd_status_t
@@ -311,7 +331,8 @@ lda_slice_set(lda_slice_t *self,
               psd_error_t *err)
 {
     lda_row_t *row = &self->rows[word - self->first];
-    lda_alias_t *entries = self->cells + row->cells + row->n_cells;
+    lda_alias_t *entries =
+        self->cells + row->cells + (row->n_cells >> row->right);
     psd_status_t rc = check(self, word, frequency, topics, counts, n, err);
 
     if (rc != PSD_OK || n == 0) {
@@ -359,7 +380,7 @@ lda_slice_changes(const lda_slice_t *self,
                 (lda_change_t){cell.topic, cell.count - cell.base};
         }
     }
-    if (!row->all) {
+    if (row->shape == LDA_HASHED) {
         qsort(ret_changes, n, sizeof *ret_changes, compare);
     }
     return n;

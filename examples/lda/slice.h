@@ -9,14 +9,14 @@
  *          two terms are drawn apart: the one of the counts from the word's
  *          own table, that of beta from one that all words share.
  * Shape    A frequent word has a cell for every topic; a rare one a hash table
- *          by topic with room for four times its tokens, in buckets
- *          of four cells that fill from the first one on. A cell takes 8 bytes,
- *          so that a look at a row is one at memory: of a frequent word 32 bits
- *          of count and of base; of a rare one, which has fewer than 2^19
- *          tokens, 22 of topic, 21 of count, 21 of base. Behind the cells lies
- *          the word's alias table.
+ *          by topic with room for four times its tokens, in buckets of four
+ *          cells that fill from the first one on. A cell has 16 bits of count
+ *          and of base, one of a hash table 32 of topic, too; that of a word of
+ *          2^16 tokens or more has 32 of count and of base. So a look at a row
+ *          is one at memory. Behind the cells lies the word's alias table.
  * Time     Which topics there are cannot be foretold, so looking one up has no
- *          branch that hangs on it, but where a bucket is full.
+ *          branch that hangs on it, but where a bucket is full; its four topics
+ *          are compared at once.
  * Owner    the caller; lda_slice_done
  * Source   Yuan et al., "LightLDA", WWW 2015, sections 4 and 5.2
  */
@@ -24,13 +24,14 @@
 #define LDA_SLICE_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "../common/random.h"
 #include "alias.h"
 #include "psd.h"
 
-#define LDA_NO_TOPIC UINT32_C(0x3fffff)
-#define LDA_COUNT_BITS 21
+#define LDA_NO_TOPIC UINT32_MAX
+#define LDA_COUNT_BITS 16
 #define LDA_BUCKET 4
 
 typedef struct lda_prior {
@@ -47,19 +48,34 @@ typedef struct lda_cell {
     int32_t base; /* as it came */
 } lda_cell_t;
 
+/* Four cells of a hash table; half a line of the cache. */
+typedef struct lda_bucket {
+    uint32_t topics[LDA_BUCKET];
+    uint32_t values[LDA_BUCKET]; /* count << LDA_COUNT_BITS | base */
+} lda_bucket_t;
+
+typedef uint32_t lda_four_t __attribute__((vector_size(16)));
+
 typedef struct lda_change {
     uint32_t topic;
     int32_t delta;
 } lda_change_t;
 
+typedef enum lda_shape {
+    LDA_HASHED, /* buckets */
+    LDA_NARROW, /* for each topic a value, as a bucket has them */
+    LDA_WIDE,   /* for each topic count << 32 | base */
+} lda_shape_t;
+
 /* Half a line of the cache. */
 typedef struct lda_row {
     size_t cells;       /* where they begin */
     double mass;        /* of the term of the counts */
-    uint32_t n_cells;   /* as the topics, or else a power of two */
+    uint32_t n_cells;   /* as the topics or one more, or else a power of two */
     uint32_t n_entries; /* of the alias table */
     uint32_t n_tokens;
-    uint32_t all; /* 1: there is a cell for each topic; else 0 */
+    uint8_t shape;       /* lda_shape_t */
+    uint8_t left, right; /* topic << left >> right is where its cell may be */
 } lda_row_t;
 
 typedef struct lda_slice {
@@ -67,7 +83,7 @@ typedef struct lda_slice {
     uint32_t first; /* word */
     uint32_t n;
     lda_row_t *rows;
-    uint64_t *cells; /* of each row, and its alias table */
+    uint64_t *cells; /* or buckets, of each row, and its alias table */
     size_t rows_room, cells_room;
     double *stale;       /* by topic: total + V beta, as it came */
     lda_alias_t *smooth; /* by topic: beta / stale */
@@ -114,79 +130,117 @@ size_t lda_slice_changes(const lda_slice_t *self,
 static inline size_t
 lda_row_place(const lda_row_t *row, uint32_t topic)
 {
-    uint32_t mask = (row->n_cells - LDA_BUCKET) | (0 - row->all);
+    uint32_t every = 0 - (uint32_t)(row->shape != LDA_HASHED);
+    uint32_t mask = (row->n_cells - LDA_BUCKET) | every;
 
-    return row->cells + (topic << (2 - 2 * row->all) & mask);
+    return row->cells + (topic << row->left >> row->right & mask);
 }
 
 static inline const lda_alias_t *
 lda_row_entries(const lda_slice_t *self, const lda_row_t *row)
 {
-    return self->cells + row->cells + row->n_cells;
+    return self->cells + row->cells + (row->n_cells >> row->right);
 }
 
 static inline lda_cell_t
-lda_cell_wide(uint64_t cell, uint32_t topic)
+lda_cell_wide(uint32_t topic, uint64_t cell)
 {
     return (lda_cell_t){topic, (int32_t)(cell >> 32),
                         (int32_t)(cell & UINT32_MAX)};
 }
 
 static inline lda_cell_t
-lda_cell_small(uint64_t cell)
+lda_cell_narrow(uint32_t topic, uint32_t value)
 {
-    const uint64_t most = (UINT64_C(1) << LDA_COUNT_BITS) - 1;
-
-    return (lda_cell_t){(uint32_t)(cell >> 2 * LDA_COUNT_BITS),
-                        (int32_t)((cell >> LDA_COUNT_BITS) & most),
-                        (int32_t)(cell & most)};
+    return (lda_cell_t){topic, (int32_t)(value >> LDA_COUNT_BITS),
+                        (int32_t)(value & (UINT32_MAX >> LDA_COUNT_BITS))};
 }
 
-/* Cell i < n_cells. */
-static inline lda_cell_t
-lda_row_at(const lda_slice_t *self, const lda_row_t *row, uint32_t i)
+/* The bucket of a hash table that has cell i, or begins there. */
+static inline lda_bucket_t *
+lda_row_bucket(const lda_slice_t *self, const lda_row_t *row, uint32_t i)
 {
-    uint64_t cell = self->cells[row->cells + i];
-
-    return row->all ? lda_cell_wide(cell, i) : lda_cell_small(cell);
+    return (lda_bucket_t *)(void *)(self->cells + row->cells) + i / LDA_BUCKET;
 }
 
-/* The cell if it is the topic's, or 0. */
-static inline uint64_t
-lda_cell_if(uint64_t cell, uint32_t topic)
+static inline uint32_t *
+lda_row_values(const lda_slice_t *self, const lda_row_t *row)
 {
-    return cell & (0 - (uint64_t)(cell >> 2 * LDA_COUNT_BITS == topic));
+    return (uint32_t *)(void *)(self->cells + row->cells);
+}
+
+/* The sum of four numbers, below 2^32. */
+static inline uint32_t
+lda_four_sum(lda_four_t four)
+{
+    uint64_t halves[2];
+
+    memcpy(halves, &four, sizeof halves);
+    halves[0] += halves[1];
+    return (uint32_t)(halves[0] + (halves[0] >> 32));
+}
+
+/* The value of a topic, 0 if it is not in the bucket. */
+static inline uint32_t
+lda_bucket_value(const lda_bucket_t *bucket, uint32_t topic)
+{
+    lda_four_t topics;
+    lda_four_t values;
+
+    memcpy(&topics, bucket->topics, sizeof topics);
+    memcpy(&values, bucket->values, sizeof values);
+    return lda_four_sum((lda_four_t)(topics == topic) & values);
 }
 
 /* The cell of a topic in a hash table; without one, neither count nor base. */
 static inline lda_cell_t
 lda_row_find(const lda_slice_t *self, const lda_row_t *row, uint32_t topic)
 {
-    const uint64_t *cells = self->cells + row->cells;
     uint32_t mask = row->n_cells - LDA_BUCKET;
     uint32_t at = topic * LDA_BUCKET & mask;
 
     for (uint32_t i = 0; i < row->n_cells; i += LDA_BUCKET) {
-        const uint64_t *bucket = cells + at;
-        uint64_t found =
-            lda_cell_if(bucket[0], topic) | lda_cell_if(bucket[1], topic) |
-            lda_cell_if(bucket[2], topic) | lda_cell_if(bucket[3], topic);
-        bool full = bucket[3] >> 2 * LDA_COUNT_BITS != LDA_NO_TOPIC;
+        const lda_bucket_t *bucket = lda_row_bucket(self, row, at);
+        uint32_t value = lda_bucket_value(bucket, topic);
+        bool full = bucket->topics[LDA_BUCKET - 1] != LDA_NO_TOPIC;
 
-        if (!(full & (found == 0))) {
-            return lda_cell_small(found);
+        if (!(full & (value == 0))) {
+            return lda_cell_narrow(topic, value);
         }
         at = (at + LDA_BUCKET) & mask;
     }
     return (lda_cell_t){0};
 }
 
-/* The count and base of a topic; its `topic` says nothing. */
+/* The count and base of a topic; its `topic` says nothing. The shape is the
+ * row's: where it is known to the compiler, one way is left. */
 static inline lda_cell_t
-lda_row_cell(const lda_slice_t *self, const lda_row_t *row, uint32_t topic)
+lda_row_cell(const lda_slice_t *self,
+             const lda_row_t *row,
+             lda_shape_t shape,
+             uint32_t topic)
 {
-    return row->all ? lda_row_at(self, row, topic)
-                    : lda_row_find(self, row, topic);
+    switch (shape) {
+    case LDA_NARROW:
+        return lda_cell_narrow(topic, lda_row_values(self, row)[topic]);
+    case LDA_WIDE:
+        return lda_cell_wide(topic, self->cells[row->cells + topic]);
+    case LDA_HASHED:
+        break;
+    }
+    return lda_row_find(self, row, topic);
+}
+
+/* Cell i < n_cells. */
+static inline lda_cell_t
+lda_row_at(const lda_slice_t *self, const lda_row_t *row, uint32_t i)
+{
+    const lda_bucket_t *bucket = lda_row_bucket(self, row, i);
+
+    return row->shape == LDA_HASHED
+               ? lda_cell_narrow(bucket->topics[i % LDA_BUCKET],
+                                 bucket->values[i % LDA_BUCKET])
+               : lda_row_cell(self, row, row->shape, i);
 }
 
 /* A topic of a word's proposal. */
