@@ -73,8 +73,8 @@ static const ex_option_t OPTIONS[] = {
     {"clock-every", "N", EX_U32, AT(clock_every), 1, 1e6,
      "minibatches in one clock (default 1)"},
     {"meet-every", "N", EX_U32, AT(meet_every), 0, 1e6,
-     "epochs after which all workers wait for each other, so that in ASP too "
-     "none falls far behind (default 1; 0: only at the end)"},
+     "epochs after which all workers wait for each other where max-delay lets "
+     "one be an epoch ahead, as in ASP (default 1; 0: only at the end)"},
     {"ahead", "N", EX_U32, AT(ahead), 0, LR_AHEAD_MAX,
      "minibatches whose weights are pulled before they are needed, up to 16: "
      "nothing is waited for, and weights miss the N steps before theirs "

@@ -294,16 +294,28 @@ run_batch(trainer_t *self, uint32_t epoch, size_t number, psd_error_t *err)
     return rc == PSD_OK ? ex_progress_tell(&self->progress, &place, err) : rc;
 }
 
+/* Whether the job's bound lets a worker get so far ahead of another one as an
+ * epoch is long. */
+static bool
+gets_ahead(const trainer_t *self)
+{
+    int64_t max_delay = self->job->ex.max_delay;
+
+    return max_delay < 0 ||
+           (uint64_t)max_delay * self->job->options->clock_every >=
+               self->n_batches;
+}
+
 /* An epoch's pushes add up to the gradient only when all workers have made
  * theirs: a worker that ran far ahead would leave the end of the training to
- * the data of the others. Under BSP none can. */
+ * the data of the others. */
 static bool
 meets(const trainer_t *self, uint32_t epoch)
 {
     uint32_t every = self->job->options->meet_every;
 
-    return self->job->ex.n_workers > 1 && self->job->ex.max_delay != 0 &&
-           every != 0 && (epoch + 1) % every == 0;
+    return self->job->ex.n_workers > 1 && gets_ahead(self) && every != 0 &&
+           (epoch + 1) % every == 0;
 }
 
 /* One pass over the examples. */
