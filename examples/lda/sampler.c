@@ -65,12 +65,12 @@ row_of(const lda_sampler_t *self, const lda_tokens_t *tokens, size_t i)
 /* ---- stages before a token is decided on ----------------------------------
  */
 
-/* To write, as counts of what is looked at may move. gcc (12) drops calls of a
- * function that does nothing but ask for memory, so it must not be a call. */
+/* gcc (12) drops calls of a function that does nothing but ask for memory, so
+ * it must not be a call. */
 static inline __attribute__((always_inline)) void
 fetch(const lda_sampler_t *self, const lda_row_t *row, uint32_t topic)
 {
-    __builtin_prefetch(&self->slice->cells[lda_row_place(row, topic)], 1);
+    __builtin_prefetch(&self->slice->cells[lda_row_place(row, topic)]);
     __builtin_prefetch(&self->topics[topic]);
 }
 

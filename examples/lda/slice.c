@@ -10,6 +10,12 @@
 #define HUGE_PAGE ((size_t)1 << 21)
 #define LINE 64
 
+_Static_assert(sizeof(lda_bucket_t) == LDA_BUCKET * sizeof(uint64_t) &&
+                   sizeof(lda_four_t) == LDA_BUCKET * sizeof(uint32_t),
+               "a cell of a bucket takes as much as one of a wide row, and a "
+               "bucket's topics are compared at once");
+_Static_assert(2 * LDA_COUNT_BITS == 32, "a count and a base are a value");
+
 /* Smallest power of two that is not below n; n <= 2^31. */
 static uint32_t
 power_of_two(uint64_t n)

@@ -235,12 +235,14 @@ lda_row_cell(const lda_slice_t *self,
 static inline lda_cell_t
 lda_row_at(const lda_slice_t *self, const lda_row_t *row, uint32_t i)
 {
-    const lda_bucket_t *bucket = lda_row_bucket(self, row, i);
+    const lda_bucket_t *bucket = NULL;
 
-    return row->shape == LDA_HASHED
-               ? lda_cell_narrow(bucket->topics[i % LDA_BUCKET],
-                                 bucket->values[i % LDA_BUCKET])
-               : lda_row_cell(self, row, row->shape, i);
+    if (row->shape != LDA_HASHED) {
+        return lda_row_cell(self, row, row->shape, i);
+    }
+    bucket = lda_row_bucket(self, row, i);
+    return lda_cell_narrow(bucket->topics[i % LDA_BUCKET],
+                           bucket->values[i % LDA_BUCKET]);
 }
 
 /* A topic of a word's proposal. */

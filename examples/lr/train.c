@@ -295,15 +295,18 @@ run_batch(trainer_t *self, uint32_t epoch, size_t number, psd_error_t *err)
 }
 
 /* Whether the job's bound lets a worker get so far ahead of another one as an
- * epoch is long. */
+ * epoch is long: by a clock more than the bound, and what it pulls before its
+ * time. Under BSP none can. */
 static bool
 gets_ahead(const trainer_t *self)
 {
     int64_t max_delay = self->job->ex.max_delay;
 
     return max_delay < 0 ||
-           (uint64_t)max_delay * self->job->options->clock_every >=
-               self->n_batches;
+           (max_delay > 0 &&
+            (uint64_t)(max_delay + 1) * self->job->options->clock_every +
+                    self->ahead >=
+                self->n_batches);
 }
 
 /* An epoch's pushes add up to the gradient only when all workers have made
