@@ -53,7 +53,8 @@ shape_of(const lda_prior_t *prior, uint32_t n_tokens)
 static lda_row_t
 row_of(const lda_prior_t *prior, uint32_t n_tokens)
 {
-    lda_row_t row = {.n_tokens = n_tokens, .shape = shape_of(prior, n_tokens)};
+    lda_row_t row = {.n_tokens = n_tokens,
+                     .shape = (uint8_t)shape_of(prior, n_tokens)};
 
     switch ((lda_shape_t)row.shape) {
     case LDA_HASHED:
