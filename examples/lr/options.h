@@ -48,7 +48,7 @@ typedef struct lr_options {
     uint32_t epochs;       /* 1 .. 1000000 */
     uint32_t minibatch;    /* examples of one worker, 1 .. 1000000000 */
     uint32_t clock_every;  /* minibatches of a clock */
-    uint32_t meet_every;   /* epochs between barriers; 0: only at the end */
+    uint32_t meet_every;   /* minibatches between barriers; 0: only one */
     uint32_t ahead;        /* pulls in advance; LR_AHEAD_AUTO: by max_delay */
     uint64_t seed;
     double report_s; /* seconds between lines; 0: one for each epoch */

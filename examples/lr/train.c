@@ -309,16 +309,18 @@ gets_ahead(const trainer_t *self)
                 self->n_batches);
 }
 
-/* An epoch's pushes add up to the gradient only when all workers have made
- * theirs: a worker that ran far ahead would leave the end of the training to
- * the data of the others. */
+/* Whether an epoch ends with a barrier. An epoch's pushes add up to the
+ * gradient only when all workers have made theirs: a worker that ran far ahead
+ * would leave the end of the training to the data of the others. Where epochs
+ * are of few minibatches a barrier behind each would be most of the work. */
 static bool
 meets(const trainer_t *self, uint32_t epoch)
 {
-    uint32_t every = self->job->options->meet_every;
+    uint64_t every = self->job->options->meet_every;
+    uint64_t from = (uint64_t)epoch * self->n_batches;
 
     return self->job->ex.n_workers > 1 && gets_ahead(self) && every != 0 &&
-           (epoch + 1) % every == 0;
+           from / every != (from + self->n_batches) / every;
 }
 
 /* One pass over the examples. */

@@ -163,7 +163,7 @@ learn ssp -n 3 --max-delay 2 -- --report 0
 out_has 'epoch 5/5  clock [0-9]*  [0-9]* examples  [0-9]*/s  loss [0-9.]*  acc'
 learn asp -n 2 --max-delay -1 -- --updater adagrad --meet-every 0
 # Two that may be an epoch ahead meet behind each.
-learn meet -n 2 --max-delay -1 -- --updater adagrad
+learn meet -n 2 --max-delay -1 -- --updater adagrad --meet-every 1
 learn far -n 2 --max-delay 2 -- --minibatch 2000 --epochs 20
 learn more -n 5 -- --updater sgd --minibatch 7 --clock-every 10 --epochs 3
 
