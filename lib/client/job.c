@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "client/job.h"
+#include "client/ticket.h"
 #include "wire/utf8.h"
 
 #define DEFAULT_JOB "default"
@@ -440,6 +441,10 @@ psd_fail(psd_client_t *client,
          uint32_t timeout_ms,
          psd_error_t *err)
 {
+    if (client->membership != NULL) {
+        client->now_ms = ps_now_ms();
+        ps_tickets_cut_off(client, PSD_FAILED, "the worker has failed");
+    }
     return fail(client, reason, false, timeout_ms, err);
 }
 

@@ -188,21 +188,38 @@ let_go(psd_client_t *client, ps_errand_t *errand)
     ps_loan_call_in(client, errand);
 }
 
+/* Before its errands have ended: nothing is written to its values any more. */
 static void
-expire(psd_client_t *client, ps_ticket_t *self)
+cut_off(psd_client_t *client,
+        ps_ticket_t *self,
+        psd_status_t status,
+        const char *text)
 {
-    const ps_errand_t *first = TAILQ_FIRST(&self->errands);
-    char why[PS_TEXT_MAX + 1] = "";
-    char text[PS_TEXT_MAX + 64] = "";
-
-    (void)ps_errand_reason(client, first, why);
-    (void)snprintf(text, sizeof text, "%" PRIu32 " ms passed: %s",
-                   self->timeout_ms, why);
-    note_failure(self, first, PSD_DEADLINE, text);
+    note_failure(self, TAILQ_FIRST(&self->errands), status, text);
     while (!TAILQ_EMPTY(&self->errands)) {
         let_go(client, TAILQ_FIRST(&self->errands));
     }
     end(client, self);
+}
+
+static void
+expire(psd_client_t *client, ps_ticket_t *self)
+{
+    char why[PS_TEXT_MAX + 1] = "";
+    char text[PS_TEXT_MAX + 64] = "";
+
+    (void)ps_errand_reason(client, TAILQ_FIRST(&self->errands), why);
+    (void)snprintf(text, sizeof text, "%" PRIu32 " ms passed: %s",
+                   self->timeout_ms, why);
+    cut_off(client, self, PSD_DEADLINE, text);
+}
+
+void
+ps_tickets_cut_off(psd_client_t *client, psd_status_t status, const char *text)
+{
+    while (!TAILQ_EMPTY(&client->open_tickets)) {
+        cut_off(client, TAILQ_FIRST(&client->open_tickets), status, text);
+    }
 }
 
 void

@@ -210,6 +210,39 @@ node_is_frozen(daemon_t *daemon, psd_error_t *err)
     return true;
 }
 
+/* Who fails with calls under way has its memory back at once. */
+static bool
+worker_fails_with_calls(const daemon_t *daemon, psd_error_t *err)
+{
+    const uint64_t row = 0;
+    psd_client_t *client = NULL;
+    psd_table_t *t = NULL;
+    psd_select_t *all = psd_select_new();
+    int32_t *values = malloc(MANY * sizeof *values);
+    int32_t value = 0;
+    psd_ticket_t pull = 0;
+
+    CHECK(values != NULL && open_table(daemon, &client, &t, err));
+    memset(values, 0x55, MANY * sizeof *values);
+    CHECK_OK(psd_join(client, "fails", 0, 1, 0, err), err);
+    psd_select_all_rows(all);
+    CHECK_OK(psd_pull_start(t, all, values, MANY, NULL, &pull, err), err);
+    CHECK_OK(psd_fail(client, "it has to", 60000, err), err);
+    /* What was asked for first is answered first. */
+    CHECK_OK(psd_pull(t, &row, 1, &value, 1, err), err);
+    CHECK(value == 2);
+    for (int i = 0; i < MANY; i++) {
+        CHECK(values[i] == 0x55555555);
+    }
+    CHECK_ERROR(psd_wait(client, pull, 60000, err), PSD_FAILED,
+                "the worker has failed", err);
+    psd_select_destroy(&all);
+    psd_table_close(&t);
+    psd_close(&client);
+    free(values);
+    return true;
+}
+
 /* The same for the everyday call: 400 KB are in use when the deadline passes.
  */
 static bool
@@ -325,6 +358,7 @@ main(void)
 
     ok = ok && daemon_start(&daemon, NULL);
     ok = ok && node_is_frozen(&daemon, err);
+    ok = ok && worker_fails_with_calls(&daemon, err);
     ok = ok && everyday_push_comes_back(&daemon, err);
     ok = ok && node_comes_back_empty(&daemon, err);
     ok = ok && old_client_is_told(&daemon, err);

@@ -220,6 +220,16 @@ refused 6 'table "saved".*updater' \
     --train "$train" --table saved --updater sgd
 refused 6 'table "saved".*updater' --train "$train" --table saved --alpha 0.2
 
+# Steps that grow beyond all bounds, with pulls under way.
+awk 'BEGIN { srand(1); for (i = 0; i < 3000; i++)
+    printf "%d %d:1e18 %d:3\n", rand() < 0.5 ? 1 : -1, 1 + rand() * 50,
+        51 + rand() * 40 }' >"$work/steep"
+for delay in 0 2 -1; do
+    refused 1 'row [0-9]* column 0 is -*inf; only finite' --train "$work/steep" \
+        --loss square --updater sgd --alpha 1 --minibatch 10 \
+        --max-delay $delay --table "steep$delay"
+done
+
 # More workers than examples: those without any keep step all the same.
 printf '1 1:1\n0 2:1\n' >"$work/two"
 expect 0 run -n 4 -- "$PSD_LR_PROGRAM" --train "$work/two" --test "$work/two" \
