@@ -45,7 +45,7 @@ static const ex_option_t OPTIONS[] = {
      "blocks under way: a step misses the N before it, and nothing is waited "
      "for (default 0)"},
     {"passes", "N", EX_U32, AT(passes), 1, 1e5,
-     "over all features, at most (default 100)"},
+     "over all features, at most (default 1000)"},
     {"epsilon", "F", EX_REAL, AT(epsilon), 0, 1,
      "F that changes by less, relatively, ends the training: once makes all "
      "weights active again, twice in a row stops (default 1e-5)"},
@@ -125,7 +125,7 @@ bcd_options_read(bcd_options_t *self, int argc, char **argv, psd_error_t *err)
         .c = 1,
         .eta = 1,
         .block_ratio = 4,
-        .passes = 100,
+        .passes = 1000,
         .epsilon = 1e-5,
         .delta_init = 1,
         .delta_max = 5,

@@ -33,7 +33,8 @@ typedef struct run {
     uint64_t random; /* state of the generator, the same in all workers */
     uint64_t n_sent; /* rows of slopes in this pass */
     uint32_t n_passes;
-    double *sums; /* of a pass: N_PASS and a violation of each worker */
+    double *sums; /* of a pass: N_PASS, a violation of each worker, and a 1 of
+                     each that has ended it */
     double start_s;
 } run_t;
 
@@ -90,8 +91,8 @@ run_init(run_t *self, psd_error_t *err)
     self->n_slots = (size_t)options->delay + 1;
     self->slots = calloc(self->n_slots, sizeof(*self->slots));
     self->order = malloc((blocks->n + 1) * sizeof(*self->order));
-    self->sums =
-        malloc((N_PASS + self->trainer.job->n_workers) * sizeof(*self->sums));
+    self->sums = malloc(BCD_PASS_COLS(self->trainer.job->n_workers) *
+                        sizeof(*self->sums));
     good = self->slots != NULL && self->order != NULL && self->sums != NULL;
     for (size_t i = 0; good && i < self->n_slots; i++) {
         good = slot_init(&self->slots[i], blocks->greatest);
@@ -220,6 +221,25 @@ run_blocks(run_t *self, size_t n, size_t delay, psd_error_t *err)
     return rc;
 }
 
+/* The slopes of a worker that was lost stay in the sums while the weights
+ * change: no step behind it is one towards less. */
+static psd_status_t
+check_all_ended(const run_t *self, psd_error_t *err)
+{
+    uint32_t n_workers = self->trainer.job->n_workers;
+
+    for (uint32_t w = 0; w < n_workers; w++) {
+        if (self->sums[N_PASS + n_workers + w] == 0) {
+            return psd_error_set(err, PSD_WORKER_LOST,
+                                 "worker %" PRIu32
+                                 " has not ended pass %" PRIu32
+                                 " and is gone; start the job again",
+                                 w, self->n_passes + 1);
+        }
+    }
+    return PSD_OK;
+}
+
 /* Adds what this worker has to the sums of the pass, and learns them. The
  * greatest violation of all is put where the first worker's is. */
 static psd_status_t
@@ -227,7 +247,7 @@ sum_pass(run_t *self, psd_error_t *err)
 {
     bcd_trainer_t *trainer = &self->trainer;
     uint32_t n_workers = trainer->job->n_workers;
-    size_t n = N_PASS + n_workers;
+    size_t n = BCD_PASS_COLS(n_workers);
     uint64_t row = self->n_passes;
     double violation = 0;
     psd_status_t rc = PSD_OK;
@@ -248,12 +268,16 @@ sum_pass(run_t *self, psd_error_t *err)
         }
     }
     self->sums[N_PASS + trainer->job->worker] = violation;
+    self->sums[N_PASS + n_workers + trainer->job->worker] = 1;
     rc = psd_push(trainer->passes, &row, 1, self->sums, n, err);
     if (rc == PSD_OK) {
         rc = psd_clock(trainer->job->client, err);
     }
     if (rc == PSD_OK) {
         rc = psd_pull(trainer->passes, &row, 1, self->sums, n, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_all_ended(self, err);
     }
     for (uint32_t w = 1; w < n_workers; w++) {
         self->sums[N_PASS] = fmax(self->sums[N_PASS], self->sums[N_PASS + w]);

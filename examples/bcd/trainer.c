@@ -303,7 +303,7 @@ open_tables(bcd_trainer_t *self, psd_error_t *err)
         open_anew(self, "slopes", SLOPES, self->n_rows, &self->slopes, err);
 
     (void)snprintf(cols, sizeof(cols), "%" PRIu32,
-                   N_PASS + self->job->n_workers);
+                   BCD_PASS_COLS(self->job->n_workers));
     if (rc == PSD_OK) {
         rc = open_anew(self, "passes", passes, n_passes, &self->passes, err);
     }

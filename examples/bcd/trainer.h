@@ -21,8 +21,9 @@
 #include "psd.h"
 #include "step.h"
 
-/* A row of the table of passes; behind them, for each worker, the greatest
- * violation that it has seen. */
+/* A row of the table of passes; behind them, of each worker, the greatest
+ * violation that it has seen, and then of each whether it has ended the pass.
+ */
 enum {
     PASS_LOSS,     /* of the samples */
     PASS_PENALTY,  /* |w|_1 */
@@ -31,6 +32,7 @@ enum {
     PASS_SENT,     /* rows of slopes pushed, by all workers */
     N_PASS
 };
+#define BCD_PASS_COLS(n_workers) (N_PASS + 2 * (n_workers))
 
 typedef struct bcd_trainer {
     ex_job_t *job;

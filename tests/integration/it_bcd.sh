@@ -92,6 +92,26 @@ expect 0 run -n 2 -- "$PSD_BCD_PROGRAM" --train "$work/both.ps" \
     --table both --prior 9 --passes 5000 --epsilon 1e-6
 within both 1e-4
 
+# A worker that is lost ends the job: its slopes would stay in the sums. With a
+# psd of its own, which declares it lost within the test's time.
+PSD_WORKERS_LOST_AFTER_MS=10000 "$PSCLI_PROGRAM" \
+    --endpoint "ipc://$work/nobody" run --servers 1 --psd "$PSD_PROGRAM" -n 3 \
+    -- "$PSD_BCD_PROGRAM" --train "$train" --timeout 120 --passes 100000 \
+    --epsilon 0 >"$work/out" 2>"$work/err" &
+job=$!
+has_passed() { grep -q 'pass 3 ' "$work/out"; }
+wait_for has_passed || { fail 'no pass is told'; show; }
+read -ra workers <"/proc/$job/task/$job/children"
+kill -9 "${workers[-1]}"
+rc=0
+wait "$job" || rc=$?
+n_checked=$((n_checked + 1))
+if [ "$rc" -eq 0 ] ||
+    ! grep -q 'worker 2 has not ended pass .* and is gone' "$work/err"; then
+    fail "exit code $rc behind a lost worker"
+    show
+fi
+
 # Flags.
 # refused PATTERN ARGS...
 refused() {
