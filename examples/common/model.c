@@ -14,6 +14,8 @@
 
 #define FIRST_ROOM 1024
 #define LINE_SIZE 128
+#define HEAD "# "
+#define HEAD_END " weights"
 
 void
 ex_model_done(ex_model_t *self)
@@ -89,10 +91,14 @@ ex_model_pick(const ex_model_t *self,
     }
 }
 
-/* %.9g gives a float back to the bit. */
+/* How many there are stands first, so that a file that was cut short is seen.
+ * %.9g gives a float back to the bit. */
 static bool
 write_lines(const ex_model_t *self, FILE *stream)
 {
+    if (fprintf(stream, HEAD "%zu" HEAD_END "\n", self->n) < 0) {
+        return false;
+    }
     for (size_t i = 0; i < self->n; i++) {
         if (fprintf(stream, "%" PRIu64 " %.9g\n", self->rows[i],
                     (double)self->weights[i]) < 0) {
@@ -165,11 +171,64 @@ load_line(ex_model_t *self,
     return ex_model_add(self, row, (float)weight, err);
 }
 
+/* A head's "# N weights"; false: it is none. */
+static bool
+read_head(const char *line, size_t *ret_n)
+{
+    char text[LINE_SIZE];
+    uint64_t n = 0;
+    size_t size = strcspn(line, "\r\n");
+    size_t behind = strlen(HEAD_END);
+
+    if (strncmp(line, HEAD, strlen(HEAD)) != 0 ||
+        size < strlen(HEAD) + behind ||
+        strncmp(line + size - behind, HEAD_END, behind) != 0) {
+        return false;
+    }
+    size -= strlen(HEAD) + behind;
+    memcpy(text, line + strlen(HEAD), size);
+    text[size] = '\0';
+    if (!ex_number_u64(text, &n)) {
+        return false;
+    }
+    *ret_n = (size_t)n;
+    return true;
+}
+
+/* Who wrote the file by hand may have left its head out. */
+static psd_status_t
+check_whole(const ex_model_t *self,
+            const char *path,
+            const size_t *wanted,
+            bool is_cut,
+            psd_error_t *err)
+{
+    if (wanted == NULL && self->n == 0) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s: is empty; allowed: lines \"index value\"",
+                             path);
+    }
+    if (wanted != NULL && self->n > *wanted) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s: %zu weights of %zu are there", path, self->n,
+                             *wanted);
+    }
+    if (wanted != NULL && (self->n < *wanted || is_cut)) {
+        return psd_error_set(
+            err, PSD_INVALID, "%s: is cut short: %zu weights of %zu are there",
+            path, is_cut && self->n > 0 ? self->n - 1 : self->n, *wanted);
+    }
+    return PSD_OK;
+}
+
 psd_status_t
 ex_model_load(ex_model_t *self, const char *path, psd_error_t *err)
 {
     FILE *stream = fopen(path, "re");
     char line[LINE_SIZE];
+    size_t wanted = 0;
+    bool has_head = false;
+    bool is_cut = false;
     psd_status_t rc = PSD_OK;
 
     memset(self, 0, sizeof(*self));
@@ -178,12 +237,17 @@ ex_model_load(ex_model_t *self, const char *path, psd_error_t *err)
     }
     for (size_t number = 1;
          rc == PSD_OK && fgets(line, sizeof(line), stream) != NULL; number++) {
+        has_head = has_head || (number == 1 && read_head(line, &wanted));
+        is_cut = strchr(line, '\n') == NULL;
         rc = load_line(self, path, number, line, err);
     }
     if (rc == PSD_OK && ferror(stream) != 0) {
         rc = psd_error_set(err, PSD_IO, "read %s: %s", path, strerror(errno));
     }
     (void)fclose(stream); /* nothing was written */
+    if (rc == PSD_OK) {
+        rc = check_whole(self, path, has_head ? &wanted : NULL, is_cut, err);
+    }
     if (rc != PSD_OK) {
         ex_model_done(self);
     }

@@ -3,8 +3,9 @@
  * ex_model - the weights that are not zero
  *
  * What     A model in memory, taken from the table or read from a file, and the
- *          file: a line "key value" for each weight, ascending; # begins a
- *          comment.
+ *          file: "# N weights", and a line "key value" for each, ascending;
+ *          # begins a comment. Without that first line, as by hand, nobody
+ *          counts them.
  * Owner    the caller; ex_model_done frees what is inside
  */
 #ifndef EX_MODEL_H

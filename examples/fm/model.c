@@ -15,6 +15,7 @@
 #include "options.h"
 
 #define FIRST_ROOM 1024
+#define HEAD "psd-fm 2 "
 
 void
 fm_model_done(fm_model_t *self)
@@ -159,7 +160,7 @@ fm_model_score(const fm_model_t *self,
 static bool
 write_lines(const fm_model_t *self, FILE *file)
 {
-    bool good = fprintf(file, "psd-fm 1 %zu\n", self->dim) > 0;
+    bool good = fprintf(file, HEAD "%zu %zu\n", self->dim, self->n) > 0;
 
     for (size_t i = 0; good && i < self->n; i++) {
         good = fprintf(file, "%" PRIu64 " %.9g", self->keys[i],
@@ -192,8 +193,10 @@ typedef struct lines {
     const char *path;
     char *text; /* the line; owned */
     size_t room;
-    size_t number;  /* of the line */
-    float *factors; /* room for an embedding; owned */
+    size_t number;   /* of the line */
+    uint64_t n_keys; /* that there are by the head */
+    bool is_cut;     /* the line has no end */
+    float *factors;  /* room for an embedding; owned */
 } lines_t;
 
 static psd_status_t
@@ -203,22 +206,27 @@ bad_line(const lines_t *lines, const char *what, psd_error_t *err)
                          lines->number, what);
 }
 
-/* "psd-fm 1 DIM" */
+/* "psd-fm 2 DIM KEYS" */
 static psd_status_t
 read_head(lines_t *lines, fm_model_t *model, psd_error_t *err)
 {
-    static const char HEAD[] = "psd-fm 1 ";
     uint64_t dim = 0;
+    char *keys = NULL;
 
     lines->number = 1;
     if (getline(&lines->text, &lines->room, lines->file) <= 0) {
-        return bad_line(lines, "\"psd-fm 1 DIM\"", err);
+        return bad_line(lines, "\"" HEAD "DIM KEYS\"", err);
     }
     lines->text[strcspn(lines->text, "\n")] = '\0';
-    if (strncmp(lines->text, HEAD, sizeof(HEAD) - 1) != 0 ||
-        !ex_number_u64(lines->text + sizeof(HEAD) - 1, &dim) || dim == 0 ||
-        dim > FM_DIM_MAX) {
-        return bad_line(lines, "\"psd-fm 1 DIM\"", err);
+    keys = strrchr(lines->text, ' ');
+    if (strncmp(lines->text, HEAD, strlen(HEAD)) != 0 ||
+        keys < lines->text + strlen(HEAD)) {
+        return bad_line(lines, "\"" HEAD "DIM KEYS\"", err);
+    }
+    *keys++ = '\0';
+    if (!ex_number_u64(lines->text + strlen(HEAD), &dim) || dim == 0 ||
+        dim > FM_DIM_MAX || !ex_number_u64(keys, &lines->n_keys)) {
+        return bad_line(lines, "\"" HEAD "DIM KEYS\"", err);
     }
     model->dim = (size_t)dim;
     lines->factors = calloc(model->dim, sizeof(*lines->factors));
@@ -277,10 +285,17 @@ fm_model_load(fm_model_t *ret_model, const char *path, psd_error_t *err)
     rc = read_head(&lines, ret_model, err);
     while (rc == PSD_OK && getline(&lines.text, &lines.room, lines.file) > 0) {
         lines.number++;
+        lines.is_cut = strchr(lines.text, '\n') == NULL;
         rc = read_line(&lines, ret_model, err);
     }
     if (rc == PSD_OK && ferror(lines.file) != 0) {
         rc = psd_error_set(err, PSD_IO, "read %s: %s", path, strerror(errno));
+    }
+    if (rc == PSD_OK && (ret_model->n != lines.n_keys || lines.is_cut)) {
+        rc = psd_error_set(
+            err, PSD_INVALID, "%s: %zu keys%s are there, of %" PRIu64, path,
+            ret_model->n, lines.is_cut ? ", the last one cut," : "",
+            lines.n_keys);
     }
     free(lines.text);
     free(lines.factors);

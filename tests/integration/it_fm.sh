@@ -82,7 +82,7 @@ printf '2 1:1\n' >"$work/bad"
 refused 2 "$work/bad: .*label 2 is not one of" --train "$work/bad"
 refused 2 "$work/bad: .*label 2 is not one of" --train "$work/train" \
     --valid "$work/bad"
-printf 'psd-fm 1 2\n1 0.5 1\n' >"$work/bad"
+printf 'psd-fm 2 2 1\n1 0.5 1\n' >"$work/bad"
 refused 2 "$work/bad:2: is not \"key weight\"" --predict "$work/bad" \
     --test "$work/test"
 "$PSD_FM_PROGRAM" --help >"$work/out" 2>"$work/err"

@@ -211,15 +211,20 @@ refused(const char *text, const char *want)
 
 Test(fm, a_file_that_is_no_model_is_refused_by_its_line)
 {
-    refused("", "model:1: is not \"psd-fm 1 DIM\"");
+    refused("", "model:1: is not \"psd-fm 2 DIM KEYS\"");
     refused("psd-fm 2 3\n", "model:1: is not");
-    refused("psd-fm 1 0\n", "model:1: is not");
-    refused("psd-fm 1 1025\n", "model:1: is not");
-    refused("psd-fm 1 2\n1 0.5\n\n", "model:3: is not \"key weight\"");
-    refused("psd-fm 1 2\n1 0.5 1\n", "model:2: is not \"key weight\"");
-    refused("psd-fm 1 2\n1 0.5 1 2 3\n", "model:2: is not \"key weight\"");
-    refused("psd-fm 1 2\n1 nan\n", "model:2: is not \"key weight\"");
-    refused("psd-fm 1 2\n1 1e39\n", "model:2: is not \"key weight\"");
-    refused("psd-fm 1 2\n-1 1\n", "model:2: is not \"key weight\"");
-    refused("psd-fm 1 2\n1 1\n1 1\n", "model:3: is not behind");
+    refused("psd-fm 2 0 1\n", "model:1: is not");
+    refused("psd-fm 2 1025 1\n", "model:1: is not");
+    refused("psd-fm 2 2 2\n1 0.5\n\n", "model:3: is not \"key weight\"");
+    refused("psd-fm 2 2 2\n1 0.5 1\n", "model:2: is not \"key weight\"");
+    refused("psd-fm 2 2 2\n1 0.5 1 2 3\n", "model:2: is not \"key weight\"");
+    refused("psd-fm 2 2 2\n1 nan\n", "model:2: is not \"key weight\"");
+    refused("psd-fm 2 2 2\n1 1e39\n", "model:2: is not \"key weight\"");
+    refused("psd-fm 2 2 2\n-1 1\n", "model:2: is not \"key weight\"");
+    refused("psd-fm 2 2 2\n1 1\n1 1\n", "model:3: is not behind");
+    refused("psd-fm 1 2\n1 1\n", "model:1: is not");
+    refused("psd-fm 2 2 x\n1 1\n", "model:1: is not");
+    refused("psd-fm 2 2 2\n1 1\n", "model: 1 keys are there, of 2");
+    refused("psd-fm 2 2 2\n1 1\n2 0.5",
+            "model: 2 keys, the last one cut, are there, of 2");
 }

@@ -50,6 +50,25 @@ Test(model, comes_back_to_the_bit)
     temp_dir_drop(&dir);
 }
 
+Test(model, who_writes_by_hand_counts_nothing)
+{
+    temp_dir_t dir;
+    char path[PATH_MAX + 8];
+    ex_model_t model = {0};
+
+    cr_assert(temp_dir_make(&dir));
+    in_file(&dir, path);
+    write_text(path, "# my weights\n5 1 # one\n7 -2");
+    cr_assert_eq(ex_model_load(&model, path, NULL), PSD_OK);
+    cr_assert_eq(model.n, 2);
+    ex_model_done(&model);
+    write_text(path, "# 0 weights\n");
+    cr_assert_eq(ex_model_load(&model, path, NULL), PSD_OK);
+    cr_assert_eq(model.n, 0);
+    ex_model_done(&model);
+    temp_dir_drop(&dir);
+}
+
 Test(model, picks_the_weights_of_rows)
 {
     ex_model_t model = {0};
@@ -78,6 +97,11 @@ Test(model, a_bad_line_is_named)
         {"-1 1\n", ":1: is not \"index value\""},
         {"1 1 1\n", ":1: is not \"index value\""},
         {"5 1\n# c\n5 1\n", ":3: index 5 follows 5"},
+        {"", ": is empty"},
+        {"# 2 weights\n5 1\n", ": is cut short: 1 weights of 2"},
+        {"# 2 weights\n5 1\n7 0.1", ": is cut short: 1 weights of 2"},
+        {"# 2 weights\n", ": is cut short: 0 weights of 2"},
+        {"# 1 weights\n5 1\n7 1\n", ": 2 weights of 1 "},
     };
     temp_dir_t dir;
     char path[PATH_MAX + 8];
