@@ -2,6 +2,7 @@
 /* Blocks of a worker. */
 #include "store.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -56,6 +57,37 @@ lock(lda_store_t *self, psd_error_t *err)
                    : io_failed(path, err);
     }
     return PSD_OK;
+}
+
+/* Blocks of another division would be begun anew beside these. */
+static psd_status_t
+check_division(const lda_store_t *self, psd_error_t *err)
+{
+    DIR *dir = opendir(self->dir);
+    const struct dirent *entry = NULL;
+    psd_status_t rc = PSD_OK;
+
+    if (dir == NULL) {
+        return io_failed(self->dir, err);
+    }
+    while (rc == PSD_OK && (entry = readdir(dir)) != NULL) {
+        unsigned block = 0;
+        unsigned n_blocks = 0;
+        int end = 0;
+
+        if (sscanf(entry->d_name, "block-%u-of-%u%n", &block, &n_blocks,
+                   &end) == 2 &&
+            entry->d_name[end] == '\0' && n_blocks != self->key.n_blocks) {
+            rc = psd_error_set(err, PSD_INVALID,
+                               "%s is of a training in %u blocks, this one has "
+                               "%" PRIu32 "; go on with --blocks %u, or in "
+                               "another directory",
+                               self->dir, n_blocks, self->key.n_blocks,
+                               n_blocks);
+        }
+    }
+    (void)closedir(dir); /* it was only read */
+    return rc;
 }
 
 /* Makes a block, or reads it to see that it is sound. */
@@ -121,6 +153,9 @@ lda_store_init(lda_store_t *self,
     }
     if (self->dir != NULL) {
         rc = lock(self, err);
+    }
+    if (rc == PSD_OK && self->dir != NULL) {
+        rc = check_division(self, err);
     }
     for (uint32_t at = 0; rc == PSD_OK && at < self->n; at++) {
         rc = prepare(self, at, args, err);

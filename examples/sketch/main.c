@@ -267,6 +267,17 @@ check(sketch_t *sketch, const char *path, psd_error_t *err)
     return rc;
 }
 
+/* Before a table is made for it. */
+static psd_status_t
+look_for_words(const char *path, psd_error_t *err)
+{
+    words_t words;
+    psd_status_t rc = words_open(&words, path, 0, 1, err);
+
+    words_close(&words);
+    return rc;
+}
+
 /* Inserts, meets the others, asks. */
 static psd_status_t
 work(const options_t *options, ex_job_t *job, psd_error_t *err)
@@ -275,14 +286,18 @@ work(const options_t *options, ex_job_t *job, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     if (options->insert != NULL) {
-        rc = ex_job_look_for(job, options->table, err);
+        rc = look_for_words(options->insert, err);
+        if (rc == PSD_OK) {
+            rc = ex_job_look_for(job, options->table, err);
+        }
     }
     if (rc == PSD_OK) {
         rc = ex_job_barrier(job, err);
     }
     if (rc == PSD_OK) {
         rc = sketch_open(&sketch, job, options->table,
-                         UINT64_C(1) << options->bits, options->batch, err);
+                         UINT64_C(1) << options->bits, options->batch,
+                         options->insert != NULL, err);
     }
     if (rc == PSD_OK) {
         ex_job_tell_old(job);

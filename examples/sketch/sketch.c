@@ -17,6 +17,7 @@ sketch_open(sketch_t *self,
             const char *table,
             uint64_t width,
             size_t room,
+            bool makes,
             psd_error_t *err)
 {
     char rows[32];
@@ -38,7 +39,12 @@ sketch_open(sketch_t *self,
         return psd_error_set(err, PSD_NOMEM, "%zu words", room);
     }
     (void)snprintf(rows, sizeof rows, "%" PRIu64, SKETCH_DEPTH * width);
-    return ex_job_ensure(job, table, pairs, &self->table, err);
+    if (!makes) {
+        rc = psd_table_open(job->client, table, &self->table, err);
+        psd_table_close(&self->table);
+    }
+    return rc == PSD_OK ? ex_job_ensure(job, table, pairs, &self->table, err)
+                        : rc;
 }
 
 void

@@ -33,13 +33,15 @@ typedef struct sketch {
     int64_t *counts;
 } sketch_t;
 
-/* Opens the table, which is made when it is not there; room: words that are
- * pushed together. Errors: those of psd_table_ensure; PSD_NOMEM. */
+/* Opens the table; makes: also where it is not there yet; room: words that are
+ * pushed together. Errors: those of psd_table_ensure; PSD_NO_TABLE; PSD_NOMEM.
+ */
 PSD_MUST_CHECK psd_status_t sketch_open(sketch_t *self,
                                         ex_job_t *job,
                                         const char *table,
                                         uint64_t width,
                                         size_t room,
+                                        bool makes,
                                         psd_error_t *err);
 void sketch_done(sketch_t *self);
 /* A number of 64 bits for a word. */

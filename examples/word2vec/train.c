@@ -219,6 +219,24 @@ count_of(run_t *run, uint64_t worker, uint64_t *ret, psd_error_t *err)
     return rc;
 }
 
+static void
+tell_resumed(const run_t *run)
+{
+    if (!run->task->options->resume) {
+        return;
+    }
+    if (run->n_learnt > 0) {
+        (void)printf("worker %" PRIu32 " goes on behind %" PRIu64 " words\n",
+                     run->worker, run->n_learnt);
+    } else {
+        (void)printf("worker %" PRIu32
+                     " has learnt nothing yet that it could go on from: it "
+                     "begins\n",
+                     run->worker);
+    }
+    (void)fflush(stdout);
+}
+
 /* Up to the first block that is not counted: all of them draw the same as they
  * did before. */
 static psd_status_t
@@ -352,6 +370,7 @@ work(run_t *run, float **ret_vectors, float **ret_met, psd_error_t *err)
         uint64_t own = run->task->options->epochs *
                        run->task->vocabulary.n_tokens / run->n_workers;
 
+        tell_resumed(run);
         psd_train_set_total(run->train,
                             own > run->n_learnt ? own - run->n_learnt : 0);
         rc = make_learners(run, err);

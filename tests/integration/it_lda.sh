@@ -199,6 +199,8 @@ expect 0 run -n 2 --job fewer -- "$PSD_LDA_PROGRAM" "${settings[@]}" \
 grep -q "goes on behind sweep $((n_sweeps + 5))\$" "$work/out" ||
     { fail 'it does not go on'; show; }
 exact 'fewer workers' killed
+refused 2 'in 5 blocks, this one has 4; go on with --blocks 5' \
+    "${settings[@]}" --blocks 4 --state "$work/state"
 refused 2 'block-0-of-5: of 5 blocks, 2 topics' --train "$docs" --topics 3 \
     --blocks 5 --state "$work/state"
 printf 'x' | dd of="$work/state/block-0-of-5" bs=1 seek=2000 conv=notrunc \

@@ -37,6 +37,9 @@ export PSD_ENDPOINT=$PSCLI_ENDPOINT
 refused 1 '/no/such.*No such file' --insert /no/such --table none
 
 printf 'needle\nw1\nnobody\n' >"$work/wanted"
+refused 5 'table "none" does not exist' --query "$work/wanted" --table none
+refused 5 'table "none" does not exist' --check "$work/text" --table none
+expect 5 table inspect none
 for workers in 1 4; do
     # Small enough that many words share their cells.
     expect 0 run -n $workers -- "$PSD_SKETCH_PROGRAM" --insert "$work/text" \
