@@ -75,7 +75,7 @@ static const ex_option_t OPTIONS[] = {
     {"meet-every", "N", EX_U32, AT(meet_every), 0, 1e6,
      "minibatches after which, at the end of an epoch, all workers wait for "
      "each other where max-delay lets one be an epoch ahead, as in ASP "
-     "(default 100; 0: only at the end)"},
+     "(default 100, or a 20th of the training; 0: only at the end)"},
     {"ahead", "N", EX_U32, AT(ahead), 0, LR_AHEAD_MAX,
      "minibatches whose weights are pulled before they are needed, up to 16: "
      "nothing is waited for, and weights miss the N steps before theirs "
@@ -238,7 +238,7 @@ lr_options_read(lr_options_t *self, int argc, char **argv, psd_error_t *err)
         .epochs = 5,
         .minibatch = 100,
         .clock_every = 1,
-        .meet_every = 100,
+        .meet_every = LR_MEET_AUTO,
         .ahead = LR_AHEAD_AUTO,
         .report_s = 1,
         .data = EX_LOAD_DEFAULTS,

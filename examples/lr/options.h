@@ -18,6 +18,9 @@
 
 #define LR_AHEAD_MAX 16
 #define LR_AHEAD_AUTO UINT32_MAX
+#define LR_MEET_AUTO UINT32_MAX
+#define LR_MEET_MOST 100
+#define LR_MEET_PARTS 20
 
 /* In the order of the words of --variant, and of --updater. */
 enum { LR_UPDATER, LR_AVERAGE, LR_ADMM };
@@ -48,7 +51,9 @@ typedef struct lr_options {
     uint32_t epochs;       /* 1 .. 1000000 */
     uint32_t minibatch;    /* examples of one worker, 1 .. 1000000000 */
     uint32_t clock_every;  /* minibatches of a clock */
-    uint32_t meet_every;   /* minibatches between barriers; 0: only one */
+    uint32_t meet_every;   /* minibatches between barriers; 0: only one;
+                              LR_MEET_AUTO: LR_MEET_MOST, or as many as make
+                              LR_MEET_PARTS of the training */
     uint32_t ahead;        /* pulls in advance; LR_AHEAD_AUTO: by max_delay */
     uint64_t seed;
     double report_s; /* seconds between lines; 0: one for each epoch */

@@ -309,6 +309,20 @@ gets_ahead(const trainer_t *self)
                 self->n_batches);
 }
 
+/* Minibatches between barriers. */
+static uint64_t
+meet_every(const trainer_t *self)
+{
+    const lr_options_t *options = self->job->options;
+    uint64_t part =
+        (uint64_t)options->epochs * self->n_batches / LR_MEET_PARTS + 1;
+
+    if (options->meet_every != LR_MEET_AUTO) {
+        return options->meet_every;
+    }
+    return part < LR_MEET_MOST ? part : LR_MEET_MOST;
+}
+
 /* Whether an epoch ends with a barrier. An epoch's pushes add up to the
  * gradient only when all workers have made theirs: a worker that ran far ahead
  * would leave the end of the training to the data of the others. Where epochs
@@ -316,7 +330,7 @@ gets_ahead(const trainer_t *self)
 static bool
 meets(const trainer_t *self, uint32_t epoch)
 {
-    uint64_t every = self->job->options->meet_every;
+    uint64_t every = meet_every(self);
     uint64_t from = (uint64_t)epoch * self->n_batches;
 
     return self->job->ex.n_workers > 1 && gets_ahead(self) && every != 0 &&
