@@ -252,7 +252,8 @@ move_away_and_back(test_t *test)
     CHECK(view_drain(&test->view, node, false));
     CHECK(view_wait_drained(&test->view, node));
     CHECK(view_drain(&test->view, node, true));
-    return view_wait_copies(&test->view, node) &&
+    /* With one it would be killed before it gets more, again and again. */
+    return view_wait_copies(&test->view, node, 2 * test->plan.replicas) &&
            view_wait_whole(&test->view, JOB, test->plan.replicas);
 }
 

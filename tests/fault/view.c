@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -112,19 +113,18 @@ count_copies(view_t *self, const char *node)
     return n;
 }
 
-/* Waits until it has some, or none. */
 static bool
-wait_copies(view_t *self, const char *node, bool some)
+wait_copies(view_t *self, const char *node, json_int_t least, json_int_t most)
 {
     const struct timespec step = {.tv_nsec = STEP_MS * 1000000L};
     uint64_t end_ms = now_ms() + WHOLE_MS;
     json_int_t n = count_copies(self, node);
 
-    while ((n < 0 || (n > 0) != some) && now_ms() < end_ms) {
+    while ((n < least || n > most) && now_ms() < end_ms) {
         (void)nanosleep(&step, NULL);
         n = count_copies(self, node);
     }
-    if (n < 0 || (n > 0) != some) {
+    if (n < least || n > most) {
         (void)fprintf(stderr, "%s has %d copies: %s\n", node, (int)n,
                       n < 0 ? psd_error_text(self->err) : "");
         return false;
@@ -135,13 +135,13 @@ wait_copies(view_t *self, const char *node, bool some)
 bool
 view_wait_drained(view_t *self, const char *node)
 {
-    return wait_copies(self, node, false);
+    return wait_copies(self, node, 0, 0);
 }
 
 bool
-view_wait_copies(view_t *self, const char *node)
+view_wait_copies(view_t *self, const char *node, unsigned least)
 {
-    return wait_copies(self, node, true);
+    return wait_copies(self, node, least, INT_MAX);
 }
 
 static bool

@@ -29,8 +29,8 @@ void view_close(view_t *self);
 bool view_drain(view_t *self, const char *node, bool stay);
 /* Waits until a node that drains has no copy any more. false: what it has. */
 bool view_wait_drained(view_t *self, const char *node);
-/* Waits until a node has copies. false: it has none. */
-bool view_wait_copies(view_t *self, const char *node);
+/* Waits until a node has so many copies. false: it has fewer. */
+bool view_wait_copies(view_t *self, const char *node, unsigned least);
 /* Waits until every partition of the table has so many copies that are whole,
  * and a primary among them. false: what there is instead is on stderr. */
 bool view_wait_whole(view_t *self, const char *table, unsigned n_copies);
