@@ -214,9 +214,11 @@ check_whole(const ex_model_t *self,
                              *wanted);
     }
     if (wanted != NULL && (self->n < *wanted || is_cut)) {
-        return psd_error_set(
-            err, PSD_INVALID, "%s: is cut short: %zu weights of %zu are there",
-            path, is_cut && self->n > 0 ? self->n - 1 : self->n, *wanted);
+        return psd_error_set(err, PSD_INVALID,
+                             "%s: is cut short: %zu weights of %zu are "
+                             "there%s",
+                             path, self->n, *wanted,
+                             is_cut ? ", the last without a line's end" : "");
     }
     return PSD_OK;
 }
@@ -237,9 +239,12 @@ ex_model_load(ex_model_t *self, const char *path, psd_error_t *err)
     }
     for (size_t number = 1;
          rc == PSD_OK && fgets(line, sizeof(line), stream) != NULL; number++) {
+        size_t before = self->n;
+        bool has_end = strchr(line, '\n') != NULL;
+
         has_head = has_head || (number == 1 && read_head(line, &wanted));
-        is_cut = strchr(line, '\n') == NULL;
         rc = load_line(self, path, number, line, err);
+        is_cut = !has_end && self->n > before;
     }
     if (rc == PSD_OK && ferror(stream) != 0) {
         rc = psd_error_set(err, PSD_IO, "read %s: %s", path, strerror(errno));

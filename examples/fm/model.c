@@ -214,7 +214,8 @@ read_head(lines_t *lines, fm_model_t *model, psd_error_t *err)
     char *keys = NULL;
 
     lines->number = 1;
-    if (getline(&lines->text, &lines->room, lines->file) <= 0) {
+    if (getline(&lines->text, &lines->room, lines->file) <= 0 ||
+        strchr(lines->text, '\n') == NULL) {
         return bad_line(lines, "\"" HEAD "DIM KEYS\"", err);
     }
     lines->text[strcspn(lines->text, "\n")] = '\0';

@@ -2,9 +2,9 @@
 /*
  * fm_model - the weights that are not zero, and the embeddings
  *
- * What     A model in memory, and its file: "psd-fm 2 DIM KEYS", then for each
- * key, ascending, a line "key weight" or "key weight v_1 … v_DIM". Owner    the
- * caller; fm_model_done frees what is inside
+ * What     A model in memory, and its file: "psd-fm 2 DIM KEYS", then a line
+ *          for each key, ascending: "key weight" or "key weight v_1 ... v_DIM".
+ * Owner    The caller; fm_model_done frees what is inside.
  */
 #ifndef FM_MODEL_H
 #define FM_MODEL_H

@@ -65,29 +65,35 @@ check_division(const lda_store_t *self, psd_error_t *err)
 {
     DIR *dir = opendir(self->dir);
     const struct dirent *entry = NULL;
-    psd_status_t rc = PSD_OK;
+    char ours[16];
+    char other[NAME_MAX + 1] = "";
+    bool has_ours = false;
 
     if (dir == NULL) {
         return io_failed(self->dir, err);
     }
-    while (rc == PSD_OK && (entry = readdir(dir)) != NULL) {
-        unsigned block = 0;
-        unsigned n_blocks = 0;
-        int end = 0;
+    (void)snprintf(ours, sizeof ours, "%" PRIu32, self->key.n_blocks);
+    while ((entry = readdir(dir)) != NULL) {
+        const char *of = strstr(entry->d_name, "-of-");
 
-        if (sscanf(entry->d_name, "block-%u-of-%u%n", &block, &n_blocks,
-                   &end) == 2 &&
-            entry->d_name[end] == '\0' && n_blocks != self->key.n_blocks) {
-            rc = psd_error_set(err, PSD_INVALID,
-                               "%s is of a training in %u blocks, this one has "
-                               "%" PRIu32 "; go on with --blocks %u, or in "
-                               "another directory",
-                               self->dir, n_blocks, self->key.n_blocks,
-                               n_blocks);
+        if (of == NULL || strncmp(entry->d_name, "block-", 6) != 0 ||
+            strspn(of + 4, "0123456789") != strlen(of + 4)) {
+            continue;
+        }
+        if (strcmp(of + 4, ours) == 0) {
+            has_ours = true;
+        } else {
+            (void)snprintf(other, sizeof other, "%s", of + 4);
         }
     }
     (void)closedir(dir); /* it was only read */
-    return rc;
+    if (has_ours || other[0] == '\0') {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_INVALID,
+                         "%s is of a training in %s blocks, this one has %s; "
+                         "go on with --blocks %s, or in another directory",
+                         self->dir, other, ours, other);
 }
 
 /* Makes a block, or reads it to see that it is sound. */

@@ -75,7 +75,7 @@ static const ex_option_t OPTIONS[] = {
     {"meet-every", "N", EX_U32, AT(meet_every), 0, 1e6,
      "minibatches after which, at the end of an epoch, all workers wait for "
      "each other where max-delay lets one be an epoch ahead, as in ASP "
-     "(default 100, or a 20th of the training; 0: only at the end)"},
+     "(default 100, or a 20th of a shorter training; 0: only at the end)"},
     {"ahead", "N", EX_U32, AT(ahead), 0, LR_AHEAD_MAX,
      "minibatches whose weights are pulled before they are needed, up to 16: "
      "nothing is waited for, and weights miss the N steps before theirs "

@@ -148,23 +148,20 @@ hashes_add(hashes_t *self, const char *word, psd_error_t *err)
 }
 
 static psd_status_t
-insert(sketch_t *sketch, const char *path, psd_error_t *err)
+insert(sketch_t *sketch, words_t *words, psd_error_t *err)
 {
-    words_t words;
     const char *word = NULL;
     uint64_t n = 0;
     double start_s = ex_now_s();
-    psd_status_t rc = words_open(&words, path, sketch->job->worker,
-                                 sketch->job->n_workers, err);
+    psd_status_t rc = PSD_OK;
 
-    while (rc == PSD_OK && (word = words_next(&words)) != NULL) {
+    while (rc == PSD_OK && (word = words_next(words)) != NULL) {
         rc = sketch_insert(sketch, sketch_hash(word, strlen(word)), err);
         n++;
         if (n % 1000000 == 0) {
             printf("%7.1f s  %" PRIu64 " words\n", ex_now_s() - start_s, n);
         }
     }
-    words_close(&words);
     if (rc == PSD_OK) {
         rc = sketch_flush(sketch, err);
     }
@@ -267,26 +264,17 @@ check(sketch_t *sketch, const char *path, psd_error_t *err)
     return rc;
 }
 
-/* Before a table is made for it. */
-static psd_status_t
-look_for_words(const char *path, psd_error_t *err)
-{
-    words_t words;
-    psd_status_t rc = words_open(&words, path, 0, 1, err);
-
-    words_close(&words);
-    return rc;
-}
-
 /* Inserts, meets the others, asks. */
 static psd_status_t
 work(const options_t *options, ex_job_t *job, psd_error_t *err)
 {
     sketch_t sketch = {0};
+    words_t words = {0};
     psd_status_t rc = PSD_OK;
 
-    if (options->insert != NULL) {
-        rc = look_for_words(options->insert, err);
+    if (options->insert != NULL) { /* which no table is made for if it fails */
+        rc = words_open(&words, options->insert, job->worker, job->n_workers,
+                        err);
         if (rc == PSD_OK) {
             rc = ex_job_look_for(job, options->table, err);
         }
@@ -304,7 +292,7 @@ work(const options_t *options, ex_job_t *job, psd_error_t *err)
     }
 
     if (rc == PSD_OK && options->insert != NULL) {
-        rc = insert(&sketch, options->insert, err);
+        rc = insert(&sketch, &words, err);
     }
     if (rc == PSD_OK) {
         rc = ex_job_meet(job, err);
@@ -318,6 +306,7 @@ work(const options_t *options, ex_job_t *job, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = ex_job_leave(job, err);
     }
+    words_close(&words);
     sketch_done(&sketch);
     return rc;
 }

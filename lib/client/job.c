@@ -441,10 +441,10 @@ psd_fail(psd_client_t *client,
          uint32_t timeout_ms,
          psd_error_t *err)
 {
-    if (client->membership != NULL) {
-        client->now_ms = ps_now_ms();
-        ps_tickets_cut_off(client, PSD_FAILED, "the worker has failed");
-    }
+    ps_perform(client); /* the sender's thread has nothing any more */
+    client->now_ms = ps_now_ms();
+    ps_tickets_cut_off(client, PSD_FAILED, "the worker has failed");
+    ps_perform(client);
     return fail(client, reason, false, timeout_ms, err);
 }
 

@@ -125,7 +125,7 @@ ps_loan_call_in(psd_client_t *client, ps_errand_t *errand)
         }
     } else {
         ps_client_break(client, PSD_NOMEM,
-                        "no memory to keep a push whose deadline passed");
+                        "no memory to keep a push that nobody waits for");
         wait_for_holders(client, payload, known);
         payload->keys.size = payload->index.size = 0;
         payload->n_spans = 0;

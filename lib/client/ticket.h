@@ -185,8 +185,8 @@ void ps_ticket_errand_ended(psd_client_t *client, ps_errand_t *errand);
 void ps_ticket_end_if_done(psd_client_t *client, ps_ticket_t *self);
 /* Ends those whose deadline has passed at client->now_ms. */
 void ps_tickets_expire(psd_client_t *client);
-/* Ends all that are open, whose callers take their memory back: pushes go on
- * with memory of their own. */
+/* Behind ps_perform: ends all that are open, whose callers take their memory
+ * back. Pushes go on with memory of their own. */
 void
 ps_tickets_cut_off(psd_client_t *client, psd_status_t status, const char *text);
 /* Gives the result of one that has ended, and forgets it. */

@@ -99,15 +99,18 @@ PSD_WORKERS_LOST_AFTER_MS=10000 "$PSCLI_PROGRAM" \
     -- "$PSD_BCD_PROGRAM" --train "$train" --timeout 120 --passes 100000 \
     --epsilon 0 >"$work/out" 2>"$work/err" &
 job=$!
+trap 'kill "$job" 2>/dev/null; cli_end' EXIT
 has_passed() { grep -q 'pass 3 ' "$work/out"; }
-wait_for has_passed || { fail 'no pass is told'; show; }
-read -ra workers <"/proc/$job/task/$job/children"
-kill -9 "${workers[-1]}"
+has_missed() { grep -q 'worker 2 has not ended pass .* gone' "$work/err"; }
+n_checked=$((n_checked + 1))
+if wait_for has_passed; then
+    read -ra workers <"/proc/$job/task/$job/children"
+    kill -9 "${workers[-1]}"
+    wait_for has_missed || kill "$job"
+fi
 rc=0
 wait "$job" || rc=$?
-n_checked=$((n_checked + 1))
-if [ "$rc" -eq 0 ] ||
-    ! grep -q 'worker 2 has not ended pass .* and is gone' "$work/err"; then
+if [ "$rc" -eq 0 ] || ! has_missed; then
     fail "exit code $rc behind a lost worker"
     show
 fi

@@ -210,33 +210,65 @@ node_is_frozen(daemon_t *daemon, psd_error_t *err)
     return true;
 }
 
-/* Who fails with calls under way has its memory back at once. */
+/* Who fails with calls under way has its memory back at once, also where the
+ * node does not move: a push is applied as it was, once, or never. */
 static bool
-worker_fails_with_calls(const daemon_t *daemon, psd_error_t *err)
+worker_fails_with_calls(daemon_t *daemon, psd_error_t *err)
 {
-    const uint64_t row = 0;
+    enum { N_SMALL = 8 }; /* enough for the sender's thread to have some */
+    const uint64_t row = 7;
+    const int32_t one = 1;
     psd_client_t *client = NULL;
     psd_table_t *t = NULL;
+    psd_call_t *call = psd_call_new();
     psd_select_t *all = psd_select_new();
+    psd_select_t *few = psd_select_new();
     int32_t *values = malloc(MANY * sizeof *values);
-    int32_t value = 0;
-    psd_ticket_t pull = 0;
+    psd_ticket_t tickets[N_SMALL + 2] = {0};
 
     CHECK(values != NULL && open_table(daemon, &client, &t, err));
-    memset(values, 0x55, MANY * sizeof *values);
-    CHECK_OK(psd_join(client, "fails", 0, 1, 0, err), err);
     psd_select_all_rows(all);
-    CHECK_OK(psd_pull_start(t, all, values, MANY, NULL, &pull, err), err);
+    /* A lane is made, or fails, with the first call. */
+    CHECK_OK(psd_pull_start(t, all, values, MANY, call, &tickets[0], err), err);
+    CHECK_OK(psd_wait(client, tickets[0], 60000, err), err);
+    for (int i = 0; i < MANY; i++) {
+        values[i] = 1;
+    }
+    CHECK_OK(psd_join(client, "fails", 0, 1, -1, err), err);
+    psd_select_rows(few, &row, 1);
+    psd_call_set_borrow(call, true);
+    CHECK(daemon_freeze(daemon));
+    CHECK_OK(psd_push_start(t, all, values, MANY, call, &tickets[0], err), err);
+    for (int i = 1; i <= N_SMALL; i++) {
+        CHECK_OK(psd_push_start(t, few, &one, 1, NULL, &tickets[i], err), err);
+    }
+    psd_call_set_borrow(call, false);
+    CHECK_OK(
+        psd_pull_start(t, all, values, MANY, call, &tickets[N_SMALL + 1], err),
+        err);
+    CHECK_ERROR(psd_fail(client, "it has to", 100, err), PSD_DEADLINE,
+                "job_leave: no answer from tcp://", err);
+    memset(values, 0x55, MANY * sizeof *values);
+    for (int i = 0; i < N_SMALL + 2; i++) {
+        CHECK_ERROR(psd_wait(client, tickets[i], 60000, err), PSD_FAILED,
+                    "the worker has failed", err);
+    }
+
+    CHECK(kill(daemon->pid, SIGCONT) == 0);
     CHECK_OK(psd_fail(client, "it has to", 60000, err), err);
-    /* What was asked for first is answered first. */
-    CHECK_OK(psd_pull(t, &row, 1, &value, 1, err), err);
-    CHECK(value == 2);
+    CHECK_OK(psd_flush(client, 60000, err), err);
     for (int i = 0; i < MANY; i++) {
         CHECK(values[i] == 0x55555555);
     }
-    CHECK_ERROR(psd_wait(client, pull, 60000, err), PSD_FAILED,
-                "the worker has failed", err);
+    psd_call_set_timeout_ms(call, 60000);
+    CHECK_OK(psd_pull_start(t, all, values, MANY, call, &tickets[0], err), err);
+    CHECK_OK(psd_wait_all(client, 60000, err), err);
+    for (int i = 0; i < MANY; i++) {
+        CHECK(values[i] >= 2 && values[i] <= 3 + (i == (int)row ? N_SMALL : 0));
+    }
+    psd_select_destroy(&few);
     psd_select_destroy(&all);
+    psd_call_destroy(&call);
     psd_table_close(&t);
     psd_close(&client);
     free(values);
@@ -254,10 +286,9 @@ everyday_push_comes_back(daemon_t *daemon, psd_error_t *err)
     psd_table_t *t = NULL;
     uint64_t *rows = malloc(N * sizeof *rows);
     int32_t *values = malloc(N * sizeof *values);
-    const char *transport = getenv("PSD_TRANSPORT");
-    bool is_over_lane = transport != NULL && strcmp(transport, "lane") == 0;
+    int32_t *before = malloc(N * sizeof *before);
 
-    CHECK(rows != NULL && values != NULL);
+    CHECK(rows != NULL && values != NULL && before != NULL);
     psd_options_set_timeout_ms(options, EVERYDAY_MS);
     CHECK_OK(psd_connect(daemon->control, options, &client, err), err);
     CHECK_OK(psd_table_open(client, "t", &t, err), err);
@@ -265,12 +296,8 @@ everyday_push_comes_back(daemon_t *daemon, psd_error_t *err)
         rows[i] = i;
         values[i] = 5;
     }
-    if (is_over_lane) { /* which is made, or fails, with the first call */
-        CHECK_OK(psd_pull(t, rows, N, values, N, err), err);
-        for (uint64_t i = 0; i < N; i++) {
-            values[i] = 5;
-        }
-    }
+    /* A lane is made, or fails, with the first call. */
+    CHECK_OK(psd_pull(t, rows, N, before, N, err), err);
     CHECK(daemon_freeze(daemon));
     CHECK_ERROR(psd_push(t, rows, N, values, N, err), PSD_DEADLINE,
                 "3000 ms passed", err);
@@ -286,11 +313,12 @@ everyday_push_comes_back(daemon_t *daemon, psd_error_t *err)
     }
     CHECK_OK(psd_pull(t, rows, N, values, N, err), err);
     for (int i = 0; i < N; i++) {
-        CHECK(values[i] == 2 + 5);
+        CHECK(values[i] == before[i] + 5);
     }
     psd_table_close(&t);
     psd_close(&client);
     psd_options_destroy(&options);
+    free(before);
     free(rows);
     free(values);
     return true;

@@ -193,12 +193,15 @@ exact 'resumed' killed
 expect 0 run -n 3 --job behind -- "$PSD_LDA_PROGRAM" "${settings[@]}" \
     --sweeps 2 --blocks 5 --state "$work/state" --table killed
 out_has "goes on behind sweep $((n_sweeps + 5)); --sweeps asks for no more"
-# With another number of workers, too; not with other settings, or a bad file.
+# With another number of workers, too, and beside blocks of another division; not
+# with other settings, or a bad file.
+: >"$work/state/block-1-of-4"
 expect 0 run -n 2 --job fewer -- "$PSD_LDA_PROGRAM" "${settings[@]}" \
     --sweeps $((n_sweeps + 6)) --blocks 5 --state "$work/state" --table killed
 grep -q "goes on behind sweep $((n_sweeps + 5))\$" "$work/out" ||
     { fail 'it does not go on'; show; }
 exact 'fewer workers' killed
+rm "$work/state/block-1-of-4"
 refused 2 'in 5 blocks, this one has 4; go on with --blocks 5' \
     "${settings[@]}" --blocks 4 --state "$work/state"
 refused 2 'block-0-of-5: of 5 blocks, 2 topics' --train "$docs" --topics 3 \

@@ -60,6 +60,12 @@ done
 if ! cmp -s "$work/told1" "$work/told4"; then
     fail 'four workers have other cells than one'
 fi
+# What can be read once only.
+mkfifo "$work/pipe"
+cat "$work/text" >"$work/pipe" &
+expect 0 run -n 1 -- "$PSD_SKETCH_PROGRAM" --insert "$work/pipe" \
+    --check "$work/text" --table piped --bits 18
+out_has 'of 12300: 0 counted too low'
 # Inserted once more: a table that is there is counted further.
 expect 0 run -n 2 -- "$PSD_SKETCH_PROGRAM" --insert "$work/text" \
     --query "$work/wanted" --table large1 --bits 18

@@ -70,10 +70,11 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_leave(psd_client_t *client,
 /* Leaves because the program has failed: at once and with all members of the
  * worker, which others do not wait for any more. `pscli why` and the history
  * say the reason (its first 160 bytes; NULL and "": unknown). What was not
- * acknowledged may or may not be applied. Every ticket that has not ended ends,
- * PSD_FAILED: no memory of theirs is read or written any more, whether they are
- * waited for or not. The client stays open and is no worker any more. Errors:
- * as psd_leave. */
+ * acknowledged may or may not be applied. Every ticket of this client's that
+ * has not ended ends, PSD_FAILED, waited for or not, also when an error is
+ * returned. Values of theirs are written no more from the call on; borrowed
+ * memory is read until it returns. The client stays open and is no worker any
+ * more. Errors: as psd_leave. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_fail(psd_client_t *client,
                                                 const char *reason,
                                                 uint32_t timeout_ms,

@@ -213,6 +213,7 @@ Test(fm, a_file_that_is_no_model_is_refused_by_its_line)
 {
     refused("", "model:1: is not \"psd-fm 2 DIM KEYS\"");
     refused("psd-fm 2 3\n", "model:1: is not");
+    refused("psd-fm 2 2 0", "model:1: is not");
     refused("psd-fm 2 0 1\n", "model:1: is not");
     refused("psd-fm 2 1025 1\n", "model:1: is not");
     refused("psd-fm 2 2 2\n1 0.5\n\n", "model:3: is not \"key weight\"");

@@ -66,6 +66,10 @@ Test(model, who_writes_by_hand_counts_nothing)
     cr_assert_eq(ex_model_load(&model, path, NULL), PSD_OK);
     cr_assert_eq(model.n, 0);
     ex_model_done(&model);
+    write_text(path, "# 1 weights\n5 1\n# end");
+    cr_assert_eq(ex_model_load(&model, path, NULL), PSD_OK);
+    cr_assert_eq(model.n, 1);
+    ex_model_done(&model);
     temp_dir_drop(&dir);
 }
 
@@ -99,7 +103,8 @@ Test(model, a_bad_line_is_named)
         {"5 1\n# c\n5 1\n", ":3: index 5 follows 5"},
         {"", ": is empty"},
         {"# 2 weights\n5 1\n", ": is cut short: 1 weights of 2"},
-        {"# 2 weights\n5 1\n7 0.1", ": is cut short: 1 weights of 2"},
+        {"# 2 weights\n5 1\n7 0.1",
+         ": is cut short: 2 weights of 2 are there, the last without"},
         {"# 2 weights\n", ": is cut short: 0 weights of 2"},
         {"# 1 weights\n5 1\n7 1\n", ": 2 weights of 1 "},
     };
