@@ -477,6 +477,8 @@ is_there(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
            !cluster_is_cut(self, node, CLUSTER_REGISTRY);
 }
 
+/* Of more copies than are wanted the registry may take out any, while it does
+ * not know which are lost. */
 bool
 cluster_registry_spares(const cluster_t *self,
                         uint32_t node,
@@ -486,14 +488,17 @@ cluster_registry_spares(const cluster_t *self,
     const ps_copies_t *copies =
         table == NULL ? NULL : &table->copies[partition];
     uint64_t own = self->nodes[node].incarnation;
+    uint32_t n_whole = 0;
+    uint32_t n_others = 0;
 
     for (uint32_t k = 0; copies != NULL && k < copies->n; k++) {
-        if (copies->at[k].incarnation != own &&
-            is_there(self, &copies->at[k], partition)) {
-            return true;
-        }
+        const ps_copy_t *copy = &copies->at[k];
+
+        n_whole += ps_copy_is_whole(copy) ? 1 : 0;
+        n_others +=
+            copy->incarnation != own && is_there(self, copy, partition) ? 1 : 0;
     }
-    return false;
+    return n_others > 0 && n_whole < n_others + self->plan.replicas;
 }
 
 /* What it has flushed is there, and will be. */
@@ -507,9 +512,8 @@ has_disk(const cluster_t *self, const ps_copy_t *copy)
            copy->incarnation >= node->disk_from;
 }
 
-/* Of more copies than are wanted the registry may take out any, while it does
- * not know which are lost; and of those that were asked it may promote one that
- * is lost meanwhile, and leave out the rest. */
+/* Of those that were asked the registry may also promote one that is lost
+ * meanwhile, and leave out the rest. */
 static bool
 may_lose(const cluster_t *self,
          uint32_t node,
