@@ -246,34 +246,62 @@ settle(worker_t *self)
     return rc;
 }
 
+/* Asks for all, and waits for their ends. No report is among it, for a pipe
+ * that nobody reads just then is no wait of the library's. */
 static psd_status_t
-push_some(worker_t *self)
+push_all(worker_t *self, psd_status_t ret_ends[PUSHES])
 {
-    bool is_known = true;
     psd_status_t rc = PSD_OK;
 
     begin_wait(self);
     for (int i = 0; i < PUSHES && rc == PSD_OK; i++) {
-        rc = fill(self, &self->pushes[i]) ? start(self, &self->pushes[i])
-                                          : PSD_IO;
+        rc = start(self, &self->pushes[i]);
     }
     for (int i = 0; i < PUSHES && rc == PSD_OK; i++) {
         begin_call(self);
-        rc = end_call(self, psd_wait(self->client, self->pushes[i].ticket,
-                                     WAIT_MS, self->err));
-        is_known = is_known && rc == PSD_OK;
-        if (rc == PSD_DEADLINE) {
+        ret_ends[i] =
+            end_call(self, psd_wait(self->client, self->pushes[i].ticket,
+                                    WAIT_MS, self->err));
+        if (ret_ends[i] == PSD_DEADLINE) {
             waits_tell(self->waits, self->rank, now_ms(),
                        psd_error_text(self->err));
-        }
-        if (rc == PSD_OK || rc == PSD_DEADLINE) {
-            rc = report(self, rc == PSD_OK ? LEDGER_ACKED : LEDGER_UNKNOWN,
-                        self->pushes[i].seq, 0, 0)
-                     ? PSD_OK
-                     : PSD_IO;
+        } else {
+            rc = ret_ends[i];
         }
     }
-    rc = rc != PSD_OK || is_known ? rc : settle(self);
+    end_wait(self);
+    return rc;
+}
+
+static psd_status_t
+push_some(worker_t *self)
+{
+    psd_status_t ends[PUSHES];
+    bool is_known = true;
+    psd_status_t rc = PSD_OK;
+
+    for (int i = 0; i < PUSHES; i++) {
+        ends[i] = PSD_FAILED;
+        if (!fill(self, &self->pushes[i])) {
+            return PSD_IO;
+        }
+    }
+    rc = push_all(self, ends);
+    for (int i = 0; i < PUSHES; i++) {
+        bool is_acked = ends[i] == PSD_OK;
+
+        is_known = is_known && is_acked;
+        if ((is_acked || ends[i] == PSD_DEADLINE) &&
+            !report(self, is_acked ? LEDGER_ACKED : LEDGER_UNKNOWN,
+                    self->pushes[i].seq, 0, 0)) {
+            return PSD_IO;
+        }
+    }
+    if (rc != PSD_OK || is_known) {
+        return rc;
+    }
+    begin_wait(self);
+    rc = settle(self);
     end_wait(self);
     return rc;
 }
