@@ -222,28 +222,78 @@ must_wait(const ps_shard_log_t *self)
     return self->damage != NULL && self->damage->n_texts > 0;
 }
 
+/* Bytes of the last segment that no flush has told of. They may be in the
+ * system's memory only, behind a flush that failed in an earlier life, and a
+ * later one says nothing about them unless they are written again. */
+static psd_status_t
+write_again(ps_shard_log_t *self,
+            const ps_segment_t *last,
+            ps_disk_file_t *file,
+            psd_error_t *err)
+{
+    uint64_t at = self->flushed.number == last->number ? self->flushed.bytes
+                                                       : PS_SEGMENT_HEAD;
+    PSD_AUTO(ps_free_at) uint8_t *block = NULL;
+    psd_status_t rc = PSD_OK;
+
+    while (rc == PSD_OK && at < last->bytes) {
+        uint64_t rest = last->bytes - at;
+        ps_bytes_t span = {.size = rest < BLOCK ? (size_t)rest : BLOCK};
+        size_t got = 0;
+
+        block = block == NULL ? ps_alloc_raw(span.size, 1) : block;
+        if (block == NULL) {
+            return psd_error_set(err, PSD_NOMEM,
+                                 "no memory to write %zu bytes of the log",
+                                 span.size);
+        }
+        span.data = block;
+        rc =
+            self->disk->read(self->disk, file, at, block, span.size, &got, err);
+        if (rc == PSD_OK && got < span.size) {
+            rc = psd_error_set(err, PSD_IO, "the file became shorter");
+        }
+        if (rc == PSD_OK) {
+            rc = self->disk->write(self->disk, file, at, &span, 1, err);
+        }
+        at += span.size;
+    }
+    return rc;
+}
+
 /* The last segment is from now on as a segment that another follows: whole, and
  * on the disk. */
 static psd_status_t
-settle_last(reader_t *self, const char *path, psd_error_t *err)
+settle_last(ps_shard_log_t *self, psd_error_t *err)
 {
-    ps_disk_t *disk = self->log->disk;
+    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
+    const ps_segment_t *last = ps_shard_log_last(self);
+    ps_disk_t *disk = self->disk;
     ps_disk_file_t *file = NULL;
-    psd_status_t rc = disk->open(disk, path, PS_DISK_KEEP, &file, err);
+    uint64_t size = 0;
+    psd_status_t rc = PSD_OK;
 
-    if (rc == PSD_OK && self->found.cut_segment != 0) {
-        rc = disk->truncate(disk, file, self->segment->bytes, err);
+    if (last == NULL) {
+        return PSD_OK;
+    }
+    rc = ps_segment_path(&path, self->dir, last->number, err);
+    if (rc == PSD_OK) {
+        rc =
+            disk->open(disk, (const char *)path.data, PS_DISK_KEEP, &file, err);
+    }
+    if (rc == PSD_OK) {
+        rc = disk->size(disk, file, &size, err);
+    }
+    if (rc == PSD_OK && size > last->bytes) {
+        rc = disk->truncate(disk, file, last->bytes, err);
+    }
+    if (rc == PSD_OK) {
+        rc = write_again(self, last, file, err);
     }
     if (rc == PSD_OK) {
         rc = disk->flush(disk, file, err);
     }
-    if (file != NULL) {
-        disk->close(disk, &file);
-    }
-    if (rc == PSD_OK) {
-        ps_shard_log_note_flushed(self->log, self->segment->number,
-                                  self->segment->bytes);
-    }
+    disk->close(disk, &file);
     return rc;
 }
 
@@ -271,7 +321,11 @@ read_segment(reader_t *self, psd_error_t *err)
     disk->close(disk, &self->file);
     if (rc == PSD_OK && self->segment == ps_shard_log_current(self->log) &&
         !must_wait(self->log)) {
-        rc = settle_last(self, name, err);
+        rc = settle_last(self->log, err);
+        if (rc == PSD_OK) {
+            ps_shard_log_note_flushed(self->log, self->segment->number,
+                                      self->segment->bytes);
+        }
     }
     self->found.n_segments++;
     self->found.bytes += self->segment->bytes;
@@ -331,38 +385,6 @@ drop_unread(ps_shard_log_t *self)
         }
     }
     self->n_segments = n;
-}
-
-/* The last one, as a start without damage leaves it. */
-static psd_status_t
-flush_last(ps_shard_log_t *self, psd_error_t *err)
-{
-    PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
-    const ps_segment_t *last = ps_shard_log_last(self);
-    ps_disk_t *disk = self->disk;
-    ps_disk_file_t *file = NULL;
-    uint64_t size = 0;
-    psd_status_t rc = PSD_OK;
-
-    if (last == NULL) {
-        return PSD_OK;
-    }
-    rc = ps_segment_path(&path, self->dir, last->number, err);
-    if (rc == PSD_OK) {
-        rc =
-            disk->open(disk, (const char *)path.data, PS_DISK_KEEP, &file, err);
-    }
-    if (rc == PSD_OK) {
-        rc = disk->size(disk, file, &size, err);
-    }
-    if (rc == PSD_OK && size > last->bytes) {
-        rc = disk->truncate(disk, file, last->bytes, err);
-    }
-    if (rc == PSD_OK) {
-        rc = disk->flush(disk, file, err);
-    }
-    disk->close(disk, &file);
-    return rc;
 }
 
 /* A copy of what log-flushed was gets the name that damaged files get: it stays
@@ -426,7 +448,7 @@ ps_shard_log_settle(ps_shard_log_t *self, psd_error_t *err)
         return PSD_OK;
     }
     drop_unread(self);
-    rc = flush_last(self, err);
+    rc = settle_last(self, err);
     if (rc == PSD_OK) {
         rc = write_note(self, err);
     }

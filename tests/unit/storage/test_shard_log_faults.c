@@ -207,6 +207,38 @@ Test(shard_log_faults, what_was_read_is_flushed)
     }
 }
 
+/* The same where a flush had failed, and nothing worked any more until psd
+ * ended: of what it left in the system's memory a later flush says nothing. */
+Test(shard_log_faults, what_was_read_behind_a_failed_flush_is_written_again)
+{
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        uint64_t seen = 0;
+        kit_t kit;
+
+        kit_begin(&kit, seed, 1 << 20);
+        cr_assert_eq(kit_open(&kit, NULL), PSD_OK);
+        for (uint32_t i = 0; i < 18; i++) {
+            cr_assert_eq(kit_append(&kit, i % KIT_PARTITIONS), PSD_OK);
+            if (i == 8) {
+                cr_assert_eq(kit_flush(&kit), PSD_OK);
+            }
+        }
+        cr_assert_eq(ps_shard_log_write(kit.log, NULL), PSD_OK);
+        sim_disk_plan(kit.sim, sim_disk_ops(kit.sim), 100, SIM_DISK_FAIL);
+        cr_assert_eq(kit_flush(&kit), PSD_IO);
+        ps_shard_log_close(&kit.log);
+        sim_disk_plan(kit.sim, sim_disk_ops(kit.sim), 0, SIM_DISK_SOUND);
+        assert_whole(&kit);
+        seen = kit.seen[0];
+        cr_assert_eq(seen, 6);
+        ps_shard_log_close(&kit.log);
+        sim_disk_restart(kit.sim);
+        assert_whole(&kit);
+        cr_assert_eq(kit.seen[0], seen);
+        kit_end(&kit);
+    }
+}
+
 Test(shard_log_faults, a_full_disk_is_told_and_left_behind)
 {
     for (uint64_t room = 0; room < 1200; room += 7) {
