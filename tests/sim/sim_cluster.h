@@ -64,6 +64,7 @@
 #define CLUSTER_START_MS 1000
 #define CLUSTER_CALM_MS 4500 /* nothing goes wrong behind it */
 #define CLUSTER_END_MS 40000 /* all has ended before */
+#define CLUSTER_LOST_MS 5000 /* silence of a worker, which is broken */
 
 /* ---- clients ---- */
 
@@ -114,6 +115,7 @@ typedef struct cluster_client {
     uint8_t level; /* that it asks for: what its acknowledgements reach */
     bool reader;   /* pulls everything at the end */
     bool finished;
+    uint64_t lost_ms; /* when its clocks are closed without it; 0: never */
     uint64_t pace_ms; /* between two lines, at most */
     uint64_t wake_ms; /* of the tick that is planned */
     uint64_t ask_ms;  /* when to ask the registry again */

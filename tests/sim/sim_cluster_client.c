@@ -9,6 +9,7 @@
 #include "sim_cluster.h"
 
 #define RESEND_MS 100
+#define CLOSING_MS 500 /* for the nodes to learn that a worker is lost */
 #define SILENCE_MS 100 /* of a shard, after which the registry is asked */
 #define ASK_MS 50      /* until it is asked again */
 #define TABLE_MS 100   /* until a new table is known everywhere */
@@ -147,6 +148,8 @@ look_whether_broken(cluster_t *self, uint32_t number)
         cluster_trace(self, "client %u is broken: %s", number, why);
         cluster_check_broken(self, number, status, why);
         self->clients[number].finished = true;
+        self->clients[number].lost_ms =
+            self->plan.job ? self->now_ms + CLUSTER_LOST_MS + CLOSING_MS : 0;
     }
 }
 

@@ -13,8 +13,7 @@
 #define SUSPECT_MS 400     /* silence of a node */
 #define UNREACHED_MS 300   /* … of a shard, for a client */
 #define REPAIR_MS 900      /* likewise: its copies are made anew elsewhere */
-#define LOST_MS 5000       /* … of a worker, which is broken … */
-#define GONE_MS 1200       /* … or gone */
+#define GONE_MS 1200       /* … of a worker, where they come and go */
 #define PATIENCE_MS 600000 /* for workers that are expected */
 #define DECISIONS_MAX 1000
 
@@ -27,18 +26,18 @@ cluster_name(uint32_t node, char name[CLUSTER_NAME_SIZE])
 static void
 new_machine(cluster_t *self)
 {
-    const ps_registry_args_t args = {.default_partitions = 1,
-                                     .lost_after_ms =
-                                         self->plan.comes ? GONE_MS : LOST_MS,
-                                     .join_within_ms = PATIENCE_MS,
-                                     .tables_max = 4,
-                                     .jobs_max = 4,
-                                     .nodes_max = CLUSTER_NODES_MAX,
-                                     .disk = true,
-                                     .copies_max = 3,
-                                     .suspect_after_ms = SUSPECT_MS,
-                                     .unreached_after_ms = UNREACHED_MS,
-                                     .repair_after_ms = REPAIR_MS};
+    const ps_registry_args_t args = {
+        .default_partitions = 1,
+        .lost_after_ms = self->plan.comes ? GONE_MS : CLUSTER_LOST_MS,
+        .join_within_ms = PATIENCE_MS,
+        .tables_max = 4,
+        .jobs_max = 4,
+        .nodes_max = CLUSTER_NODES_MAX,
+        .disk = true,
+        .copies_max = 3,
+        .suspect_after_ms = SUSPECT_MS,
+        .unreached_after_ms = UNREACHED_MS,
+        .repair_after_ms = REPAIR_MS};
     cluster_registry_t *registry = &self->registry;
 
     memset(registry->views, 0, sizeof registry->views);

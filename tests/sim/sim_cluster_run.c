@@ -312,7 +312,8 @@ static bool
 all_finished(const cluster_t *self, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
-        if (!self->clients[i].finished) {
+        if (!self->clients[i].finished ||
+            self->now_ms < self->clients[i].lost_ms) {
             return false;
         }
     }
