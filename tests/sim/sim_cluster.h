@@ -548,6 +548,8 @@ void cluster_check_broken(cluster_t *self,
 void cluster_check_void(cluster_t *self, uint32_t partition);
 /* Copies in sync are alike. */
 void cluster_check_copies(cluster_t *self);
+/* Copies in sync have as many records as their primaries. */
+bool cluster_copies_are_level(const cluster_t *self);
 
 /* sim_cluster_search.c */
 /* Runs n seeds; the first that fails, with its story on stdout, or UINT64_MAX.

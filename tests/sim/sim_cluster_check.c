@@ -372,6 +372,28 @@ partition_of(const cluster_t *self, const ps_copy_t *copy, uint32_t partition)
     return cluster_partition(self, copy->incarnation, copy->shard, partition);
 }
 
+bool
+cluster_copies_are_level(const cluster_t *self)
+{
+    const ps_table_t *table = cluster_registry_table(self);
+
+    for (uint32_t i = 0; i < self->plan.n_partitions; i++) {
+        const ps_copies_t *copies = &table->copies[i];
+        const ps_partition_t *primary = partition_of(self, &copies->at[0], i);
+
+        for (uint32_t k = 1; k < copies->n; k++) {
+            const ps_partition_t *copy = partition_of(self, &copies->at[k], i);
+
+            if (copies->at[k].state == PS_COPY_IN_SYNC &&
+                (primary == NULL || copy == NULL ||
+                 copy->lsn != primary->lsn)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 void
 cluster_check_copies(cluster_t *self)
 {

@@ -8,7 +8,8 @@
 #include "base/alloc.h"
 #include "sim_cluster.h"
 
-#define QUIET_MS 600      /* from the last change to the end */
+#define QUIET_MS 600      /* from the last change to the end … */
+#define LEVEL_MS 5000     /* … while a copy has not heard of it */
 #define EVENTS_MAX 400000 /* more than any world needs */
 
 void
@@ -335,7 +336,9 @@ is_over(cluster_t *self)
     if (!self->clients[self->plan.n_clients].finished) {
         return false;
     }
-    return self->now_ms >= self->changed_ms + QUIET_MS;
+    return self->now_ms >=
+           self->changed_ms +
+               (cluster_copies_are_level(self) ? QUIET_MS : LEVEL_MS);
 }
 
 /* Who is not at its end, and why. */
