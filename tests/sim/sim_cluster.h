@@ -490,6 +490,10 @@ bool cluster_registry_spares(const cluster_t *self,
                              uint32_t partition);
 /* Every partition has another whole copy that lives, and has its disk: the
  * node's own disk may go. */
+/* It has a copy, and all others are gone just then. */
+bool cluster_registry_is_last(const cluster_t *self,
+                              uint32_t node,
+                              uint32_t partition);
 bool cluster_registry_spares_disk(const cluster_t *self, uint32_t node);
 void cluster_name(uint32_t node, char ret_name[CLUSTER_NAME_SIZE]);
 

@@ -99,6 +99,18 @@ crash_all(cluster_t *self, const cluster_fault_t *fault)
     }
 }
 
+/* A node that is silent for long is given up: where the others had been lost
+ * before, one of them that comes again serves with what it has. */
+static void
+silence(cluster_t *self, uint32_t node)
+{
+    for (uint32_t i = 0; self->plan.disk && i < self->plan.n_partitions; i++) {
+        if (cluster_registry_is_last(self, node, i)) {
+            cluster_check_void(self, i);
+        }
+    }
+}
+
 /* ---- disks ---- */
 
 static void
@@ -175,6 +187,11 @@ begin(cluster_t *self, cluster_fault_t *fault)
     } else if (fault->kind == CLUSTER_FREEZE) {
         cluster_trace(self, "place %u stands still until %llu", fault->who,
                       (unsigned long long)fault->end_ms);
+    }
+    if (fault->who < self->plan.n_nodes &&
+        (fault->kind == CLUSTER_FREEZE ||
+         (fault->kind == CLUSTER_CUT && fault->to == CLUSTER_REGISTRY))) {
+        silence(self, fault->who);
     }
 }
 

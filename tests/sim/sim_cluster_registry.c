@@ -500,6 +500,28 @@ cluster_registry_spares(const cluster_t *self,
     return n_others > 0 && n_whole < n_others + self->plan.replicas;
 }
 
+bool
+cluster_registry_is_last(const cluster_t *self,
+                         uint32_t node,
+                         uint32_t partition)
+{
+    const ps_table_t *table = cluster_registry_table(self);
+    const ps_copies_t *copies =
+        table == NULL ? NULL : &table->copies[partition];
+    bool is_own = false;
+
+    for (uint32_t k = 0; copies != NULL && k < copies->n; k++) {
+        bool is_mine =
+            copies->at[k].incarnation == self->nodes[node].incarnation;
+
+        is_own = is_own || is_mine;
+        if (!is_mine && is_there(self, &copies->at[k], partition)) {
+            return false;
+        }
+    }
+    return is_own && copies->n > 1;
+}
+
 /* What it has flushed is there, and will be. */
 static bool
 has_disk(const cluster_t *self, const ps_copy_t *copy)
