@@ -66,6 +66,7 @@ static const ex_command_t COMMAND = {
 
 /* The words of one share of a file, one after the other. */
 typedef struct words {
+    const char *path; /* borrowed */
     FILE *file;
     char *line; /* owned */
     size_t room;
@@ -82,13 +83,21 @@ words_open(words_t *self,
            psd_error_t *err)
 {
     char reason[128];
+    int first = EOF;
 
-    *self = (words_t){.part = part, .n_parts = n_parts};
+    *self = (words_t){.path = path, .part = part, .n_parts = n_parts};
     self->file = fopen(path, "re");
-    return self->file != NULL
-               ? PSD_OK
-               : psd_error_set(err, PSD_IO, "%s: %s", path,
-                               strerror_r(errno, reason, sizeof reason));
+    if (self->file != NULL) {
+        first = getc(self->file); /* a directory fails here */
+    }
+    if (self->file == NULL || ferror(self->file) != 0) {
+        return psd_error_set(err, PSD_IO, "%s: %s", path,
+                             strerror_r(errno, reason, sizeof reason));
+    }
+    if (first != EOF) {
+        (void)ungetc(first, self->file);
+    }
+    return PSD_OK;
 }
 
 static void
@@ -122,6 +131,16 @@ words_next(words_t *self)
             return word;
         }
     }
+}
+
+/* Behind the last word. Errors: PSD_IO it is not the file's end. */
+static psd_status_t
+words_check(const words_t *self, psd_error_t *err)
+{
+    return ferror(self->file) == 0
+               ? PSD_OK
+               : psd_error_set(err, PSD_IO, "%s: cannot be read further",
+                               self->path);
 }
 
 /* All words of a file as hashes. */
@@ -163,6 +182,9 @@ insert(sketch_t *sketch, words_t *words, psd_error_t *err)
         }
     }
     if (rc == PSD_OK) {
+        rc = words_check(words, err);
+    }
+    if (rc == PSD_OK) {
         rc = sketch_flush(sketch, err);
     }
     if (rc == PSD_OK) {
@@ -187,6 +209,9 @@ query(sketch_t *sketch, const char *path, psd_error_t *err)
         if (rc == PSD_OK) {
             printf("%s %" PRId64 "\n", word, count);
         }
+    }
+    if (rc == PSD_OK) {
+        rc = words_check(&words, err);
     }
     words_close(&words);
     return rc;
@@ -255,6 +280,9 @@ check(sketch_t *sketch, const char *path, psd_error_t *err)
 
     while (rc == PSD_OK && (word = words_next(&words)) != NULL) {
         rc = hashes_add(&all, word, err);
+    }
+    if (rc == PSD_OK) {
+        rc = words_check(&words, err);
     }
     words_close(&words);
     if (rc == PSD_OK) {

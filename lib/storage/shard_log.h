@@ -73,7 +73,8 @@ typedef struct ps_shard_log_found {
 /*
  * Reads all records; to be called once, before anything is appended. What a
  * crash tore at the end of the last segment is cut off and told in ret_found;
- * it was never flushed. What remains is flushed before this returns.
+ * it was never flushed. What remains is written again as far as no flush has
+ * told of it, and flushed, before this returns.
  *
  * With args->damage, whose n_holes is one more behind each place where records
  * may be missing: records in front of a damaged one are told, and those behind
@@ -82,7 +83,7 @@ typedef struct ps_shard_log_found {
  *
  * Errors: PSD_DAMAGED anything else that is wrong, naming file and byte;
  * nothing was changed, and records were told only up to there. PSD_IO,
- * PSD_NOMEM, and what `each` returned.
+ * PSD_LIMIT no room, PSD_NOMEM, and what `each` returned.
  */
 PSD_MUST_CHECK psd_status_t ps_shard_log_read(ps_shard_log_t *self,
                                               ps_shard_log_each_t *each,

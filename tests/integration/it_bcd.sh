@@ -107,9 +107,12 @@ if wait_for has_passed; then
     read -ra workers <"/proc/$job/task/$job/children"
     kill -9 "${workers[-1]}"
     wait_for has_missed || kill "$job"
+else
+    kill "$job"
 fi
 rc=0
 wait "$job" || rc=$?
+trap cli_end EXIT
 if [ "$rc" -eq 0 ] || ! has_missed; then
     fail "exit code $rc behind a lost worker"
     show

@@ -35,6 +35,7 @@ refused 2 '--bits "5" is not a whole number from 6' --insert f --bits 5
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
 refused 1 '/no/such.*No such file' --insert /no/such --table none
+refused 1 'Is a directory' --insert "$work" --table none
 
 printf 'needle\nw1\nnobody\n' >"$work/wanted"
 refused 5 'table "none" does not exist' --query "$work/wanted" --table none

@@ -65,6 +65,9 @@
 #define CLUSTER_CALM_MS 4500 /* nothing goes wrong behind it */
 #define CLUSTER_END_MS 40000 /* all has ended before */
 #define CLUSTER_LOST_MS 5000 /* silence of a worker, which is broken */
+#define CLUSTER_REPAIR_MS                                \
+    900 /* … of a node: copies are made anew elsewhere \
+         */
 
 /* ---- clients ---- */
 
@@ -490,11 +493,11 @@ bool cluster_registry_spares(const cluster_t *self,
                              uint32_t partition);
 /* Every partition has another whole copy that lives, and has its disk: the
  * node's own disk may go. */
-/* It has a copy, and all others are gone just then. */
+bool cluster_registry_spares_disk(const cluster_t *self, uint32_t node);
+/* It has a copy; another one that had all is gone just then, and so are all. */
 bool cluster_registry_is_last(const cluster_t *self,
                               uint32_t node,
                               uint32_t partition);
-bool cluster_registry_spares_disk(const cluster_t *self, uint32_t node);
 void cluster_name(uint32_t node, char ret_name[CLUSTER_NAME_SIZE]);
 
 /* sim_cluster_client.c */

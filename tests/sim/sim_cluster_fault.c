@@ -102,10 +102,14 @@ crash_all(cluster_t *self, const cluster_fault_t *fault)
 /* A node that is silent for long is given up: where the others had been lost
  * before, one of them that comes again serves with what it has. */
 static void
-silence(cluster_t *self, uint32_t node)
+silence(cluster_t *self, const cluster_fault_t *fault)
 {
-    for (uint32_t i = 0; self->plan.disk && i < self->plan.n_partitions; i++) {
-        if (cluster_registry_is_last(self, node, i)) {
+    bool is_given_up = self->nodes[fault->who].alive &&
+                       fault->end_ms - fault->at_ms > CLUSTER_REPAIR_MS;
+
+    for (uint32_t i = 0;
+         is_given_up && self->plan.disk && i < self->plan.n_partitions; i++) {
+        if (cluster_registry_is_last(self, fault->who, i)) {
             cluster_check_void(self, i);
         }
     }
@@ -191,7 +195,7 @@ begin(cluster_t *self, cluster_fault_t *fault)
     if (fault->who < self->plan.n_nodes &&
         (fault->kind == CLUSTER_FREEZE ||
          (fault->kind == CLUSTER_CUT && fault->to == CLUSTER_REGISTRY))) {
-        silence(self, fault->who);
+        silence(self, fault);
     }
 }
 

@@ -12,7 +12,6 @@
 #define TELL_MS 100        /* between two tells of the same */
 #define SUSPECT_MS 400     /* silence of a node */
 #define UNREACHED_MS 300   /* … of a shard, for a client */
-#define REPAIR_MS 900      /* likewise: its copies are made anew elsewhere */
 #define GONE_MS 1200       /* … of a worker, where they come and go */
 #define PATIENCE_MS 600000 /* for workers that are expected */
 #define DECISIONS_MAX 1000
@@ -37,7 +36,7 @@ new_machine(cluster_t *self)
         .copies_max = 3,
         .suspect_after_ms = SUSPECT_MS,
         .unreached_after_ms = UNREACHED_MS,
-        .repair_after_ms = REPAIR_MS};
+        .repair_after_ms = CLUSTER_REPAIR_MS};
     cluster_registry_t *registry = &self->registry;
 
     memset(registry->views, 0, sizeof registry->views);
@@ -509,17 +508,19 @@ cluster_registry_is_last(const cluster_t *self,
     const ps_copies_t *copies =
         table == NULL ? NULL : &table->copies[partition];
     bool is_own = false;
+    bool any_lost = false;
 
     for (uint32_t k = 0; copies != NULL && k < copies->n; k++) {
-        bool is_mine =
-            copies->at[k].incarnation == self->nodes[node].incarnation;
+        const ps_copy_t *copy = &copies->at[k];
+        bool is_mine = copy->incarnation == self->nodes[node].incarnation;
 
         is_own = is_own || is_mine;
-        if (!is_mine && is_there(self, &copies->at[k], partition)) {
+        if (!is_mine && is_there(self, copy, partition)) {
             return false;
         }
+        any_lost = any_lost || (!is_mine && ps_copy_is_heir(copy));
     }
-    return is_own && copies->n > 1;
+    return is_own && any_lost;
 }
 
 /* What it has flushed is there, and will be. */

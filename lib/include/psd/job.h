@@ -72,9 +72,9 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_leave(psd_client_t *client,
  * say the reason (its first 160 bytes; NULL and "": unknown). What was not
  * acknowledged may or may not be applied. Every ticket of this client's that
  * has not ended ends, PSD_FAILED, waited for or not, also when an error is
- * returned. Values of theirs are written no more from the call on; borrowed
- * memory is read until it returns. The client stays open and is no worker any
- * more. Errors: as psd_leave. */
+ * returned. No memory of theirs is read or written behind the call, which may
+ * take a little longer than timeout_ms to get borrowed memory back. The client
+ * stays open and is no worker any more. Errors: as psd_leave. */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_fail(psd_client_t *client,
                                                 const char *reason,
                                                 uint32_t timeout_ms,
