@@ -62,12 +62,10 @@
 #define CLUSTER_NOBODY UINT32_MAX
 
 #define CLUSTER_START_MS 1000
-#define CLUSTER_CALM_MS 4500 /* nothing goes wrong behind it */
-#define CLUSTER_END_MS 40000 /* all has ended before */
-#define CLUSTER_LOST_MS 5000 /* silence of a worker, which is broken */
-#define CLUSTER_REPAIR_MS                                \
-    900 /* … of a node: copies are made anew elsewhere \
-         */
+#define CLUSTER_CALM_MS 4500  /* nothing goes wrong behind it */
+#define CLUSTER_END_MS 40000  /* all has ended before */
+#define CLUSTER_LOST_MS 5000  /* silence of a worker, which is broken */
+#define CLUSTER_REPAIR_MS 900 /* … of a node, which is given up */
 
 /* ---- clients ---- */
 
