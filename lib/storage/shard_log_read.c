@@ -100,20 +100,33 @@ refuse(const reader_t *self, psd_error_t *err)
         psd_error_text(why));
 }
 
-/* The next record. ret_good false: it is none. */
+/* Whether the buffer has all of the next record, as far as its size tells. */
+static bool
+holds_next(const reader_t *self)
+{
+    size_t have = self->end - self->at;
+
+    return have >= CLAIM_SIZE &&
+           ps_record_claims((ps_bytes_t){self->buffer + self->at, have}) <=
+               have;
+}
+
+/* Sees to it that the next record is in the buffer. ret_size 0: there is none.
+ */
 static psd_status_t
-read_record(reader_t *self, bool *ret_good, psd_error_t *err)
+find_record(reader_t *self,
+            ps_record_t *ret_record,
+            ps_body_t *ret_body,
+            size_t *ret_size,
+            psd_error_t *err)
 {
     uint64_t left = bytes_left(self);
     size_t least = left < CLAIM_SIZE ? (size_t)left : CLAIM_SIZE;
     psd_status_t rc = fill(self, least, err);
     ps_bytes_t bytes = {NULL, 0};
-    ps_record_t record;
-    ps_body_t body = {0};
     size_t claimed = 0;
-    size_t size = 0;
 
-    *ret_good = false;
+    *ret_size = 0;
     if (rc != PSD_OK) {
         return rc;
     }
@@ -127,8 +140,24 @@ read_record(reader_t *self, bool *ret_good, psd_error_t *err)
         return rc;
     }
     bytes = (ps_bytes_t){self->buffer + self->at, claimed};
-    if (ps_record_read(bytes, &size, &record, &body, NULL) != PSD_OK) {
-        return PSD_OK;
+    if (ps_record_read(bytes, ret_size, ret_record, ret_body, NULL) != PSD_OK) {
+        *ret_size = 0;
+    }
+    return PSD_OK;
+}
+
+/* Tells of the next record. ret_good false: it is none. */
+static psd_status_t
+read_record(reader_t *self, bool *ret_good, psd_error_t *err)
+{
+    ps_record_t record;
+    ps_body_t body = {0};
+    size_t size = 0;
+    psd_status_t rc = find_record(self, &record, &body, &size, err);
+
+    *ret_good = false;
+    if (rc != PSD_OK || size == 0) {
+        return rc;
     }
     rc = ps_segment_reserve(self->segment, 1, err);
     if (rc == PSD_OK) {
@@ -222,42 +251,73 @@ must_wait(const ps_shard_log_t *self)
     return self->damage != NULL && self->damage->n_texts > 0;
 }
 
-/* Bytes of the last segment that no flush has told of. They may be in the
- * system's memory only, behind a flush that failed in an earlier life, and a
- * later one says nothing about them unless they are written again. */
+/* From where on no flush has told of the last segment's bytes. */
+static uint64_t
+told_until(const ps_shard_log_t *self, const ps_segment_t *last)
+{
+    uint64_t number = self->flushed.number;
+
+    if (number == last->number) {
+        return self->flushed.bytes;
+    }
+    /* One that another follows is whole. */
+    return number > last->number ? last->bytes : PS_SEGMENT_HEAD;
+}
+
+/* Writes a block of whole records to where it was read. */
+static psd_status_t
+write_block(reader_t *self, psd_error_t *err)
+{
+    uint64_t from = self->offset;
+    ps_record_t record;
+    ps_body_t body = {0};
+    ps_bytes_t span = {NULL, 0};
+
+    do {
+        size_t size = 0;
+        psd_status_t rc = find_record(self, &record, &body, &size, err);
+
+        if (rc == PSD_OK && size == 0) {
+            rc = psd_error_set(err, PSD_IO,
+                               "%s/log-%016" PRIx64 ".seg: the record at byte "
+                               "%" PRIu64 " was whole when it was read, and "
+                               "was not a moment later",
+                               self->log->dir, self->segment->number,
+                               self->offset);
+        }
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        self->at += size;
+        self->offset += size;
+    } while (holds_next(self));
+    span.size = (size_t)(self->offset - from);
+    span.data = self->buffer + self->at - span.size;
+    return self->log->disk->write(self->log->disk, self->file, from, &span, 1,
+                                  err);
+}
+
+/* Bytes of the last segment that no flush has told of may be in the system's
+ * memory only, behind a flush that failed in an earlier life, and a later one
+ * says nothing about them unless they are written again. The system may drop
+ * them at any moment, so they are looked at before they are. */
 static psd_status_t
 write_again(ps_shard_log_t *self,
-            const ps_segment_t *last,
+            ps_segment_t *last,
             ps_disk_file_t *file,
             psd_error_t *err)
 {
-    uint64_t at = self->flushed.number == last->number ? self->flushed.bytes
-                                                       : PS_SEGMENT_HEAD;
-    PSD_AUTO(ps_free_at) uint8_t *block = NULL;
+    reader_t reader = {.log = self,
+                       .segment = last,
+                       .file = file,
+                       .offset = told_until(self, last)};
     psd_status_t rc = PSD_OK;
 
-    while (rc == PSD_OK && at < last->bytes) {
-        uint64_t rest = last->bytes - at;
-        ps_bytes_t span = {.size = rest < BLOCK ? (size_t)rest : BLOCK};
-        size_t got = 0;
-
-        block = block == NULL ? ps_alloc_raw(span.size, 1) : block;
-        if (block == NULL) {
-            return psd_error_set(err, PSD_NOMEM,
-                                 "no memory to write %zu bytes of the log",
-                                 span.size);
-        }
-        span.data = block;
-        rc =
-            self->disk->read(self->disk, file, at, block, span.size, &got, err);
-        if (rc == PSD_OK && got < span.size) {
-            rc = psd_error_set(err, PSD_IO, "the file became shorter");
-        }
-        if (rc == PSD_OK) {
-            rc = self->disk->write(self->disk, file, at, &span, 1, err);
-        }
-        at += span.size;
+    /* Where it was damaged it may be shorter than a flush has told. */
+    while (rc == PSD_OK && reader.offset < last->bytes) {
+        rc = write_block(&reader, err);
     }
+    ps_free(reader.buffer);
     return rc;
 }
 
@@ -267,7 +327,7 @@ static psd_status_t
 settle_last(ps_shard_log_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
-    const ps_segment_t *last = ps_shard_log_last(self);
+    ps_segment_t *last = ps_shard_log_last(self);
     ps_disk_t *disk = self->disk;
     ps_disk_file_t *file = NULL;
     uint64_t size = 0;
