@@ -4,15 +4,12 @@
 
 #include <inttypes.h>
 
+#include "base/prefetch.h"
 #include "model/init.h"
-#include "model/row_loops.h"
 
 #define BLOCK_SHIFT PS_ARRAY_BLOCK_SHIFT
 #define BLOCK_VALUES (UINT64_C(1) << BLOCK_SHIFT)
 #define STRIDE_VALUES 16 /* keeps every state array on a cache line */
-#define LINE 64
-#define LINES_AHEAD 4  /* of a row; the processor goes on by itself */
-#define STATES_AHEAD 2 /* state arrays asked for ahead */
 #define BYTES_MAX (UINT64_C(1) << 47) /* what a process can address */
 
 /* Bytes of `arrays` arrays of values; false: too many to address. */
@@ -197,15 +194,15 @@ ps_array_rows_version(const ps_array_rows_t *self, uint64_t row)
                        (row - self->first_row) * sizeof(uint64_t));
 }
 
-static void
-prefetch(const ps_array_rows_t *self, size_t offset)
+PS_PREFETCHES
+prefetch(const ps_array_rows_t *self, size_t offset, bool with_state)
 {
     size_t size = (size_t)self->shape.width * self->shape.value_size;
     size_t stride = self->state_stride * self->shape.value_size;
 
-    ps_row_prefetch(self->values.data + offset, size);
-    for (uint32_t k = 0; k < self->shape.n_states && k < STATES_AHEAD; k++) {
-        __builtin_prefetch(self->state.data + k * stride + offset, 1);
+    ps_prefetch_row(self->values.data + offset, size);
+    for (uint32_t k = 0; with_state && k < self->shape.n_states; k++) {
+        ps_prefetch_row(self->state.data + k * stride + offset, size);
     }
 }
 
@@ -214,6 +211,7 @@ ps_array_rows_find(ps_array_rows_t *self,
                    const ps_slice_t *slice,
                    const ps_payload_t *payload,
                    uint64_t i,
+                   bool with_state,
                    uint8_t **ret_rows,
                    size_t most)
 {
@@ -225,7 +223,9 @@ ps_array_rows_find(ps_array_rows_t *self,
         uint64_t row = ps_slice_row(slice, payload, i + j) - self->first_row;
 
         ret_rows[j] = self->values.data + row * row_bytes;
-        prefetch(self, row * row_bytes);
+        if (row_bytes >= PS_LINE) { /* else the processor is ahead by itself */
+            prefetch(self, row * row_bytes, with_state);
+        }
         if (self->filled.data != NULL) {
             touch(self, row * self->shape.width, self->shape.width);
         }

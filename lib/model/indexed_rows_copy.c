@@ -214,10 +214,9 @@ take_dense(ps_indexed_rows_t *self,
     for (uint64_t i = 0; rc == PSD_OK && i < n; i++) {
         const uint8_t *from = rows.data + i * size;
 
-        if (n - i > AHEAD) { /* here and not in a function: see row_walk.c */
-            uint64_t hash = ps_row_hash(ps_load_u64(from + AHEAD * size));
-
-            __builtin_prefetch(ps_row_index_home(&self->index, hash), 1);
+        if (n - i > AHEAD) {
+            ps_row_index_prefetch(
+                &self->index, ps_row_hash(ps_load_u64(from + AHEAD * size)));
         }
         rc = check_key(self, extent, ps_load_u64(from), err);
         if (rc == PSD_OK) {

@@ -140,13 +140,13 @@ ask_ahead(const ps_row_index_t *self, uint64_t b)
     if (b + 2 * AHEAD < old->n_with_end) {
         const ps_row_bucket_t *bucket = ps_row_table_at(old, b + AHEAD);
 
-        __builtin_prefetch(ps_row_table_at(old, b + 2 * AHEAD));
+        ps_prefetch(ps_row_table_at(old, b + 2 * AHEAD));
         for (uint32_t i = 0; i < bucket->n; i++) {
-            __builtin_prefetch(ps_slab_at(self->rows, bucket->numbers[i]));
+            ps_prefetch(ps_slab_at(self->rows, bucket->numbers[i]));
         }
     }
     for (uint64_t i = to; i < to + 2 && i < self->now.n_with_end; i++) {
-        __builtin_prefetch(ps_row_table_at(&self->now, i), 1);
+        ps_prefetch(ps_row_table_at(&self->now, i));
     }
 }
 

@@ -22,6 +22,7 @@
 
 #include "base/cursor.h"
 #include "base/hash.h"
+#include "base/prefetch.h"
 #include "model/fold.h"
 #include "model/slab.h"
 
@@ -102,11 +103,11 @@ ps_row_index_home(const ps_row_index_t *self, uint64_t hash)
 }
 
 /* Asks the processor for the line that a find will read first. */
-static inline void
+PS_PREFETCHES
 ps_row_index_prefetch(const ps_row_index_t *self, uint64_t hash)
 {
     if (self->n > 0) {
-        __builtin_prefetch(ps_row_index_home(self, hash));
+        ps_prefetch(ps_row_index_home(self, hash));
     }
 }
 

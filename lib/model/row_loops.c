@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/prefetch.h"
 #include "model/loops.h"
 
 #define DIFFER_BITS 12

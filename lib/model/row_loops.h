@@ -5,32 +5,8 @@
 
 #include "base/slice.h"
 
-#define PS_LINE 64           /* bytes of a cache line */
-#define PS_ROW_LINES_AHEAD 4 /* of a row; the processor goes on by itself */
-#define PS_ROWS_GROUP 32     /* rows that ps_rows_differ takes at most */
+#define PS_ROWS_GROUP 32 /* rows that ps_rows_differ takes at most */
 #define PS_STREAM_FROM ((size_t)1 << 20) /* bytes that would fill a cache */
-
-/* Asks the processor for the beginning of a row of `size` bytes, which will be
- * written or copied. */
-static inline void
-ps_row_prefetch(const uint8_t *row, size_t size)
-{
-    for (size_t k = 0; k < PS_ROW_LINES_AHEAD && k * PS_LINE < size; k++) {
-        __builtin_prefetch(row + k * PS_LINE, 1);
-    }
-}
-
-/* As ps_row_prefetch for a row that is needed later, with its last line: into
- * the second cache, for the first has so few lines on their way at once that
- * the next to ask would wait. */
-static inline void
-ps_row_prefetch_early(const uint8_t *row, size_t size)
-{
-    for (size_t k = 0; k < PS_ROW_LINES_AHEAD && k * PS_LINE < size; k++) {
-        __builtin_prefetch(row + k * PS_LINE, 0, 2);
-    }
-    __builtin_prefetch(row + size - 1, 0, 2);
-}
 
 /* Adds n rows of `width` deltas (wire bytes, any alignment), row by row, to the
  * values at rows[0] …, which are aligned to the type. Integers wrap. */

@@ -12,8 +12,7 @@
 
 #include "model/indexed_rows.h"
 
-#define PS_WALK_ROWS 32 /* in a group at most */
-
+#define PS_WALK_ROWS 32  /* in a group */
 #define PS_WALK_RING 128 /* rows of a slice that are on their way, at most */
 
 typedef struct ps_row_walk {
@@ -21,8 +20,7 @@ typedef struct ps_row_walk {
     const ps_slice_t *slice;
     const ps_payload_t *payload;
     uint64_t n_rows;    /* to be walked, from the front of the slice */
-    size_t group;       /* rows in a group: fewer of wide ones, so that some are
-                           fetched while others are worked on */
+    size_t bytes;       /* of an item that are asked for */
     uint64_t first;     /* of the group at hand */
     size_t n;           /* rows of the group at hand */
     uint64_t n_buckets; /* rows of the slice whose bucket was asked for … */
@@ -32,12 +30,14 @@ typedef struct ps_row_walk {
     uint8_t *guesses[PS_WALK_RING]; /* likewise */
 } ps_row_walk_t;
 
-/* n_rows <= slice->n_rows; rows LIST or RANGE. */
+/* n_rows <= slice->n_rows; rows LIST or RANGE. with_state: what rows have
+ * behind their values will be needed, too. */
 void ps_row_walk_begin(ps_row_walk_t *self,
                        const ps_indexed_rows_t *rows,
                        const ps_slice_t *slice,
                        const ps_payload_t *payload,
-                       uint64_t n_rows);
+                       uint64_t n_rows,
+                       bool with_state);
 /* Goes to the next group; false at the end. */
 bool ps_row_walk_next(ps_row_walk_t *self);
 #endif

@@ -51,7 +51,8 @@ PSD_MUST_CHECK psd_status_t ps_store_push_part(ps_store_t *self,
                                                const ps_payload_t *payload,
                                                psd_error_t *err);
 
-/* Rows of a slice in their order; for an array there is nothing to find. */
+/* Rows of a slice in their order, to be read; for an array there is nothing to
+ * find. */
 typedef struct ps_store_walk {
     bool is_array;
     ps_row_walk_t rows;
@@ -66,7 +67,8 @@ ps_store_walk_begin(ps_store_walk_t *self,
 {
     self->is_array = store->is_array;
     if (!self->is_array) {
-        ps_row_walk_begin(&self->rows, &store->indexed, slice, payload, n_rows);
+        ps_row_walk_begin(&self->rows, &store->indexed, slice, payload, n_rows,
+                          false);
     }
 }
 

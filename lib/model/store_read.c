@@ -66,10 +66,11 @@ read_array(ps_store_t *self,
     size_t n[2] = {0};
 
     part.n_rows = n_rows;
-    n[0] = ps_array_rows_find(&self->array, &part, rows, 0, found[0], GROUP);
+    n[0] = ps_array_rows_find(&self->array, &part, rows, 0, false, found[0],
+                              GROUP);
     for (uint64_t i = 0, g = 0; i < n_rows; g = 1 - g) {
         n[1 - g] = ps_array_rows_find(&self->array, &part, rows, i + n[g],
-                                      found[1 - g], GROUP);
+                                      false, found[1 - g], GROUP);
         ps_rows_copy(ret_values + i * row_bytes, found[g], n[g], row_bytes);
         i += n[g];
     }
@@ -89,7 +90,7 @@ read_whole(ps_store_t *self,
         ps_rows_may_stream(ret_values, n_rows * row_bytes, row_bytes);
     ps_row_walk_t walk;
 
-    ps_row_walk_begin(&walk, &self->indexed, want, rows, n_rows);
+    ps_row_walk_begin(&walk, &self->indexed, want, rows, n_rows, false);
     while (ps_row_walk_next(&walk)) {
         uint8_t *to = ret_values + walk.first * row_bytes;
 

@@ -35,8 +35,8 @@ check() {
     fi
 }
 
-check push 1 170
-check pull 1 165
-check push 64 350
-check pull 64 250
+check push 1 192
+check pull 1 189
+check push 64 388
+check pull 64 278
 [ $n_failed -eq 0 ]
