@@ -19,10 +19,9 @@
 
 #define PS_PREFETCHES static inline __attribute__((always_inline)) void
 
-#define PS_LINE 64 /* bytes of a cache line */
-#define PS_PREFETCH_ROW_LINES                       \
-    16 /* of a row; the processor goes on by itself \
-        */
+#define PS_LINE 64        /* bytes of a cache line */
+#define PS_PAGE 4096      /* bytes of a page at least */
+#define PS_LINES_AHEAD 16 /* of a row; then the processor goes on by itself */
 
 /* The line with the byte at `at`. */
 PS_PREFETCHES
@@ -31,11 +30,19 @@ ps_prefetch(const void *at)
     __builtin_prefetch(at, 0, 2);
 }
 
+/* What lies a page behind `at`, in memory that is read from the front to the
+ * back: within a page the processor goes on by itself. It need not be there. */
+PS_PREFETCHES
+ps_prefetch_next_page(const uint8_t *at)
+{
+    ps_prefetch((const void *)((uintptr_t)at + PS_PAGE));
+}
+
 /* The beginning of a row of `size` bytes, and its end. */
 PS_PREFETCHES
 ps_prefetch_row(const uint8_t *row, size_t size)
 {
-    for (size_t k = 0; k < PS_PREFETCH_ROW_LINES && k * PS_LINE < size; k++) {
+    for (size_t k = 0; k < PS_LINES_AHEAD && k * PS_LINE < size; k++) {
         ps_prefetch(row + k * PS_LINE);
     }
     ps_prefetch(row + size - 1);

@@ -10,6 +10,7 @@
 #endif
 
 #include "base/cursor.h"
+#include "base/prefetch.h"
 #include "model/loops_sets.h"
 
 /* A vector of the set, and a statement that names it and does nothing: what it

@@ -64,6 +64,7 @@ NAME(settle)(uint8_t *values,
             size_t at = 0;                                                   \
                                                                              \
             for (; at + UNIT <= size; at += UNIT) {                          \
+                ps_prefetch_next_page(deltas + at);                          \
                 NAME(rule##_unit)(numbers, rows[i] + at, deltas + at, UNIT); \
             }                                                                \
             if (at < size) {                                                 \

@@ -13,7 +13,7 @@ import sys
 
 from sources import finish, list_files, read_text, strip_all
 
-CALL = re.compile(r"\b(?:__builtin|ps(?:_\w+)?)_prefetch(?:_row)?\s*\(")
+CALL = re.compile(r"\b(?:__builtin|ps(?:_\w+)?)_prefetch(?:_\w+)?\s*\(")
 INSTRUCTION = re.compile(r"\t(?:prefetch|prfm)")  # x86, arm
 
 
