@@ -9,6 +9,7 @@
 
 #define BLOCK_SHIFT PS_ARRAY_BLOCK_SHIFT
 #define BLOCK_VALUES (UINT64_C(1) << BLOCK_SHIFT)
+#define STATES_AHEAD 3   /* of more, one for each worker, a push needs one */
 #define STRIDE_VALUES 16 /* keeps every state array on a cache line */
 #define BYTES_MAX (UINT64_C(1) << 47) /* what a process can address */
 
@@ -194,14 +195,15 @@ ps_array_rows_version(const ps_array_rows_t *self, uint64_t row)
                        (row - self->first_row) * sizeof(uint64_t));
 }
 
-PS_PREFETCHES
-prefetch(const ps_array_rows_t *self, size_t offset, bool with_state)
+static void
+prefetch(const ps_array_rows_t *self, size_t offset, ps_row_need_t need)
 {
     size_t size = (size_t)self->shape.width * self->shape.value_size;
     size_t stride = self->state_stride * self->shape.value_size;
+    uint32_t n_states = need == PS_NEED_ALL ? self->shape.n_states : 0;
 
     ps_prefetch_row(self->values.data + offset, size);
-    for (uint32_t k = 0; with_state && k < self->shape.n_states; k++) {
+    for (uint32_t k = 0; n_states <= STATES_AHEAD && k < n_states; k++) {
         ps_prefetch_row(self->state.data + k * stride + offset, size);
     }
 }
@@ -211,7 +213,7 @@ ps_array_rows_find(ps_array_rows_t *self,
                    const ps_slice_t *slice,
                    const ps_payload_t *payload,
                    uint64_t i,
-                   bool with_state,
+                   ps_row_need_t need,
                    uint8_t **ret_rows,
                    size_t most)
 {
@@ -224,7 +226,7 @@ ps_array_rows_find(ps_array_rows_t *self,
 
         ret_rows[j] = self->values.data + row * row_bytes;
         if (row_bytes >= PS_LINE) { /* else the processor is ahead by itself */
-            prefetch(self, row * row_bytes, with_state);
+            prefetch(self, row * row_bytes, need);
         }
         if (self->filled.data != NULL) {
             touch(self, row * self->shape.width, self->shape.width);

@@ -39,13 +39,13 @@ void ps_array_rows_done(ps_array_rows_t *self);
 ps_dense_row_t
 ps_array_rows_at(ps_array_rows_t *self, uint64_t row, uint32_t col, uint64_t n);
 /* The values of the rows of a slice from the i-th on, at most `most` of them:
- * their number; asks the processor for each, with_state: and for its state. All
- * of their values have got their first values. */
+ * their number; asks the processor for what is needed of each. All of their
+ * values have got their first values. */
 size_t ps_array_rows_find(ps_array_rows_t *self,
                           const ps_slice_t *slice,
                           const ps_payload_t *payload,
                           uint64_t i,
-                          bool with_state,
+                          ps_row_need_t need,
                           uint8_t **ret_rows,
                           size_t most);
 /* Whether the block has got its first values. Only where `filled` is not empty,

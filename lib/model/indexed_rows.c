@@ -129,7 +129,7 @@ push_whole_rows(ps_indexed_rows_t *self,
     ps_row_walk_t walk;
     ps_push_t push;
 
-    ps_row_walk_begin(&walk, self, slice, payload, slice->n_rows, true);
+    ps_row_walk_begin(&walk, self, slice, payload, slice->n_rows, PS_NEED_ALL);
     ps_push_begin(&push, &self->shape, payload, NULL, NULL, self->shape.width);
     while (ps_row_walk_next(&walk)) {
         for (size_t i = 0; i < walk.n; i++) {
@@ -154,7 +154,7 @@ push_columns(ps_indexed_rows_t *self,
     ps_row_walk_t walk;
     ps_push_t push;
 
-    ps_row_walk_begin(&walk, self, slice, payload, slice->n_rows, true);
+    ps_row_walk_begin(&walk, self, slice, payload, slice->n_rows, PS_NEED_ALL);
     ps_push_begin(&push, &self->shape, payload, NULL, NULL, self->shape.width);
     while (ps_row_walk_next(&walk)) {
         for (size_t i = 0; i < walk.n && ps_deltas_next(&deltas); i++) {
@@ -195,7 +195,7 @@ push_mixed(ps_indexed_rows_t *self,
     ps_row_walk_t walk;
     ps_push_t push;
 
-    ps_row_walk_begin(&walk, self, slice, payload, slice->n_rows, true);
+    ps_row_walk_begin(&walk, self, slice, payload, slice->n_rows, PS_NEED_ALL);
     ps_push_begin(&push, &self->shape, payload, NULL, NULL, self->shape.width);
     while (ps_row_walk_next(&walk)) {
         for (size_t i = 0; i < walk.n && ps_deltas_next(&deltas); i++) {

@@ -64,7 +64,9 @@ NAME(settle)(uint8_t *values,
             size_t at = 0;                                                   \
                                                                              \
             for (; at + UNIT <= size; at += UNIT) {                          \
-                ps_prefetch_next_page(deltas + at);                          \
+                if (UNIT >= PS_LINE || at % PS_LINE == 0) {                  \
+                    ps_prefetch_next_page(deltas + at);                      \
+                }                                                            \
                 NAME(rule##_unit)(numbers, rows[i] + at, deltas + at, UNIT); \
             }                                                                \
             if (at < size) {                                                 \

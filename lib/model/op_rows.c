@@ -94,7 +94,7 @@ new_of_list(const ps_op_rows_t *self, const ps_store_t *store)
     uint64_t n_new = 0;
 
     ps_row_walk_begin(&walk, &store->indexed, self->slice, self->payload,
-                      self->slice->n_rows, true);
+                      self->slice->n_rows, PS_NEED_HEAD);
     while (ps_row_walk_next(&walk)) {
         for (size_t i = 0; i < walk.n; i++) {
             n_new += walk.found[i] == NULL ? 1 : 0;

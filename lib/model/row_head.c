@@ -298,7 +298,7 @@ ps_row_heads_reserve(ps_indexed_rows_t *self,
         !ps_row_index_reserve(&self->index, slice->n_rows)) {
         return false;
     }
-    ps_row_walk_begin(&walk, self, slice, payload, slice->n_rows, true);
+    ps_row_walk_begin(&walk, self, slice, payload, slice->n_rows, PS_NEED_ALL);
     while (ps_row_walk_next(&walk)) {
         for (size_t i = 0; i < walk.n && ps_deltas_next(&deltas); i++) {
             if (!reserve_row(self, walk.found[i], &deltas)) {

@@ -103,7 +103,7 @@ ps_row_index_home(const ps_row_index_t *self, uint64_t hash)
 }
 
 /* Asks the processor for the line that a find will read first. */
-PS_PREFETCHES
+static inline void
 ps_row_index_prefetch(const ps_row_index_t *self, uint64_t hash)
 {
     if (self->n > 0) {

@@ -8,6 +8,13 @@
 #include "model/partition.h"
 #include "model/updater.h"
 
+/* How much of a row will be needed, so is asked for ahead. */
+typedef enum ps_row_need {
+    PS_NEED_HEAD = 0,   /* key and version */
+    PS_NEED_VALUES = 1, /* and values */
+    PS_NEED_ALL = 2     /* and the updater's state */
+} ps_row_need_t;
+
 typedef struct ps_row_shape {
     const ps_table_spec_t *spec; /* borrowed from the store */
     const ps_updater_t *updater; /* borrowed from the store */

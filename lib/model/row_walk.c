@@ -51,24 +51,33 @@ ask_ahead(ps_row_walk_t *self)
     ask_for_rows(self, reach(self, PS_WALK_ROWS));
 }
 
+/* Bytes from the front of an item on. */
+static size_t
+bytes_of(const ps_indexed_rows_t *rows, ps_row_need_t need)
+{
+    const ps_row_shape_t *shape = &rows->shape;
+
+    if (need == PS_NEED_ALL || ps_rows_are_mixed(rows)) {
+        return rows->rows.item_size;
+    }
+    return rows->values_at + (need == PS_NEED_HEAD
+                                  ? 0
+                                  : (size_t)shape->width * shape->value_size);
+}
+
 void
 ps_row_walk_begin(ps_row_walk_t *self,
                   const ps_indexed_rows_t *rows,
                   const ps_slice_t *slice,
                   const ps_payload_t *payload,
                   uint64_t n_rows,
-                  bool with_state)
+                  ps_row_need_t need)
 {
-    const ps_row_shape_t *shape = &rows->shape;
-    bool is_all = with_state || ps_rows_are_mixed(rows);
-
     self->rows = rows;
     self->slice = slice;
     self->payload = payload;
     self->n_rows = n_rows;
-    self->bytes =
-        is_all ? rows->rows.item_size
-               : rows->values_at + (size_t)shape->width * shape->value_size;
+    self->bytes = bytes_of(rows, need);
     self->first = 0;
     self->n = 0;
     self->n_buckets = 0;

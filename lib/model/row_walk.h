@@ -30,14 +30,13 @@ typedef struct ps_row_walk {
     uint8_t *guesses[PS_WALK_RING]; /* likewise */
 } ps_row_walk_t;
 
-/* n_rows <= slice->n_rows; rows LIST or RANGE. with_state: what rows have
- * behind their values will be needed, too. */
+/* n_rows <= slice->n_rows; rows LIST or RANGE. */
 void ps_row_walk_begin(ps_row_walk_t *self,
                        const ps_indexed_rows_t *rows,
                        const ps_slice_t *slice,
                        const ps_payload_t *payload,
                        uint64_t n_rows,
-                       bool with_state);
+                       ps_row_need_t need);
 /* Goes to the next group; false at the end. */
 bool ps_row_walk_next(ps_row_walk_t *self);
 #endif

@@ -111,7 +111,8 @@ count_entries(ps_store_t *self, const ps_gather_t *gather, counts_t *ret)
     size_t used = 0;
     ps_store_walk_t walk;
 
-    ps_store_walk_begin(&walk, self, want, gather->rows, want->n_rows);
+    ps_store_walk_begin(&walk, self, want, gather->rows, want->n_rows,
+                        PS_NEED_VALUES);
     for (uint64_t i = 0; i < want->n_rows; i++) {
         entry_sink_t sink = {0};
         size_t row = PS_COUNT_BYTES + (gather->with_keys ? PS_KEY_BYTES : 0);
@@ -165,7 +166,8 @@ ps_store_gather_sparse(ps_store_t *self,
     }
     sink.columns = reply.index + heads;
     sink.values = reply.values;
-    ps_store_walk_begin(&walk, self, want, gather->rows, counts.n);
+    ps_store_walk_begin(&walk, self, want, gather->rows, counts.n,
+                        PS_NEED_VALUES);
     for (size_t i = 0; i < counts.n; i++) {
         take_entries(self, ps_slice_row(want, gather->rows, i),
                      ps_store_walk_at(&walk, i), &sink);

@@ -88,7 +88,7 @@ ps_store_growth(const ps_store_t *self,
         return 0;
     }
     ps_row_walk_begin(&walk, &self->indexed, slice, payload, slice->n_rows,
-                      false);
+                      PS_NEED_HEAD);
     while (ps_row_walk_next(&walk)) {
         for (size_t i = 0; i < walk.n; i++) {
             n_new += walk.found[i] == NULL ? 1 : 0;

@@ -51,8 +51,7 @@ PSD_MUST_CHECK psd_status_t ps_store_push_part(ps_store_t *self,
                                                const ps_payload_t *payload,
                                                psd_error_t *err);
 
-/* Rows of a slice in their order, to be read; for an array there is nothing to
- * find. */
+/* Rows of a slice in their order; for an array there is nothing to find. */
 typedef struct ps_store_walk {
     bool is_array;
     ps_row_walk_t rows;
@@ -63,12 +62,13 @@ ps_store_walk_begin(ps_store_walk_t *self,
                     const ps_store_t *store,
                     const ps_slice_t *slice,
                     const ps_payload_t *payload,
-                    uint64_t n_rows)
+                    uint64_t n_rows,
+                    ps_row_need_t need)
 {
     self->is_array = store->is_array;
     if (!self->is_array) {
         ps_row_walk_begin(&self->rows, &store->indexed, slice, payload, n_rows,
-                          false);
+                          need);
     }
 }
 

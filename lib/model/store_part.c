@@ -144,7 +144,7 @@ find_rows(const ps_store_t *self,
         return n;
     }
     ps_row_walk_begin(&walk, &self->indexed, slice, payload, slice->n_rows,
-                      true);
+                      PS_NEED_HEAD);
     while (ps_row_walk_next(&walk)) {
         for (size_t i = 0; i < walk.n; i++) {
             ret_here[walk.first + i] = walk.found[i] != NULL;

@@ -46,11 +46,11 @@ push_rows(ps_store_t *self,
     ps_push_t push;
 
     begin(self, payload, &push);
-    n[0] = ps_array_rows_find(&self->array, slice, payload, 0, true, rows[0],
-                              GROUP);
+    n[0] = ps_array_rows_find(&self->array, slice, payload, 0, PS_NEED_ALL,
+                              rows[0], GROUP);
     for (uint64_t i = 0, g = 0; i < slice->n_rows; g = 1 - g) {
         n[1 - g] = ps_array_rows_find(&self->array, slice, payload, i + n[g],
-                                      true, rows[1 - g], GROUP);
+                                      PS_NEED_ALL, rows[1 - g], GROUP);
         ps_push_rows(&push, rows[g], n[g]);
         i += n[g];
     }

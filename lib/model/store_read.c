@@ -66,11 +66,11 @@ read_array(ps_store_t *self,
     size_t n[2] = {0};
 
     part.n_rows = n_rows;
-    n[0] = ps_array_rows_find(&self->array, &part, rows, 0, false, found[0],
-                              GROUP);
+    n[0] = ps_array_rows_find(&self->array, &part, rows, 0, PS_NEED_VALUES,
+                              found[0], GROUP);
     for (uint64_t i = 0, g = 0; i < n_rows; g = 1 - g) {
         n[1 - g] = ps_array_rows_find(&self->array, &part, rows, i + n[g],
-                                      false, found[1 - g], GROUP);
+                                      PS_NEED_VALUES, found[1 - g], GROUP);
         ps_rows_copy(ret_values + i * row_bytes, found[g], n[g], row_bytes);
         i += n[g];
     }
@@ -90,7 +90,8 @@ read_whole(ps_store_t *self,
         ps_rows_may_stream(ret_values, n_rows * row_bytes, row_bytes);
     ps_row_walk_t walk;
 
-    ps_row_walk_begin(&walk, &self->indexed, want, rows, n_rows, false);
+    ps_row_walk_begin(&walk, &self->indexed, want, rows, n_rows,
+                      PS_NEED_VALUES);
     while (ps_row_walk_next(&walk)) {
         uint8_t *to = ret_values + walk.first * row_bytes;
 
@@ -125,7 +126,7 @@ read_each(ps_store_t *self,
     size_t row_bytes = (size_t)want->n_cols * self->shape.value_size;
     ps_store_walk_t walk;
 
-    ps_store_walk_begin(&walk, self, want, rows, n_rows);
+    ps_store_walk_begin(&walk, self, want, rows, n_rows, PS_NEED_VALUES);
     for (uint64_t i = 0; i < n_rows; i++) {
         uint8_t *at = ps_store_walk_at(&walk, i);
 

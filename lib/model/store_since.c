@@ -58,7 +58,8 @@ find_changed(ps_store_t *self,
     ps_store_walk_t walk;
     uint64_t i = 0;
 
-    ps_store_walk_begin(&walk, self, want, gather->rows, want->n_rows);
+    ps_store_walk_begin(&walk, self, want, gather->rows, want->n_rows,
+                        PS_NEED_HEAD);
     for (; i < want->n_rows && ret->n < limit; i++) {
         uint64_t key = ps_slice_row(want, gather->rows, i);
         const uint8_t *at = ps_store_walk_at(&walk, i);

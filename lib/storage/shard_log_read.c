@@ -68,7 +68,11 @@ fill(reader_t *self, size_t need, psd_error_t *err)
     rc = self->log->disk->read(self->log->disk, self->file, from,
                                self->buffer + have, want, &got, err);
     if (rc == PSD_OK && got < want) {
-        rc = psd_error_set(err, PSD_IO, "the file became shorter");
+        rc = psd_error_set(err, PSD_IO,
+                           "%s/log-%016" PRIx64 ".seg became shorter than "
+                           "%" PRIu64 " bytes",
+                           self->log->dir, self->segment->number,
+                           self->segment->bytes);
     }
     self->end += got;
     return rc;
@@ -264,9 +268,10 @@ told_until(const ps_shard_log_t *self, const ps_segment_t *last)
     return number > last->number ? last->bytes : PS_SEGMENT_HEAD;
 }
 
-/* Writes a block of whole records to where it was read. */
+/* Writes a block of whole records to where it was read; *ret_end: nothing
+ * behind it was told. */
 static psd_status_t
-write_block(reader_t *self, psd_error_t *err)
+write_block(reader_t *self, bool *ret_end, psd_error_t *err)
 {
     uint64_t from = self->offset;
     ps_record_t record;
@@ -277,7 +282,8 @@ write_block(reader_t *self, psd_error_t *err)
         size_t size = 0;
         psd_status_t rc = find_record(self, &record, &body, &size, err);
 
-        if (rc == PSD_OK && size == 0) {
+        *ret_end = size == 0 && self->segment->is_damaged;
+        if (rc == PSD_OK && size == 0 && !*ret_end) {
             rc = psd_error_set(err, PSD_IO,
                                "%s/log-%016" PRIx64 ".seg: the record at byte "
                                "%" PRIu64 " was whole when it was read, and "
@@ -290,8 +296,11 @@ write_block(reader_t *self, psd_error_t *err)
         }
         self->at += size;
         self->offset += size;
-    } while (holds_next(self));
+    } while (!*ret_end && holds_next(self));
     span.size = (size_t)(self->offset - from);
+    if (span.size == 0) {
+        return PSD_OK;
+    }
     span.data = self->buffer + self->at - span.size;
     return self->log->disk->write(self->log->disk, self->file, from, &span, 1,
                                   err);
@@ -311,11 +320,12 @@ write_again(ps_shard_log_t *self,
                        .segment = last,
                        .file = file,
                        .offset = told_until(self, last)};
+    bool is_end = false;
     psd_status_t rc = PSD_OK;
 
     /* Where it was damaged it may be shorter than a flush has told. */
-    while (rc == PSD_OK && reader.offset < last->bytes) {
-        rc = write_block(&reader, err);
+    while (rc == PSD_OK && !is_end && reader.offset < last->bytes) {
+        rc = write_block(&reader, &is_end, err);
     }
     ps_free(reader.buffer);
     return rc;
@@ -381,6 +391,9 @@ read_segment(reader_t *self, psd_error_t *err)
     disk->close(disk, &self->file);
     if (rc == PSD_OK && self->segment == ps_shard_log_current(self->log) &&
         !must_wait(self->log)) {
+        ps_free(self->buffer); /* the last segment: it would be there twice */
+        self->buffer = NULL;
+        self->capacity = 0;
         rc = settle_last(self->log, err);
         if (rc == PSD_OK) {
             ps_shard_log_note_flushed(self->log, self->segment->number,

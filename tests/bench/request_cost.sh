@@ -31,7 +31,7 @@ check() {
     fi
 }
 
-check push range 3360
+check push range 3520
 check pull range 3020
 check push hash 4340
 check pull hash 3310

@@ -120,7 +120,6 @@ run statuses python3 $lint/check_statuses.py
 run readme python3 $lint/check_readme.py
 run format check_format
 run exports check_exports
-run prefetch python3 $lint/check_prefetch.py "$build"
 run shellcheck shellcheck --external-sources "${scripts[@]}"
 run codespell codespell --ignore-words=$lint/codespell_words.txt \
     --check-filenames "${prose[@]}"

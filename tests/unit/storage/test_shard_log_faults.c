@@ -356,7 +356,86 @@ Test(shard_log_faults, what_is_gone_when_it_is_written_again_ends_the_start)
                        "%s", psd_error_text(err));
     cr_expect_not_null(strstr(psd_error_text(err), "was not a moment later"));
     cr_expect_eq(sim_disk_ops(kit.sim), n_ops);
+    ps_shard_log_close(&kit.log);
+    assert_whole(&kit); /* without it */
+    cr_expect_eq(kit.found.cut_segment, 1);
+    cr_expect_eq(kit.seen[KIT_PARTITIONS - 1], 7);
     kit_end(&kit);
+}
+
+#define SEGMENT KIT_DIR "/log-0000000000000001.seg"
+
+static psd_status_t
+see_any(void *context,
+        const ps_record_t *record,
+        const ps_body_t *body,
+        psd_error_t *err)
+{
+    (void)context;
+    (void)record;
+    (void)body;
+    (void)err;
+    return PSD_OK;
+}
+
+/* A start that passes over damage, and what is settled behind it. */
+static void
+start_damaged(kit_t *self)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    PSD_AUTO(ps_damage_done) ps_damage_t damage = {0};
+    ps_shard_log_args_t args = kit_args(self);
+
+    args.damage = &damage;
+    cr_assert_eq(ps_shard_log_open(&args, &self->log, NULL), PSD_OK);
+    cr_assert_eq(
+        ps_shard_log_read(self->log, see_any, NULL, &self->found, NULL),
+        PSD_OK);
+    cr_assert(self->found.is_unsettled);
+    cr_assert_eq(ps_shard_log_settle(self->log, err), PSD_OK, "%s",
+                 psd_error_text(err));
+    ps_shard_log_close(&self->log);
+}
+
+/* A bit of a flushed record has changed, and of the last one behind them, which
+ * was not, a part is there. */
+static void
+damage_and_tear(uint64_t n_flushed, uint64_t damaged, bool in_size)
+{
+    uint64_t ends[16];
+    kit_t kit;
+
+    kit_begin(&kit, damaged, 1 << 20);
+    cr_assert_eq(kit_open(&kit, NULL), PSD_OK);
+    for (uint32_t i = 0; i < n_flushed; i++) {
+        cr_assert_eq(kit_append(&kit, i % KIT_PARTITIONS), PSD_OK);
+        cr_assert_eq(kit_flush(&kit), PSD_OK);
+        ends[i] = sim_disk_content(kit.sim, SEGMENT).size;
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        cr_assert_eq(kit_append(&kit, i), PSD_OK);
+    }
+    cr_assert_eq(ps_shard_log_write(kit.log, NULL), PSD_OK);
+    ps_shard_log_close(&kit.log);
+    sim_disk_cut(kit.sim, SEGMENT,
+                 sim_disk_content(kit.sim, SEGMENT).size - 20);
+    sim_disk_flip(kit.sim, SEGMENT,
+                  in_size ? ends[damaged - 1] : ends[damaged] - 1, 4);
+    start_damaged(&kit);
+    start_damaged(&kit);
+    sim_disk_restart(kit.sim);
+    start_damaged(&kit);
+    kit_end(&kit);
+}
+
+Test(shard_log_faults, damage_in_front_of_a_torn_tail_is_settled)
+{
+    for (uint64_t n = 2; n <= 9; n++) {
+        for (uint64_t damaged = 1; damaged < n; damaged++) {
+            damage_and_tear(n, damaged, true);
+            damage_and_tear(n, damaged, false);
+        }
+    }
 }
 
 Test(shard_log_faults, a_full_disk_is_told_and_left_behind)
