@@ -50,6 +50,7 @@ next_frame(ps_socket_t *self,
             return ps_zmq_status(err, "receive");
         }
     }
+    self->moved_bytes += zmq_msg_size(ret_frame);
     *ret_got = true;
     return PSD_OK;
 }

@@ -118,6 +118,7 @@ send_parcel(ps_socket_t *self, parcel_t *parcel, psd_error_t *err)
     for (size_t i = 0; i < parcel->n_frames; i++) {
         int more = i + 1 < parcel->n_frames ? ZMQ_SNDMORE : 0;
 
+        self->moved_bytes += zmq_msg_size(&parcel->frames[i]);
         while (zmq_msg_send(&parcel->frames[i], self->handle,
                             ZMQ_DONTWAIT | more) < 0) {
             if (zmq_errno() != EINTR) {

@@ -13,10 +13,10 @@
 #define LEARNS 4          /* a gap counts for a 4th of what is known */
 #define TAKEN_AWAY_NS (30 * NS_OF_US) /* between two looks */
 #define LOST_AGAIN_NS NS_OF_MS
-#define YIELD_EVERY_NS (5 * NS_OF_US)
 #define SHORT_YIELD_NS (3 * NS_OF_US) /* nobody else wanted to run */
 #define TURN_NS (100 * NS_OF_US)      /* who ran yields as we do */
-#define ASK_EVERY_NS (5 * NS_OF_US)
+#define EVERY_NS (5 * NS_OF_US) /* a yield, and a look that costs more … */
+#define CALLS_EVERY_NS NS_OF_US /* … where nothing is looked at for free */
 #define PAUSE_MS 2
 #define PAUSE_MAX_MS 64
 #define TRY_AGAIN_NS (5 * NS_OF_MS)
@@ -94,7 +94,7 @@ twice_the_gap(const ps_spin_t *self)
 }
 
 bool
-ps_spin_begin(ps_spin_t *self, uint32_t work_us)
+ps_spin_begin(ps_spin_t *self, ps_spin_looks_t looks, uint32_t work_us)
 {
     if (self->most_us == 0) {
         return false;
@@ -109,6 +109,7 @@ ps_spin_begin(ps_spin_t *self, uint32_t work_us)
     self->asked_ns = self->begun_ns;
     self->yielded_ns = self->begun_ns;
     self->rounds = 0;
+    self->every_ns = looks == PS_SPIN_FREE ? EVERY_NS : CALLS_EVERY_NS;
     return true;
 }
 
@@ -164,7 +165,7 @@ static bool
 yields(const ps_spin_t *self)
 {
     return self->crowded ||
-           self->looked_ns - self->yielded_ns >= YIELD_EVERY_NS;
+           self->looked_ns - self->yielded_ns >= self->every_ns;
 }
 
 /* Who waits for a processor gets ours, and does not have to wait until it is
@@ -219,7 +220,7 @@ ps_spin_go_on(ps_spin_t *self)
 bool
 ps_spin_asks(ps_spin_t *self)
 {
-    if (self->looked_ns - self->asked_ns < ASK_EVERY_NS) {
+    if (self->looked_ns - self->asked_ns < self->every_ns) {
         return false;
     }
     self->asked_ns = self->looked_ns;

@@ -27,6 +27,13 @@
 /* Things that come as regularly as this are spun for so much longer. */
 #define PS_SPIN_LONGER 4
 
+/* What there is to look at. */
+typedef enum ps_spin_looks {
+    PS_SPIN_FREE,  /* memory, all the time; what takes a call, now and then */
+    PS_SPIN_CALLS, /* only what takes a call, and threads on this machine bring
+                      it: they get the processor between any two looks */
+} ps_spin_looks_t;
+
 typedef struct ps_spin {
     uint32_t most_us;        /* 0: never */
     uint32_t gap_us;         /* how long things let us wait of late */
@@ -34,6 +41,7 @@ typedef struct ps_spin {
     uint32_t n_vain;         /* in a row */
     uint32_t pause_ms;       /* how long none is tried after an interruption */
     uint32_t rounds;         /* of the one under way */
+    uint32_t every_ns;       /* a yield, and a look that costs more */
     bool crowded;            /* the last yield let somebody else run */
     uint64_t vain_until_ns;  /* none is tried before that: they were in vain */
     uint64_t taken_until_ns; /* … and that: others need the processor */
@@ -51,7 +59,7 @@ void ps_spin_init(ps_spin_t *self, uint32_t most_us);
 /* A wait begins. work_us: how long the other side may be busy with what it was
  * asked; the spin is so much longer, and half of that after each in vain.
  * False: sleep at once. */
-bool ps_spin_begin(ps_spin_t *self, uint32_t work_us);
+bool ps_spin_begin(ps_spin_t *self, ps_spin_looks_t looks, uint32_t work_us);
 /* A short pause. False: the time is over, sleep. */
 bool ps_spin_go_on(ps_spin_t *self);
 /* Somebody else ran in our place, from from_ns until looked_ns. False: they did

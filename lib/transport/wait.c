@@ -2,8 +2,8 @@
 /*
  * Waiting for one of several sockets. Lanes are looked at for free, ZeroMQ for
  * the price of a call: a wait that finds something in a lane asks ZeroMQ only
- * now and then, one that finds nothing looks at lanes for a while (spin.h) and
- * then sleeps on everything.
+ * now and then, one that finds nothing looks for a while (spin.h) and then
+ * sleeps on everything.
  */
 #include "transport/socket.h"
 
@@ -14,19 +14,23 @@
 #include "transport/poll.h"
 #include "transport/socket_inner.h"
 
-#define FEW 64       /* items that need no heap */
-#define ASK_EVERY 16 /* waits that found something in a lane */
+#define FEW 64                 /* items that need no heap */
+#define ASK_EVERY 16           /* waits that found something in a lane */
+#define BULK_BYTES (128 << 10) /* keep ZeroMQ's threads busy for a while */
 
 typedef struct waiter {
     ps_socket_t *const *sockets;
     size_t n_sockets;
     void *beside; /* a ZeroMQ socket of the caller, or NULL */
-    bool *ready;  /* of the sockets */
+    int beside_fd;
+    bool *ready; /* of the sockets */
     bool beside_ready;
-    ps_socket_t *first; /* with lanes; NULL: there is none */
+    bool beside_is_dry;
+    ps_socket_t *first; /* that may spin, else of all */
     ps_poll_item_t *items;
     struct pollfd *fds; /* as many */
     size_t n_items;
+    uint64_t moved_bytes; /* over ZeroMQ, since the last wait */
 } waiter_t;
 
 /* Three for each socket: ZeroMQ's, the lanes', and what wakes it. */
@@ -64,8 +68,8 @@ fill_items(waiter_t *self)
             add_item(self, NULL, socket->wake_fd, false);
         }
     }
-    if (self->beside != NULL) { /* used by others */
-        add_item(self, self->beside, ps_poll_fd(self->beside), false);
+    if (self->beside != NULL) { /* used by others between two waits */
+        add_item(self, self->beside, self->beside_fd, self->beside_is_dry);
     }
 }
 
@@ -119,6 +123,7 @@ take_in(waiter_t *self)
     }
     if (self->beside != NULL) {
         self->beside_ready = item->is_ready;
+        self->beside_is_dry = item->is_dry;
     }
     (void)look_at_lanes(self);
 }
@@ -138,21 +143,6 @@ ask(waiter_t *self, long timeout_ms, psd_error_t *err)
     return PSD_OK;
 }
 
-static bool
-any_zmq_has_some(const waiter_t *self)
-{
-    for (size_t i = 0; i < self->n_sockets; i++) {
-        ps_socket_t *socket = self->sockets[i];
-
-        socket->is_dry =
-            socket->handle != NULL && !ps_poll_has_some(socket->handle);
-        if (socket->handle != NULL && !socket->is_dry) {
-            return true;
-        }
-    }
-    return self->beside != NULL && ps_poll_has_some(self->beside);
-}
-
 /* Without a lane there is nothing that is looked at for free. */
 static bool
 any_lane_is_open(const waiter_t *self)
@@ -166,6 +156,17 @@ any_lane_is_open(const waiter_t *self)
         }
     }
     return false;
+}
+
+static bool
+any_is_ready(const waiter_t *self)
+{
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        if (self->ready[i]) {
+            return true;
+        }
+    }
+    return self->beside_ready;
 }
 
 /* How long others may be busy with what we asked them. */
@@ -183,24 +184,41 @@ work_of_others(const waiter_t *self)
     return most_us;
 }
 
-/* Looks until something is there. False: it is time to sleep. */
 static bool
-spin(const waiter_t *self, uint64_t timeout_ms)
+begin_spin(const waiter_t *self, bool has_lanes)
+{
+    if (has_lanes) {
+        return ps_spin_begin(&self->first->spin, PS_SPIN_FREE,
+                             work_of_others(self));
+    }
+    /* Who copies much needs the processor more than who looks. */
+    return self->moved_bytes < BULK_BYTES &&
+           ps_spin_begin(&self->first->spin, PS_SPIN_CALLS, 0);
+}
+
+/* Looks until something is there. Without: it is time to sleep. */
+static psd_status_t
+spin(waiter_t *self, uint64_t timeout_ms, bool *ret_found, psd_error_t *err)
 {
     ps_spin_t *spin = &self->first->spin;
+    bool has_lanes = any_lane_is_open(self);
+    psd_status_t rc = PSD_OK;
+    bool found = false;
 
-    if (timeout_ms == 0 || !any_lane_is_open(self) ||
-        !ps_spin_begin(spin, work_of_others(self))) {
-        return false;
-    }
-    while (ps_spin_go_on(spin)) {
-        if (look_at_lanes(self) ||
-            (ps_spin_asks(spin) && any_zmq_has_some(self))) {
+    if (timeout_ms > 0 && begin_spin(self, has_lanes)) {
+        while (rc == PSD_OK && !found && ps_spin_go_on(spin)) {
+            found = has_lanes && look_at_lanes(self);
+            if (!found && ps_spin_asks(spin)) {
+                rc = ask(self, 0, err);
+                found = any_is_ready(self);
+            }
+        }
+        if (found) {
             ps_spin_paid(spin);
-            return true;
         }
     }
-    return false;
+    *ret_found = found;
+    return rc;
 }
 
 static void
@@ -251,25 +269,35 @@ sleep_on(waiter_t *self, long timeout_ms, psd_error_t *err)
     }
     rc = ask(self, lie_down(self) ? timeout_ms : 0, err);
     get_up(self);
-    if (look_at_lanes(self)) {
+    if (any_is_ready(self)) {
         ps_spin_woken(&self->first->spin);
     }
     flush_all(self); /* what was put off has room now */
     return rc;
 }
 
+/* Where lanes always have something ZeroMQ has its turn too. */
 static psd_status_t
-wait_with_lanes(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
+ask_now_and_then(waiter_t *self, psd_error_t *err)
 {
-    long most = timeout_ms > INT_MAX ? INT_MAX : (long)timeout_ms;
+    return ++self->first->n_waits % ASK_EVERY == 0 ? ask(self, 0, err) : PSD_OK;
+}
 
-    if (look_at_lanes(self) || spin(self, timeout_ms)) {
-        if (++self->first->n_waits % ASK_EVERY != 0 && look_at_lanes(self)) {
-            return PSD_OK;
-        }
-        return ask(self, 0, err);
+static psd_status_t
+look_and_sleep(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
+{
+    long most_ms = timeout_ms > INT_MAX ? INT_MAX : (long)timeout_ms;
+    bool found = look_at_lanes(self);
+    psd_status_t rc = PSD_OK;
+
+    if (!found) {
+        rc = spin(self, timeout_ms, &found, err);
     }
-    return sleep_on(self, timeout_ms == UINT64_MAX ? -1 : most, err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    return found ? ask_now_and_then(self, err)
+                 : sleep_on(self, timeout_ms == UINT64_MAX ? -1 : most_ms, err);
 }
 
 /* Messages of a batch are left: they are here, but ZeroMQ does not know. */
@@ -291,23 +319,19 @@ any_batch_is_open(const waiter_t *self)
 static psd_status_t
 wait_for(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 {
-    long most = timeout_ms > INT_MAX ? INT_MAX : (long)timeout_ms;
-
+    self->first = self->sockets[0];
     for (size_t i = 0; i < self->n_sockets; i++) {
         self->ready[i] = false;
-        if (self->first == NULL && ps_socket_has_lanes(self->sockets[i])) {
+        if (self->first->spin.most_us == 0) {
             self->first = self->sockets[i];
         }
     }
     flush_all(self);
-    if (any_batch_is_open(self)) {
-        timeout_ms = 0;
-        most = 0;
+    for (size_t i = 0; i < self->n_sockets; i++) {
+        self->moved_bytes += self->sockets[i]->moved_bytes;
+        self->sockets[i]->moved_bytes = 0;
     }
-    if (self->first != NULL) {
-        return wait_with_lanes(self, timeout_ms, err);
-    }
-    return ask(self, timeout_ms == UINT64_MAX ? -1 : most, err);
+    return look_and_sleep(self, any_batch_is_open(self) ? 0 : timeout_ms, err);
 }
 
 /* With memory for what is asked. */
@@ -362,6 +386,7 @@ ps_socket_wait_beside(ps_socket_t *const *sockets,
     waiter_t waiter = {.sockets = sockets,
                        .n_sockets = n_sockets,
                        .beside = zmq_socket,
+                       .beside_fd = ps_poll_fd(zmq_socket),
                        .ready = ret_ready};
     psd_status_t rc = wait_with_items(&waiter, timeout_ms, err);
 

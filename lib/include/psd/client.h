@@ -41,11 +41,12 @@ PSD_EXPORT void psd_options_set_timeout_ms(psd_options_t *self,
 PSD_EXPORT psd_status_t psd_options_set_transport(psd_options_t *self,
                                                   const char *transport,
                                                   psd_error_t *err);
-/* For how long a call that waits looks at its lanes before it sleeps, in
+/* For how long a call that waits looks for answers before it sleeps, in
  * microseconds, 0 .. 10000; not at all when that does not pay or others need
- * the processor, up to 4 times as long while answers come that regularly, and
- * up to 1000 more while the shard has large values of ours to work on. 0:
- * never. Not set: $PSD_SPIN_US, else 50. PSD_INVALID. */
+ * the processor (over ipc and tcp those who carry large values), up to 4 times
+ * as long while answers come that regularly, and over a lane up to 1000 more
+ * while the shard has large values of ours to work on. 0: never. Not set:
+ * $PSD_SPIN_US, else 50. PSD_INVALID. */
 PSD_EXPORT psd_status_t psd_options_set_spin_us(psd_options_t *self,
                                                 uint32_t spin_us,
                                                 psd_error_t *err);

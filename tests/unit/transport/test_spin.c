@@ -29,7 +29,7 @@ limit_after(ps_spin_t *spin, uint32_t gap_us, uint32_t n_vain, uint32_t work_us)
 {
     spin->gap_us = gap_us;
     spin->n_vain = n_vain;
-    cr_assert(ps_spin_begin(spin, work_us));
+    cr_assert(ps_spin_begin(spin, PS_SPIN_FREE, work_us));
     return spin->limit_us;
 }
 
@@ -38,7 +38,7 @@ Test(spin, of_nothing_never_begins)
     ps_spin_t spin;
 
     ps_spin_init(&spin, 0);
-    cr_assert_not(ps_spin_begin(&spin, 1000));
+    cr_assert_not(ps_spin_begin(&spin, PS_SPIN_FREE, 1000));
     ps_spin_woken(&spin);
     cr_assert_eq(spin.gap_us, 0);
 }
@@ -75,13 +75,13 @@ Test(spin, pauses_when_it_was_in_vain)
     if (!can_spin(&spin)) {
         return;
     }
-    for (int i = 0; i < 100 && ps_spin_begin(&spin, 0); i++) {
+    for (int i = 0; i < 100 && ps_spin_begin(&spin, PS_SPIN_FREE, 0); i++) {
         spin_to_the_end(&spin);
     }
     cr_assert(spin.vain_until_ns > 0 || spin.taken_until_ns > 0);
     spin.taken_until_ns = 0;
     spin.vain_until_ns = UINT64_MAX;
-    cr_assert_not(ps_spin_begin(&spin, 0));
+    cr_assert_not(ps_spin_begin(&spin, PS_SPIN_FREE, 0));
 }
 
 Test(spin, begins_again_when_gaps_get_short)
@@ -94,11 +94,11 @@ Test(spin, begins_again_when_gaps_get_short)
     spin.gap_us = 2 * LONGEST_US;
     spin.vain_until_ns = UINT64_MAX;
     for (int i = 0; i < 10 && spin.gap_us > LONGEST_US; i++) {
-        cr_assert_not(ps_spin_begin(&spin, 0));
+        cr_assert_not(ps_spin_begin(&spin, PS_SPIN_FREE, 0));
         spin.looked_ns = spin.begun_ns;
         ps_spin_paid(&spin);
     }
-    cr_assert(ps_spin_begin(&spin, 0));
+    cr_assert(ps_spin_begin(&spin, PS_SPIN_FREE, 0));
 }
 
 Test(spin, one_long_gap_hides_no_short_ones)
@@ -109,7 +109,7 @@ Test(spin, one_long_gap_hides_no_short_ones)
         return;
     }
     spin.gap_us = MOST_US / 2;
-    cr_assert(ps_spin_begin(&spin, 0));
+    cr_assert(ps_spin_begin(&spin, PS_SPIN_FREE, 0));
     spin.begun_ns -= SECOND_NS < spin.begun_ns ? SECOND_NS : spin.begun_ns;
     ps_spin_woken(&spin);
     cr_assert_gt(spin.gap_us, MOST_US / 2);
@@ -123,11 +123,11 @@ Test(spin, a_processor_that_others_need_ends_it)
     if (!can_spin(&spin)) {
         return;
     }
-    cr_assert(ps_spin_begin(&spin, 0));
+    cr_assert(ps_spin_begin(&spin, PS_SPIN_FREE, 0));
     spin.taken_until_ns = UINT64_MAX;
     spin.looked_ns = spin.begun_ns;
     ps_spin_paid(&spin); /* what is found says nothing about the processor */
-    cr_assert_not(ps_spin_begin(&spin, 0));
+    cr_assert_not(ps_spin_begin(&spin, PS_SPIN_FREE, 0));
 }
 
 Test(spin, yields_at_the_first_look_only_where_others_take_turns)
@@ -137,10 +137,10 @@ Test(spin, yields_at_the_first_look_only_where_others_take_turns)
     if (!can_spin(&spin)) {
         return;
     }
-    cr_assert(ps_spin_begin(&spin, 0));
+    cr_assert(ps_spin_begin(&spin, PS_SPIN_FREE, 0));
     (void)ps_spin_go_on(&spin);
     cr_assert_eq(spin.yielded_ns, spin.begun_ns);
-    cr_assert(ps_spin_begin(&spin, 0));
+    cr_assert(ps_spin_begin(&spin, PS_SPIN_FREE, 0));
     spin.crowded = true;
     (void)ps_spin_go_on(&spin);
     cr_assert_neq(spin.yielded_ns, spin.begun_ns);
@@ -167,4 +167,30 @@ Test(spin, goes_on_when_others_run_now_and_then)
         spin.looked_ns += 2000000;
     }
     cr_assert_eq(spin.taken_until_ns, 0);
+}
+
+/* How far apart the looks are that cost more, as long as the spin lasts. */
+static void
+check_looks(ps_spin_looks_t looks, uint64_t least_ns)
+{
+    ps_spin_t spin = {0};
+    uint64_t last_ns = 0;
+
+    if (!can_spin(&spin)) {
+        return;
+    }
+    cr_assert(ps_spin_begin(&spin, looks, 1000));
+    last_ns = spin.begun_ns;
+    while (ps_spin_go_on(&spin)) {
+        if (ps_spin_asks(&spin)) {
+            cr_assert_geq(spin.looked_ns - last_ns, least_ns);
+            last_ns = spin.looked_ns;
+        }
+    }
+}
+
+Test(spin, looks_that_cost_more_are_apart)
+{
+    check_looks(PS_SPIN_FREE, 5000);
+    check_looks(PS_SPIN_CALLS, 1000);
 }

@@ -14,6 +14,7 @@
 #define PIECE_WAIT_MS 500
 
 typedef struct ends {
+    uint32_t spin_us;
     ps_context_t *context;
     ps_socket_t *port;
     ps_socket_t *link;
@@ -21,7 +22,7 @@ typedef struct ends {
 } ends_t;
 
 static ps_socket_args_t
-args_of(ps_context_t *context)
+args_of(ps_context_t *context, uint32_t spin_us)
 {
     return (ps_socket_args_t){.context = context,
                               .high_water = 100,
@@ -29,7 +30,8 @@ args_of(ps_context_t *context)
                               .assembly_bytes = 1 << 20,
                               .piece_wait_ms = PIECE_WAIT_MS,
                               .chunk_bytes = CHUNK,
-                              .linger_ms = 1000};
+                              .linger_ms = 1000,
+                              .lane = {.spin_us = spin_us}};
 }
 
 static bool
@@ -40,7 +42,7 @@ open_ends(ends_t *self)
 
     self->err = psd_error_new();
     CHECK_OK(ps_context_new(2, &self->context, self->err), self->err);
-    args = args_of(self->context);
+    args = args_of(self->context, self->spin_us);
     CHECK_OK(ps_socket_bind(endpoints, 1, &args, &self->port, self->err),
              self->err);
     CHECK_OK(ps_socket_connect(ps_socket_endpoint(self->port, 0), &args,
@@ -484,7 +486,7 @@ beginnings_of_the_gone_are_dropped(ends_t *ends)
 static bool
 endpoints_are_checked(ends_t *ends)
 {
-    ps_socket_args_t args = args_of(NULL);
+    ps_socket_args_t args = args_of(NULL, ends->spin_us);
     ps_socket_t *socket = NULL;
     const char *const words[] = {"localhost:1"};
     const char *const taken[] = {ps_socket_endpoint(ends->port, 0)};
@@ -518,7 +520,7 @@ endpoints_are_checked(ends_t *ends)
 static bool
 full_queue_is_busy(ends_t *ends)
 {
-    ps_socket_args_t args = args_of(NULL);
+    ps_socket_args_t args = args_of(NULL, ends->spin_us);
     ps_socket_t *link = NULL;
     ps_message_t push = push_of(1000);
     ps_payload_t *payload = NULL;
@@ -564,10 +566,10 @@ a_stopped_context_ends_waits(ends_t *ends)
     return true;
 }
 
-int
-main(void)
+static bool
+all_with_spins_of(uint32_t spin_us)
 {
-    ends_t ends = {.port = NULL};
+    ends_t ends = {.spin_us = spin_us};
     bool ok = open_ends(&ends) && bodies_of_every_size_arrive(&ends) &&
               small_messages_come_in_batches(&ends) &&
               text_goes_both_ways(&ends) &&
@@ -578,5 +580,11 @@ main(void)
               a_stopped_context_ends_waits(&ends);
 
     close_ends(&ends);
-    return ok ? 0 : 1;
+    return ok;
+}
+
+int
+main(void)
+{
+    return all_with_spins_of(0) && all_with_spins_of(PS_LANE_SPIN_US) ? 0 : 1;
 }

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Waiting for a port and a socket of somebody else beside it, as a shard does
+ * for its commands: asleep, and looking. */
+#include <pthread.h>
+#include <zmq.h>
+
+#include "base/alloc.h"
+#include "support/check.h"
+#include "transport/socket.h"
+
+#define PATIENCE_MS 60000
+#define ROUNDS 1000
+
+typedef struct echo {
+    void *pair;
+    bool is_good;
+} echo_t;
+
+/* Sends back what comes. */
+static void *
+send_back(void *of)
+{
+    echo_t *self = of;
+    int number = 0;
+
+    for (int i = 0; i < ROUNDS; i++) {
+        self->is_good =
+            zmq_recv(self->pair, &number, sizeof number, 0) == sizeof number &&
+            zmq_send(self->pair, &number, sizeof number, 0) == sizeof number &&
+            number == i;
+        if (!self->is_good) {
+            break;
+        }
+    }
+    return NULL;
+}
+
+/* Waits for each of them; the port has nothing. */
+static bool
+numbers_come_back(ps_socket_t *port, void *pair, psd_error_t *err)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        bool ready = true;
+        bool beside = false;
+        int number = -1;
+
+        CHECK(zmq_send(pair, &i, sizeof i, 0) == sizeof i);
+        CHECK_OK(ps_socket_wait_beside(&port, 1, pair, PATIENCE_MS, &ready,
+                                       &beside, err),
+                 err);
+        CHECK(!ready && beside);
+        CHECK(zmq_recv(pair, &number, sizeof number, ZMQ_DONTWAIT) ==
+              sizeof number);
+        CHECK(number == i);
+    }
+    return true;
+}
+
+static bool
+a_socket_beside_ends_waits(uint32_t spin_us)
+{
+    const char *const endpoints[] = {"tcp://127.0.0.1:*"};
+    const ps_socket_args_t args = {.high_water = 100,
+                                   .frame_bytes = 1 << 20,
+                                   .assembly_bytes = 1 << 20,
+                                   .chunk_bytes = 4096,
+                                   .lane = {.spin_us = spin_us}};
+    const int patience_ms = PATIENCE_MS;
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    PSD_AUTO(ps_socket_close) ps_socket_t *port = NULL;
+    void *context = zmq_ctx_new();
+    void *ours = zmq_socket(context, ZMQ_PAIR);
+    echo_t echo = {.pair = zmq_socket(context, ZMQ_PAIR)};
+    pthread_t thread;
+    bool is_good = false;
+
+    CHECK_OK(ps_socket_bind(endpoints, 1, &args, &port, err), err);
+    CHECK(zmq_setsockopt(echo.pair, ZMQ_RCVTIMEO, &patience_ms,
+                         sizeof patience_ms) == 0);
+    CHECK(zmq_bind(ours, "inproc://beside") == 0);
+    CHECK(zmq_connect(echo.pair, "inproc://beside") == 0);
+    CHECK(pthread_create(&thread, NULL, send_back, &echo) == 0);
+    is_good = numbers_come_back(port, ours, err);
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK(is_good && echo.is_good);
+    CHECK(zmq_close(ours) == 0 && zmq_close(echo.pair) == 0);
+    CHECK(zmq_ctx_term(context) == 0);
+    return true;
+}
+
+int
+main(void)
+{
+    return a_socket_beside_ends_waits(0) &&
+                   a_socket_beside_ends_waits(PS_LANE_SPIN_US)
+               ? 0
+               : 1;
+}
