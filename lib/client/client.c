@@ -60,6 +60,7 @@ ps_client_init(psd_client_t *self)
     TAILQ_INIT(&self->idle_tickets);
     TAILQ_INIT(&self->drafts);
     self->expire_ms = UINT64_MAX;
+    self->tell_ms = UINT64_MAX;
     self->doubt_ms = UINT64_MAX;
     self->routes_due_ms = UINT64_MAX;
 }

@@ -153,11 +153,13 @@ struct psd_client {
     struct ps_tickets done_tickets; /* ended, not waited for yet */
     struct ps_tickets idle_tickets; /* to be used again */
     uint64_t expire_ms;             /* no ticket's deadline is before this */
-    size_t n_after;                 /* waiting errands that name a ticket */
-    size_t n_waiting;               /* waiting errands that are no pulls */
-    size_t n_under_way;             /* errands that are sent */
-    bool after_ended; /* a ticket ended that they may have named */
-    uint64_t round;   /* marks sent so far; orders errands around them */
+    uint64_t tell_ms;   /* nobody is told of a long wait before this … */
+    uint64_t quiet_ms;  /* … and that, for one was told of not long ago */
+    size_t n_after;     /* waiting errands that name a ticket */
+    size_t n_waiting;   /* waiting errands that are no pulls */
+    size_t n_under_way; /* errands that are sent */
+    bool after_ended;   /* a ticket ended that they may have named */
+    uint64_t round;     /* marks sent so far; orders errands around them */
 
     TAILQ_HEAD(ps_drafts, psd_draft) drafts; /* begun or committed */
 

@@ -17,7 +17,7 @@ earlier(uint64_t a, uint64_t b)
 static uint64_t
 wake_ms(const psd_client_t *self, uint64_t until_ms)
 {
-    uint64_t at = earlier(until_ms, self->expire_ms);
+    uint64_t at = earlier(until_ms, earlier(self->expire_ms, self->tell_ms));
 
     if (self->session != NULL) {
         at = earlier(at, ps_session_deadline(self->session));
@@ -106,6 +106,7 @@ ps_pump(psd_client_t *self, uint64_t until_ms)
     }
     ps_perform(self);
     ps_tickets_expire(self);
+    ps_tickets_tell(self);
     ps_perform(self);
 }
 

@@ -7,7 +7,23 @@
 
 #include "base/alloc.h"
 
+#define TOLD_MS 3000   /* a call that is open for so long is told of */
+#define QUIET_MS 30000 /* then of none for so long */
 #define PLACE_MASK ((UINT64_C(1) << PS_TICKET_PLACE_BITS) - 1)
+
+/* When a call that begins now will have been open for long. */
+static void
+note_start(psd_client_t *client)
+{
+    uint64_t told_ms = client->now_ms + TOLD_MS;
+
+    if (told_ms < client->quiet_ms) {
+        told_ms = client->quiet_ms;
+    }
+    if (told_ms < client->tell_ms && client->options.on_wait != NULL) {
+        client->tell_ms = told_ms;
+    }
+}
 
 /* One at a new place. NULL: no memory, or no place left. */
 static ps_ticket_t *
@@ -59,6 +75,7 @@ ps_ticket_new(psd_client_t *client,
     if (self->deadline_ms < client->expire_ms) {
         client->expire_ms = self->deadline_ms;
     }
+    note_start(client);
     *ret_ticket = self;
     return PSD_OK;
 }
@@ -241,6 +258,48 @@ ps_tickets_expire(psd_client_t *client)
             client->expire_ms = ticket->deadline_ms;
         }
     }
+}
+
+static void
+tell(const psd_client_t *client, const ps_ticket_t *self, uint64_t passed_ms)
+{
+    const ps_errand_t *first = TAILQ_FIRST(&self->errands);
+    char why[PS_TEXT_MAX + 1] = "";
+    char name[PS_TICKET_NAME_SIZE] = "";
+    char what[sizeof why + sizeof name + 100];
+
+    ps_ticket_name(self, name);
+    (void)snprintf(what, sizeof what,
+                   "%s, partition %" PRIu32 ": %" PRIu64
+                   " s passed: %s; waiting %" PRIu64 " s more",
+                   name, first->queue->partition, passed_ms / 1000,
+                   ps_errand_reason(client, first, why),
+                   (self->timeout_ms - passed_ms) / 1000);
+    client->options.on_wait(client->options.on_wait_user, what);
+}
+
+void
+ps_tickets_tell(psd_client_t *client)
+{
+    const ps_ticket_t *oldest = TAILQ_FIRST(&client->open_tickets);
+    uint64_t now_ms = client->now_ms;
+    uint64_t begun_ms = 0;
+
+    if (now_ms < client->tell_ms) {
+        return;
+    }
+    client->tell_ms = UINT64_MAX;
+    if (oldest == NULL) {
+        return;
+    }
+    begun_ms = oldest->deadline_ms - oldest->timeout_ms;
+    if (begun_ms + TOLD_MS > now_ms) {
+        client->tell_ms = begun_ms + TOLD_MS;
+        return;
+    }
+    client->quiet_ms = now_ms + QUIET_MS;
+    client->tell_ms = client->quiet_ms;
+    tell(client, oldest, now_ms - begun_ms);
 }
 
 psd_status_t

@@ -185,6 +185,8 @@ void ps_ticket_errand_ended(psd_client_t *client, ps_errand_t *errand);
 void ps_ticket_end_if_done(psd_client_t *client, ps_ticket_t *self);
 /* Ends those whose deadline has passed at client->now_ms. */
 void ps_tickets_expire(psd_client_t *client);
+/* Tells who wants to know it of a call that has been open for long. */
+void ps_tickets_tell(psd_client_t *client);
 /* Behind ps_perform: ends all that are open, whose callers take their memory
  * back. Pushes go on with memory of their own. */
 void

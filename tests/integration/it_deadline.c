@@ -210,6 +210,49 @@ node_is_frozen(daemon_t *daemon, psd_error_t *err)
     return true;
 }
 
+/* Who waits for a call for longer than three seconds is told once what for. */
+static bool
+a_long_call_is_told(daemon_t *daemon, psd_error_t *err)
+{
+    const uint64_t row = 7;
+    const char begin[] = "pull of table \"t\", partition 0: ";
+    psd_options_t *options = psd_options_new();
+    psd_select_t *select = psd_select_new();
+    psd_client_t *client = NULL;
+    psd_table_t *t = NULL;
+    psd_ticket_t pull = 0;
+    char told[WAIT_TEXT] = "";
+    int32_t value = 0;
+    uint64_t start_ms = 0;
+
+    psd_options_set_on_wait(options, note_wait, told);
+    CHECK_OK(psd_connect(daemon->control, options, &client, err), err);
+    CHECK_OK(psd_table_open(client, "t", &t, err), err);
+    psd_select_rows(select, &row, 1);
+    CHECK_OK(psd_pull(t, &row, 1, &value, 1, err), err);
+
+    CHECK(daemon_freeze(daemon));
+    start_ms = now_ms();
+    CHECK_OK(psd_pull_start(t, select, &value, 1, NULL, &pull, err), err);
+    while (told[0] == '\0' && now_ms() - start_ms < 60000) {
+        CHECK_ERROR(psd_wait(client, pull, 50, err), PSD_DEADLINE,
+                    "50 ms passed", err);
+    }
+    CHECK(now_ms() - start_ms >= 3000);
+    CHECK(strncmp(told, begin, sizeof begin - 1) == 0);
+    CHECK(strstr(told, " s passed: ") != NULL);
+    CHECK(strstr(told, " s more\n") != NULL);
+    CHECK(strchr(told, '\n')[1] == '\0'); /* not for each wait */
+
+    CHECK(kill(daemon->pid, SIGCONT) == 0);
+    CHECK_OK(psd_wait(client, pull, 60000, err), err);
+    psd_options_destroy(&options);
+    psd_select_destroy(&select);
+    psd_table_close(&t);
+    psd_close(&client);
+    return true;
+}
+
 /* Who fails with calls under way has its memory back at once, also where the
  * node does not move: a push is applied as it was, once, or never. */
 static bool
@@ -386,6 +429,7 @@ main(void)
 
     ok = ok && daemon_start(&daemon, NULL);
     ok = ok && node_is_frozen(&daemon, err);
+    ok = ok && a_long_call_is_told(&daemon, err);
     ok = ok && worker_fails_with_calls(&daemon, err);
     ok = ok && everyday_push_comes_back(&daemon, err);
     ok = ok && node_comes_back_empty(&daemon, err);

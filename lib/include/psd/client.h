@@ -54,8 +54,12 @@ PSD_EXPORT psd_status_t psd_options_set_spin_us(psd_options_t *self,
 /* Is told, once, when psd_connect has waited for a second of a longer timeout
  * and nobody has answered: by whom and why not, as far as the system says it,
  * and for how long it goes on ("tcp://h:7171: no answer for 1 s: Connection
- * refused; waiting 9 s more"). It is called by the thread that connects; `what`
- * lives as long as the call. Not set: nobody is told. */
+ * refused; waiting 9 s more"). And when a call on rows is open for 3 s of a
+ * longer timeout and the program waits, for whatever it is, at most once in
+ * 30 s: which call, and what it waits for (`pull of table "t", partition 0: 3 s
+ * passed: …; waiting 27 s more`). It is called by the thread that connects or
+ * waits, and must not use the client; `what` lives as long as the call. Not
+ * set: nobody is told. */
 typedef void psd_on_wait_t(void *user, const char *what);
 PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self,
                                         psd_on_wait_t *on_wait,
