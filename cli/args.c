@@ -300,6 +300,20 @@ set_from_context(void *arg,
     return set_value(self, i, value, origin, err);
 }
 
+/* Who names no endpoint means the one that programs use. */
+static psd_status_t
+read_programs_endpoint(ps_args_t *self, psd_error_t *err)
+{
+    static const char NAME[] = "PSD_ENDPOINT";
+    const char *value = getenv(NAME);
+
+    if (value == NULL || value[0] == '\0' || ps_args_given(self, "endpoint")) {
+        return PSD_OK;
+    }
+    return set_value(self, find_opt(self, "endpoint", strlen("endpoint")),
+                     value, NAME, err);
+}
+
 static psd_status_t
 check_words(const ps_args_t *self, psd_error_t *err)
 {
@@ -368,6 +382,9 @@ ps_args_parse(ps_args_t *self, int argc, char *const *argv, psd_error_t *err)
     if (rc == PSD_OK && ps_args_given(self, "context")) {
         rc = ps_args_context_read(ps_args_text(self, "context"), &self->context,
                                   set_from_context, self, err);
+    }
+    if (rc == PSD_OK) {
+        rc = read_programs_endpoint(self, err);
     }
     if (rc != PSD_OK || self->help || self->version) {
         return rc;

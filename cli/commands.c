@@ -16,7 +16,8 @@ const ps_opt_t ps_opts_global[] = {
      .kind = PS_OPT_TEXT,
      .value = "URL",
      .fallback = "tcp://127.0.0.1:7171",
-     .help = "where a node's control port is: tcp://HOST:PORT or ipc://PATH"},
+     .help = "where a node's control port is: tcp://HOST:PORT or ipc://PATH "
+             "(also PSD_ENDPOINT, which programs use)"},
     {.name = "context",
      .kind = PS_OPT_TEXT,
      .value = "NAME",

@@ -131,6 +131,20 @@ Test(args, the_environment_is_behind_the_flag)
     (void)unsetenv("PSCLI_ROW_FORMAT");
 }
 
+Test(args, the_endpoint_of_programs_is_behind_all_others)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    PSD_AUTO(ps_args_done) ps_args_t args = {0};
+    PSD_AUTO(ps_args_done) ps_args_t named = {0};
+
+    (void)setenv("PSD_ENDPOINT", "tcp://10.0.0.9:7", 1);
+    cr_assert_eq(PARSE(&args, err, "table", "list"), PSD_OK);
+    cr_assert_str_eq(ps_args_text(&args, "endpoint"), "tcp://10.0.0.9:7");
+    (void)setenv("PSCLI_ENDPOINT", "tcp://10.0.0.8:7", 1);
+    cr_assert_eq(PARSE(&named, err, "table", "list"), PSD_OK);
+    cr_assert_str_eq(ps_args_text(&named, "endpoint"), "tcp://10.0.0.8:7");
+}
+
 Test(args, the_context_is_behind_the_environment)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
@@ -149,6 +163,7 @@ Test(args, the_context_is_behind_the_environment)
                         "output=csv\nyes=true\n");
     (void)fclose(file);
     (void)setenv("PSCLI_TIMEOUT", "4s", 1);
+    (void)setenv("PSD_ENDPOINT", "tcp://10.0.0.9:7", 1);
     cr_assert_eq(
         PARSE(&args, err, "--context", "lab", "table", "list", "-o", "name"),
         PSD_OK, "%s", psd_error_text(err));
