@@ -2,10 +2,12 @@
 /* Repeats of cases and limits, in turns. */
 #include "cli/bench_run.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "cli/bench_figure.h"
+#include "cli/bench_stats.h"
 
 #define SMALL_BYTES 1024 /* a smaller request costs by its number */
 #define FEW_FLOATS 4     /* a random key costs more than so many of them */
@@ -201,6 +203,22 @@ warm_up(ps_bench_run_t *self, ps_bench_case_t *one, psd_error_t *err)
     return rc;
 }
 
+/* For who waits for the table, or will not. */
+static void
+say(const ps_bench_run_t *self, const ps_bench_case_t *one)
+{
+    ps_bench_stat_t rate =
+        ps_bench_stat_of(one->requests_s.values, one->requests_s.n);
+    int digits = rate.median < 100 ? 1 : 0;
+
+    ps_say(&self->cli->out,
+           "  %s over %s, %zu x %" PRIu64
+           " floats, %u in flight: %.*f requests/s (%.*f to %.*f)",
+           ps_bench_kind_name(one->shape.kind), one->team->transport,
+           one->shape.n_keys, one->shape.n_cols, one->shape.in_flight, digits,
+           rate.median, digits, rate.min, digits, rate.max);
+}
+
 psd_status_t
 ps_bench_run_cases(ps_bench_run_t *self,
                    ps_bench_case_t *cases,
@@ -221,6 +239,9 @@ ps_bench_run_cases(ps_bench_run_t *self,
     }
     for (size_t i = 0; rc == PSD_OK && i < n_cases; i++) {
         rc = ps_bench_figure_add(self->figures, &cases[i], err);
+        if (rc == PSD_OK) {
+            say(self, &cases[i]);
+        }
     }
     return rc;
 }
