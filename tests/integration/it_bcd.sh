@@ -93,7 +93,9 @@ expect 0 run -n 2 -- "$PSD_BCD_PROGRAM" --train "$work/both.ps" \
 within both 1e-4
 
 # A worker that is lost ends the job: its slopes would stay in the sums. With a
-# psd of its own, which declares it lost within the test's time.
+# psd of its own, which declares it lost within the test's time. What it writes
+# is looked at from here, and may be before it has begun to.
+: >"$work/out" && : >"$work/err"
 PSD_WORKERS_LOST_AFTER_MS=10000 "$PSCLI_PROGRAM" \
     --endpoint "ipc://$work/nobody" run --servers 1 --psd "$PSD_PROGRAM" -n 3 \
     -- "$PSD_BCD_PROGRAM" --train "$train" --timeout 120 --passes 100000 \
