@@ -128,7 +128,7 @@ static const ps_example_t INSPECT_EXAMPLES[] = {
 static const ps_example_t DROP_EXAMPLES[] = {
     {"pscli table drop w", "asks first, showing rows and bytes"},
     {"pscli table drop w --yes", "does not ask; for scripts"},
-    {"pscli table drop w w.sums", "both of them"},
+    {"pscli table drop w w.counts", "both of them"},
     {NULL, NULL}};
 
 static const ps_example_t EXPORT_EXAMPLES[] = {

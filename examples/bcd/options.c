@@ -106,7 +106,7 @@ read_prior(bcd_options_t *self, psd_error_t *err)
 static psd_status_t
 check_paths(const bcd_options_t *self, psd_error_t *err)
 {
-    psd_status_t rc = ex_options_check_table(self->table, ".greatest", err);
+    psd_status_t rc = ex_options_check_table(self->table, "", err);
 
     if (rc != PSD_OK) {
         return rc;

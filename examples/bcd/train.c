@@ -404,7 +404,7 @@ end_all(run_t *self, ex_model_t *ret_model, psd_error_t *err)
     psd_table_close(&trainer->slopes);
     psd_table_close(&trainer->passes);
     for (size_t i = 0; rc == PSD_OK && i < EX_COUNT(TABLES); i++) {
-        char name[BCD_NAME_SIZE];
+        char name[EX_NAME_SIZE];
 
         bcd_trainer_name(trainer, TABLES[i], name);
         rc = ex_job_drop(trainer->job, name, err);

@@ -13,10 +13,9 @@
 void
 bcd_trainer_name(const bcd_trainer_t *self,
                  const char *what,
-                 char ret_name[BCD_NAME_SIZE])
+                 char ret_name[EX_NAME_SIZE])
 {
-    (void)snprintf(ret_name, BCD_NAME_SIZE, "%s.%s", self->options->table,
-                   what);
+    ex_job_name_scratch(self->job, self->options->table, what, ret_name);
 }
 
 /* How many samples there are, and the greatest key. */
@@ -25,7 +24,7 @@ agree_on_size(bcd_trainer_t *self, psd_error_t *err)
 {
     const ex_samples_t *samples = self->samples;
     double greatest = 0;
-    char name[BCD_NAME_SIZE];
+    char name[EX_NAME_SIZE];
     psd_status_t rc = PSD_OK;
 
     self->n_samples = (double)samples->n;
@@ -54,7 +53,7 @@ open_anew(bcd_trainer_t *self,
           psd_table_t **ret_table,
           psd_error_t *err)
 {
-    char name[BCD_NAME_SIZE];
+    char name[EX_NAME_SIZE];
     psd_status_t rc = PSD_OK;
 
     bcd_trainer_name(self, what, name);

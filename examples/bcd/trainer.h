@@ -65,8 +65,7 @@ void bcd_trainer_done(bcd_trainer_t *self);
 PSD_MUST_CHECK psd_status_t bcd_trainer_save(bcd_trainer_t *self,
                                              psd_error_t *err);
 /* The name of a table of this run. */
-#define BCD_NAME_SIZE 64
 void bcd_trainer_name(const bcd_trainer_t *self,
                       const char *what,
-                      char ret_name[BCD_NAME_SIZE]);
+                      char ret_name[EX_NAME_SIZE]);
 #endif

@@ -13,6 +13,7 @@
 #define WORKERS_MAX 4096
 /* How long a worker that cannot begin, or go on, tries to say so. */
 #define LEAVE_MS 2000
+#define HASH_LENGTH 9 /* "-89abcdef" */
 
 static const char *const ACKS[] = {"memory", "replica", "disk"};
 
@@ -65,6 +66,16 @@ delay_of(const ex_job_options_t *options)
     return (int32_t)delay;
 }
 
+/* As psd_join finds it; it refuses what is no name. */
+static void
+find_name(char ret_name[EX_NAME_SIZE])
+{
+    const char *text = getenv("PSD_JOB");
+
+    (void)snprintf(ret_name, EX_NAME_SIZE, "%s",
+                   text == NULL || *text == '\0' ? "default" : text);
+}
+
 static void
 say_wait(void *user, const char *what)
 {
@@ -113,6 +124,7 @@ ex_job_open(ex_job_t *self, const ex_job_options_t *options, psd_error_t *err)
     self->err = err;
     self->is_member = true;
     self->max_delay = delay_of(options);
+    find_name(self->name);
     return PSD_OK;
 }
 
@@ -201,6 +213,41 @@ ex_job_tell_old(const ex_job_t *self)
                       "%s: table \"%s\" is there already and is used as it "
                       "is; --table names another one\n",
                       program_invocation_short_name, self->old_table);
+    }
+}
+
+/* FNV-1a of both, with the end of the first one. */
+static uint32_t
+hash_names(const char *table, const char *job)
+{
+    const char *const names[] = {table, job};
+    uint32_t hash = 2166136261U;
+
+    for (size_t i = 0; i < EX_COUNT(names); i++) {
+        for (size_t k = 0; k <= strlen(names[i]); k++) {
+            hash = (hash ^ (unsigned char)names[i][k]) * 16777619U;
+        }
+    }
+    return hash;
+}
+
+void
+ex_job_name_scratch(const ex_job_t *self,
+                    const char *table,
+                    const char *what,
+                    char ret_name[EX_NAME_SIZE])
+{
+    int room = EX_NAME_SIZE - 2 - (int)strlen(what); /* a dot, the end */
+    char both[2 * EX_NAME_SIZE];
+    int length = snprintf(both, sizeof both, "%s.%s", table, self->name);
+
+    /* Table "a" of job "b.c" is not table "a.b" of job "c". */
+    if (length <= room && strchr(table, '.') == NULL) {
+        (void)snprintf(ret_name, EX_NAME_SIZE, "%.*s.%s", room, both, what);
+    } else {
+        (void)snprintf(ret_name, EX_NAME_SIZE, "%.*s-%08" PRIx32 ".%s",
+                       room - HASH_LENGTH, both, hash_names(table, self->name),
+                       what);
     }
 }
 

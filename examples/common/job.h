@@ -27,6 +27,9 @@ typedef struct ex_job_options {
     uint32_t timeout_ms; /* of every wait */
 } ex_job_options_t;
 
+/* Room for a table's name. */
+#define EX_NAME_SIZE 64
+
 #define EX_JOB_DEFAULTS                                                  \
     {                                                                    \
         .max_delay = PSD_DELAY_ENV, .replicas = 1, .ack = EX_NOT_CHOSEN, \
@@ -73,7 +76,8 @@ typedef struct ex_job {
     uint32_t worker;    /* rank */
     uint32_t n_workers; /* of the job */
     int32_t max_delay;  /* of the job: 0 BSP, > 0 SSP, < 0 ASP */
-    char old_table[64]; /* that worker 0 has found; "": none */
+    char name[EX_NAME_SIZE];      /* of the job */
+    char old_table[EX_NAME_SIZE]; /* that worker 0 has found; "": none */
 } ex_job_t;
 
 /* Which worker of how many this process is. Errors: PSD_USAGE. */
@@ -105,6 +109,16 @@ PSD_MUST_CHECK psd_status_t ex_job_look_for(ex_job_t *self,
                                             psd_error_t *err);
 /* If it was, says that what is there is used, which nobody may have meant. */
 void ex_job_tell_old(const ex_job_t *self);
+/* The name of a table that belongs to the job, not to the model:
+ * TABLE.JOB.WHAT. Jobs that train one table at the same time have each their
+ * own, and a job that is run again finds what it left. Where TABLE has a dot,
+ * or all is too long, it is cut, and a hash of both names stands behind it.
+ *
+ * what  in  20 characters at most */
+void ex_job_name_scratch(const ex_job_t *self,
+                         const char *table,
+                         const char *what,
+                         char ret_name[EX_NAME_SIZE]);
 /* Makes a table anew for this run, whatever an earlier one has left, and opens
  * it for nobody. For one worker; the others wait at a barrier. */
 PSD_MUST_CHECK psd_status_t ex_job_prepare(ex_job_t *self,

@@ -83,8 +83,8 @@ PSD_MUST_CHECK psd_status_t ex_options_read(const ex_command_t *command,
 /* Prints the help text. */
 void ex_options_help(const ex_command_t *command);
 /* Whether a program's tables can begin with this name: a table's name has 63
- * characters at most, and `tail`, as ".counts", is the longest that the program
- * sets behind it. Errors: PSD_USAGE. */
+ * characters at most, and `tail`, as ".factors", is the longest that the
+ * program sets behind it; "" nothing. Errors: PSD_USAGE. */
 PSD_MUST_CHECK psd_status_t ex_options_check_table(const char *name,
                                                    const char *tail,
                                                    psd_error_t *err);

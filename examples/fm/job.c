@@ -10,7 +10,6 @@
 
 #include "../common/weights.h"
 
-#define NAME_SIZE 64
 #define TEXT_SIZE 160
 /* Rows in one pull of counts and embeddings. */
 #define CHUNK_ROWS 16384
@@ -26,9 +25,17 @@ fm_job_open(fm_job_t *self, const fm_options_t *options, psd_error_t *err)
 }
 
 static void
-name_table(const fm_job_t *self, const char *what, char ret_name[NAME_SIZE])
+name_table(const fm_job_t *self, const char *what, char ret_name[EX_NAME_SIZE])
 {
-    (void)snprintf(ret_name, NAME_SIZE, "%s.%s", self->options->table, what);
+    (void)snprintf(ret_name, EX_NAME_SIZE, "%s.%s", self->options->table, what);
+}
+
+static void
+name_scratch(const fm_job_t *self,
+             const char *what,
+             char ret_name[EX_NAME_SIZE])
+{
+    ex_job_name_scratch(&self->ex, self->options->table, what, ret_name);
 }
 
 static uint64_t
@@ -47,7 +54,7 @@ agree(fm_job_t *self,
       psd_error_t *err)
 {
     double shape[N_SHAPE] = {0};
-    char name[NAME_SIZE];
+    char name[EX_NAME_SIZE];
     psd_status_t rc = PSD_OK;
 
     shape[SHAPE_KEY] =
@@ -55,7 +62,7 @@ agree(fm_job_t *self,
     shape[SHAPE_SHARE] = (double)train->n;
     shape[SHAPE_VALID] = (double)valid->n;
     rc = ex_job_look_for(&self->ex, self->options->table, err);
-    name_table(self, "shape", name);
+    name_scratch(self, "shape", name);
     rc = rc != PSD_OK
              ? rc
              : ex_job_reduce(&self->ex, name, "max", shape, N_SHAPE, err);
@@ -76,9 +83,9 @@ prepare_sums(fm_job_t *self, psd_error_t *err)
 {
     static const char *const SUMS[] = {"cols", "6",    "type", "f64",
                                        "keys", "hash", NULL};
-    char name[NAME_SIZE];
+    char name[EX_NAME_SIZE];
 
-    name_table(self, "sums", name);
+    name_scratch(self, "sums", name);
     return ex_job_prepare(&self->ex, name, SUMS, err);
 }
 
@@ -87,7 +94,7 @@ open_weights(fm_job_t *self, psd_error_t *err)
 {
     const fm_options_t *options = self->options;
     char updater[TEXT_SIZE];
-    char name[NAME_SIZE];
+    char name[EX_NAME_SIZE];
     const char *const weights[] = {"type", "f32", "updater", updater, NULL};
     const char *const counts[] = {"type", "i64", "updater", "add", NULL};
     psd_status_t rc = PSD_OK;
@@ -113,7 +120,7 @@ open_factors(fm_job_t *self, psd_error_t *err)
     char updater[TEXT_SIZE];
     char init[TEXT_SIZE];
     char seed[TEXT_SIZE];
-    char name[NAME_SIZE];
+    char name[EX_NAME_SIZE];
     const char *const pairs[] = {"keys", "hash", "cols", cols,      "type",
                                  "f32",  "init", init,   "updater", updater,
                                  "seed", seed,   NULL};
@@ -135,7 +142,7 @@ open_tables(fm_job_t *self,
             const ex_samples_t *valid,
             psd_error_t *err)
 {
-    char name[NAME_SIZE];
+    char name[EX_NAME_SIZE];
     psd_status_t rc = PSD_OK;
 
     if (self->ex.worker == 0) {
@@ -152,7 +159,7 @@ open_tables(fm_job_t *self,
     }
     if (rc == PSD_OK) {
         ex_job_tell_old(&self->ex);
-        name_table(self, "sums", name);
+        name_scratch(self, "sums", name);
         rc = psd_table_open(self->ex.client, name, &self->sums, err);
     }
     return rc;
@@ -306,7 +313,7 @@ fm_job_pull_model(fm_job_t *self, fm_model_t *ret_model, psd_error_t *err)
 psd_status_t
 fm_job_leave(fm_job_t *self, psd_error_t *err)
 {
-    char name[NAME_SIZE];
+    char name[EX_NAME_SIZE];
     psd_status_t rc = ex_job_barrier(&self->ex, err); /* all have the sums */
 
     if (rc == PSD_OK) {
@@ -314,7 +321,7 @@ fm_job_leave(fm_job_t *self, psd_error_t *err)
     }
     psd_table_close(&self->sums);
     if (rc == PSD_OK && self->ex.worker == 0) {
-        name_table(self, "sums", name);
+        name_scratch(self, "sums", name);
         rc = ex_job_drop(&self->ex, name, err);
     }
     fm_job_close(self);

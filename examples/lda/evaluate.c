@@ -103,7 +103,7 @@ evaluate(sums_t *self, lda_store_t *store, const char *table, psd_error_t *err)
 {
     lda_counts_t *counts = self->counts;
     size_t n = N_TERMS + 2 * (size_t)counts->prior->n_topics;
-    char name[128];
+    char name[EX_NAME_SIZE];
     psd_status_t rc = lda_counts_meet(counts, err);
 
     for (uint32_t slice = counts->job->worker;
@@ -118,7 +118,7 @@ evaluate(sums_t *self, lda_store_t *store, const char *table, psd_error_t *err)
         rc = add_documents(self, store, err);
     }
     if (rc == PSD_OK) {
-        (void)snprintf(name, sizeof name, "%.100s.sums", table);
+        ex_job_name_scratch(counts->job, table, "sums", name);
         rc = ex_job_reduce(counts->job, name, "add", self->values, n, err);
     }
     return rc == PSD_OK ? compare(self, err) : rc;
@@ -197,7 +197,7 @@ lda_evaluate_held(lda_counts_t *counts,
 {
     lda_score_t score = {0};
     double values[2] = {0};
-    char name[128];
+    char name[EX_NAME_SIZE];
     psd_status_t rc = PSD_OK;
 
     if (options->test_every == 0) {
@@ -219,7 +219,7 @@ lda_evaluate_held(lda_counts_t *counts,
     if (rc == PSD_OK) {
         values[0] = score.sum;
         values[1] = (double)score.n;
-        (void)snprintf(name, sizeof name, "%.100s.held", options->table);
+        ex_job_name_scratch(counts->job, options->table, "held", name);
         rc = ex_job_reduce(counts->job, name, "add", values, 2, err);
     }
     if (rc == PSD_OK && counts->job->worker == 0) {

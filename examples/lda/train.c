@@ -162,7 +162,7 @@ static psd_status_t
 agree(trainer_t *self, psd_error_t *err)
 {
     double missing = 0; /* up to SWEEPS_MOST */
-    char name[128];
+    char name[EX_NAME_SIZE];
     psd_status_t rc = PSD_OK;
 
     for (uint32_t at = 0; at < self->store.n; at++) {
@@ -170,7 +170,7 @@ agree(trainer_t *self, psd_error_t *err)
 
         missing = own > missing ? own : missing;
     }
-    (void)snprintf(name, sizeof name, "%.100s.sweeps", self->options->table);
+    ex_job_name_scratch(&self->job, self->options->table, "sweeps", name);
     rc = ex_job_reduce(&self->job, name, "max", &missing, 1, err);
     self->sweep = (uint64_t)(SWEEPS_MOST - missing);
     if (rc == PSD_OK && self->job.worker == 0 && self->sweep > 0) {

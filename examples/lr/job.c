@@ -9,7 +9,6 @@
 
 #include "loss.h"
 
-#define NAME_SIZE 64
 #define TEXT_SIZE 160
 enum { SUM_LOSS, SUM_EXAMPLES, SUM_CORRECT, N_SUMS };
 enum { SHAPE_KEY, SHAPE_SHARE, N_SHAPE };
@@ -66,15 +65,17 @@ open_weights(lr_job_t *self, psd_error_t *err)
 }
 
 static void
-name_scratch(const lr_job_t *self, const char *what, char ret_name[NAME_SIZE])
+name_scratch(const lr_job_t *self,
+             const char *what,
+             char ret_name[EX_NAME_SIZE])
 {
-    (void)snprintf(ret_name, NAME_SIZE, "%s.%s", self->options->table, what);
+    ex_job_name_scratch(&self->ex, self->options->table, what, ret_name);
 }
 
 static psd_status_t
 drop_scratch(lr_job_t *self, const char *what, psd_error_t *err)
 {
-    char name[NAME_SIZE];
+    char name[EX_NAME_SIZE];
 
     name_scratch(self, what, name);
     return ex_job_drop(&self->ex, name, err);
@@ -87,7 +88,7 @@ prepare(lr_job_t *self, psd_error_t *err)
 {
     static const char *const SUMS[] = {
         "cols", "3", "type", "f64", "rows", "1", "partitions", "1", NULL};
-    char name[NAME_SIZE];
+    char name[EX_NAME_SIZE];
     psd_status_t rc = ex_job_look_for(&self->ex, self->options->table, err);
 
     if (rc == PSD_OK) {
@@ -109,7 +110,7 @@ agree(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
 {
     uint64_t greatest = self->options->features;
     double shape[N_SHAPE] = {0};
-    char name[NAME_SIZE];
+    char name[EX_NAME_SIZE];
     psd_status_t rc = PSD_OK;
 
     if (greatest == 0 && samples->n_features > 0) {
@@ -129,7 +130,7 @@ agree(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
 static psd_status_t
 open_counts(lr_job_t *self, psd_error_t *err)
 {
-    char name[NAME_SIZE];
+    char name[EX_NAME_SIZE];
 
     name_scratch(self, "counts", name);
     return ensure(self, name, "i64", "add", &self->counts, err);
@@ -203,7 +204,7 @@ lr_job_exchange_counts(lr_job_t *self,
 psd_status_t
 lr_job_open_models(lr_job_t *self, psd_table_t **ret_table, psd_error_t *err)
 {
-    char name[NAME_SIZE];
+    char name[EX_NAME_SIZE];
 
     name_scratch(self, "models", name);
     return ensure(self, name, "f64", "add", ret_table, err);
@@ -242,7 +243,7 @@ lr_job_add_sums(lr_job_t *self, const ex_quality_t *part, psd_error_t *err)
 {
     const uint64_t row = 0;
     double sums[N_SUMS] = {0};
-    char name[NAME_SIZE];
+    char name[EX_NAME_SIZE];
     psd_status_t rc = PSD_OK;
 
     sums[SUM_LOSS] = part->loss;

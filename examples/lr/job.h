@@ -9,9 +9,10 @@
  *                   before the training, opened when it has ended
  *          shape    f64 max, one row: the greatest key of all data, samples of
  *                   the largest share; before the training
- *          Counts, sums and shape belong to one run. Worker 0 drops what an
- * earlier one has left before anybody opens them. All are made before the
- *          training: a node that is lost in it is not missed by a table. Each
+ *          Counts, sums and shape belong to one run; their names have the
+ *          job's. Worker 0 drops what an earlier run of the job has left before
+ *          anybody opens them. All are made before the training: a node that is
+ *          lost in it is not missed by a table. Each
  *          that the job has opened costs every clock a mark: while it trains,
  *          weights is the only one.
  * Owner    the caller; lr_job_close

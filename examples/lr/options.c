@@ -212,7 +212,7 @@ settle_updater(lr_options_t *self, psd_error_t *err)
 static psd_status_t
 check_paths(const lr_options_t *self, psd_error_t *err)
 {
-    psd_status_t rc = ex_options_check_table(self->table, ".counts", err);
+    psd_status_t rc = ex_options_check_table(self->table, "", err);
 
     if (rc != PSD_OK) {
         return rc;
