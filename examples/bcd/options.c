@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../common/inputs.h"
 #include "../common/number.h"
 
 #define AT(member) offsetof(bcd_options_t, member)
@@ -12,9 +13,9 @@ static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
      .help = "Data (files, directories, patterns, plain, .gz or .zst; labels 0 "
              "1 -1 +1):"},
-    {"train", "FILE", EX_INPUT, AT(train), 0, 0,
+    {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
      "of which each worker takes its share"},
-    {"test", "FILE", EX_INPUT, AT(test), 0, 0,
+    {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
      "measured at the end, by worker 0"},
     EX_LOAD_OPTIONS(bcd_options_t, data),
     {.kind = EX_HEADING, .help = "Model:"},
@@ -140,7 +141,10 @@ bcd_options_read(bcd_options_t *self, int argc, char **argv, psd_error_t *err)
         return rc;
     }
     rc = check_paths(self, err);
-    return rc == PSD_OK ? read_prior(self, err) : rc;
+    if (rc == PSD_OK) {
+        rc = read_prior(self, err);
+    }
+    return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }
 
 void

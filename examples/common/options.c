@@ -128,6 +128,7 @@ set(const ex_option_t *option,
         return set_choice(option, options, text, err);
     case EX_TEXT:
     case EX_INPUT:
+    case EX_INPUTS:
     case EX_OUTPUT:
     case EX_OUTPUT_HERE:
         if (*text == '\0') {

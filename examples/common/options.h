@@ -32,6 +32,7 @@ typedef enum ex_kind {
     EX_FLAG,    /* bool; takes no value */
     EX_TEXT,    /* const char *, not empty, borrowed from argv */
     EX_INPUT,   /* the same; a file that is read */
+    EX_INPUTS,  /* the same; or a directory, a pattern, "-" */
     EX_OUTPUT,  /* the same; a file that is made beside its place and moved */
     EX_OUTPUT_HERE, /* the same; a file that is written where it is */
     EX_U32,         /* uint32_t */

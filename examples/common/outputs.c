@@ -20,13 +20,19 @@ is_output(const ex_option_t *option)
     return option->kind == EX_OUTPUT || option->kind == EX_OUTPUT_HERE;
 }
 
+static bool
+is_input(const ex_option_t *option)
+{
+    return option->kind == EX_INPUT || option->kind == EX_INPUTS;
+}
+
 /* NULL: it was not there, or is no file. */
 static const char *
 path_of(const ex_option_t *option, const void *options)
 {
     const char *path = NULL;
 
-    if (option->kind == EX_INPUT || is_output(option)) {
+    if (is_input(option) || is_output(option)) {
         memcpy(&path, (const char *)options + option->offset, sizeof path);
     }
     return path;

@@ -4,17 +4,19 @@
 
 #include <stddef.h>
 
+#include "../common/inputs.h"
+
 #define AT(member) offsetof(fm_options_t, member)
 static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
      .help = "Data (files, directories, patterns, plain, .gz or .zst; labels 0 "
              "1 -1 +1):"},
-    {"train", "FILE", EX_INPUT, AT(train), 0, 0,
+    {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
      "of which each worker takes its share"},
-    {"valid", "FILE", EX_INPUT, AT(valid), 0, 0,
+    {"valid", "FILE", EX_INPUTS, AT(valid), 0, 0,
      "measured after each epoch, by all workers; training stops when it gets "
      "no better, and the model is that of the best epoch"},
-    {"test", "FILE", EX_INPUT, AT(test), 0, 0,
+    {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
      "measured at the end, by worker 0"},
     EX_LOAD_OPTIONS(fm_options_t, data),
     {.kind = EX_HEADING, .help = "Model:"},
@@ -118,7 +120,11 @@ fm_options_read(fm_options_t *self, int argc, char **argv, psd_error_t *err)
         .job = EX_JOB_DEFAULTS,
     };
     rc = ex_options_read(&COMMAND, self, argc, argv, &self->help, err);
-    return rc == PSD_OK && !self->help ? check(self, err) : rc;
+    if (rc != PSD_OK || self->help) {
+        return rc;
+    }
+    rc = check(self, err);
+    return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }
 
 void

@@ -4,12 +4,14 @@
 
 #include <stddef.h>
 
+#include "../common/inputs.h"
+
 #define AT(member) offsetof(lda_options_t, member)
 static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
      .help = "Data (bags of words: libsvm, lda-c, uci ...; labels are "
              "not used; plain, .gz or .zst):"},
-    {"train", "FILE", EX_INPUT, AT(train), 0, 0,
+    {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
      "documents; each worker reads all and keeps its part"},
     {"format", "NAME", EX_TEXT, AT(format), 0, 0,
      "of --train and --test, as pscli data detect calls it (default: looks)"},
@@ -49,7 +51,7 @@ static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING, .help = "A saved model (needs no psd):"},
     {"infer", "FILE", EX_INPUT, AT(infer), 0, 0,
      "reads a model instead of training one"},
-    {"test", "FILE", EX_INPUT, AT(test), 0, 0,
+    {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
      "with --infer: documents that are measured: every other token gives the "
      "topics by which the rest is predicted"},
     {"document-topics", "FILE", EX_OUTPUT_HERE, AT(document_topics), 0, 0,
@@ -132,7 +134,11 @@ lda_options_read(lda_options_t *self, int argc, char **argv, psd_error_t *err)
     if (self->test_every == EX_NOT_CHOSEN) {
         self->test_every = self->infer == NULL ? 5 : 0;
     }
-    return rc == PSD_OK && !self->help ? check(self, err) : rc;
+    if (rc != PSD_OK || self->help) {
+        return rc;
+    }
+    rc = check(self, err);
+    return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }
 
 void

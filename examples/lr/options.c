@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "../common/inputs.h"
 #include "../common/number.h"
 #include "loss.h"
 
@@ -18,9 +19,9 @@ static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
      .help = "Data (files, directories, patterns, plain, .gz or .zst; labels 0 "
              "1 -1 +1):"},
-    {"train", "FILE", EX_INPUT, AT(train), 0, 0,
+    {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
      "of which each worker takes its share"},
-    {"test", "FILE", EX_INPUT, AT(test), 0, 0,
+    {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
      "measured at the end, by worker 0"},
     {"features", "N", EX_U32, AT(features), 1, FEATURES_MAX,
      "greatest key allowed (default: as found in FILE)"},
@@ -252,7 +253,10 @@ lr_options_read(lr_options_t *self, int argc, char **argv, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = settle_updater(self, err);
     }
-    return rc == PSD_OK ? check_variant(self, err) : rc;
+    if (rc == PSD_OK) {
+        rc = check_variant(self, err);
+    }
+    return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }
 
 void

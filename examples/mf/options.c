@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "../common/inputs.h"
 #include "../common/program.h"
 
 #define AT(member) offsetof(mf_options_t, member)
@@ -12,7 +13,7 @@ static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
      .help = "Data (CSV: user,item,rating, with or without a line of names and "
              "more columns; plain, .gz or .zst):"},
-    {"train", "FILE", EX_INPUT, AT(train), 0, 0,
+    {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
      "ratings; each worker reads all and learns its part"},
     {"test-every", "N", EX_U32, AT(test_every), 0, 1e6,
      "every N-th rating is not learnt but measured (default 10; 0: none)"},
@@ -25,7 +26,7 @@ static const ex_option_t OPTIONS[] = {
     {"save", "FILE", EX_OUTPUT, AT(save), 0, 0, "writes the model"},
     {"predict", "FILE", EX_INPUT, AT(predict), 0, 0,
      "reads such a model instead of training one"},
-    {"test", "FILE", EX_INPUT, AT(test), 0, 0,
+    {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
      "with --predict: ratings that are measured, all of them"},
     {"scores", "FILE", EX_OUTPUT_HERE, AT(scores), 0, 0,
      "with --predict: writes what is predicted for each"},
@@ -109,7 +110,11 @@ mf_options_read(mf_options_t *self, int argc, char **argv, psd_error_t *err)
     if (isnan(self->lambda)) {
         self->lambda = als ? 0.17 : 0.05;
     }
-    return rc == PSD_OK && !self->help ? check(self, err) : rc;
+    if (rc != PSD_OK || self->help) {
+        return rc;
+    }
+    rc = check(self, err);
+    return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }
 
 void

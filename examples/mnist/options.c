@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "../common/inputs.h"
 #include "../common/program.h"
 
 #define AT(member) offsetof(mnist_options_t, member)
@@ -11,10 +12,10 @@ static const ex_option_t OPTIONS[] = {
     {.kind = EX_HEADING,
      .help =
          "Data (idx images, their labels beside them; plain, .gz or .zst):"},
-    {"train", "FILE", EX_INPUT, AT(train), 0, 0,
+    {"train", "FILE", EX_INPUTS, AT(train), 0, 0,
      "images to learn; each worker reads all and computes its part of each "
      "minibatch"},
-    {"test", "FILE", EX_INPUT, AT(test), 0, 0,
+    {"test", "FILE", EX_INPUTS, AT(test), 0, 0,
      "images that worker 0 measures after each epoch"},
     {.kind = EX_HEADING, .help = "Model:"},
     {"model", "softmax|mlp", EX_CHOICE, AT(network), 0, 0,
@@ -97,7 +98,11 @@ mnist_options_read(mnist_options_t *self,
         .job = EX_JOB_DEFAULTS,
     };
     rc = ex_options_read(&COMMAND, self, argc, argv, &self->help, err);
-    return rc == PSD_OK && !self->help ? check(self, err) : rc;
+    if (rc != PSD_OK || self->help) {
+        return rc;
+    }
+    rc = check(self, err);
+    return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }
 
 void

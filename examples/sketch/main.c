@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/inputs.h"
 #include "../common/options.h"
 #include "../common/program.h"
 #include "sketch.h"
@@ -356,6 +357,9 @@ run(int argc, char **argv, psd_error_t *err)
         options.check == NULL) {
         rc = psd_error_set(err, PSD_USAGE,
                            "--insert, --query or --check FILE is missing");
+    }
+    if (rc == PSD_OK) {
+        rc = ex_inputs_check(&COMMAND, &options, err);
     }
     if (rc == PSD_OK) {
         rc = ex_job_open(&job, &options.job, err);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 
+#include "../common/inputs.h"
 #include "../common/options.h"
 
 #define AT(member) offsetof(wv_options_t, member)
@@ -144,5 +145,6 @@ wv_options_read(
     if (self->alpha == 0) {
         self->alpha = self->model == WV_CBOW ? 0.05 : 0.025;
     }
-    return check(self, err);
+    rc = check(self, err);
+    return rc == PSD_OK ? ex_inputs_check(&COMMAND, self, err) : rc;
 }

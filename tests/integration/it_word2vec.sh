@@ -50,8 +50,8 @@ refused 2 '--negative 0 without --hs' --train f --negative 0
 refused 2 '--size "0" is not a whole number' --train f --size 0
 refused 2 '--senses 2 with --model cbow' --train f --senses 2 --model cbow
 refused 2 '--model "lsa" is not one of skip-gram, cbow' --train f --model lsa
-refused 1 '/no/such: cannot be opened' --train /no/such
-refused 1 '/no/such: cannot be opened' --vectors /no/such
+refused 1 '--train /no/such: No such file' --train /no/such
+refused 1 '--vectors /no/such: No such file' --vectors /no/such
 gzip -c "$text" >"$work/packed"
 refused 2 "$work/packed: byte 0: it is packed" --train "$work/packed"
 printf 'one two\n' >"$work/rare"

@@ -7,7 +7,33 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "support/temp_dir.h"
+
 #define ARGUMENTS_MAX 24
+
+/* The files that the lines name are looked at. */
+static temp_dir_t dir;
+
+static void
+make_files(void)
+{
+    static const char *const names[] = {"a=b", "f", "t"};
+
+    cr_assert(temp_dir_make(&dir) && chdir(dir.path) == 0);
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        FILE *file = fopen(names[i], "w");
+
+        cr_assert(file != NULL && fclose(file) == 0);
+    }
+}
+
+static void
+drop_files(void)
+{
+    temp_dir_drop(&dir);
+}
+
+TestSuite(options, .init = make_files, .fini = drop_files);
 
 /* Reads a command line given as words with one blank between them. */
 static psd_status_t
@@ -190,4 +216,32 @@ Test(options, a_bad_line_is_one_error_that_names_option_value_and_rule)
         cr_expect_str_eq(psd_error_text(err), cases[i].text);
         psd_error_destroy(&err);
     }
+}
+
+Test(options, files_that_cannot_be_read_are_one_error)
+{
+    static const struct {
+        const char *line;
+        psd_status_t rc;
+        const char *text;
+    } cases[] = {
+        {"--train f --test none", PSD_IO,
+         "--test none: No such file or directory"},
+        {"--train none/f", PSD_IO, "--train none/f: No such file or directory"},
+        {"--train no*", PSD_INVALID,
+         "--train no* is no file, and no pattern that matches one"},
+        {"--predict . --test t", PSD_IO, "--predict .: Is a directory"},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        lr_options_t options;
+        psd_error_t *err = psd_error_new();
+
+        cr_expect_eq(read_line(cases[i].line, &options, err), cases[i].rc, "%s",
+                     cases[i].line);
+        cr_expect_str_eq(psd_error_text(err), cases[i].text);
+        psd_error_destroy(&err);
+    }
+    (void)read_good("--train - --test .");
+    (void)read_good("--train /dev/null --test [ft]");
 }
