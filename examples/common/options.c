@@ -278,7 +278,8 @@ ex_options_help(const ex_command_t *command)
             print_option(&command->options[i]);
         }
     }
-    (void)puts("  -h, --help\n\n"
+    (void)puts("  -h, --help\n"
+               "  --version\n\n"
                "Environment, set by pscli run: PSD_ENDPOINT, PSD_JOB, "
                "PSD_WORKER, PSD_WORKERS,\n"
                "PSD_MAX_DELAY. Exit codes are those of pscli: 0 done, 1 "

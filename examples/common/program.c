@@ -2,8 +2,28 @@
 /* What main does around the work. */
 #include "program.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
+
+static bool
+wants_version(int argc, char **argv)
+{
+    int at = 1;
+
+    while (at < argc && strcmp(argv[at], "--version") != 0) {
+        at++;
+    }
+    return at < argc;
+}
+
+static psd_status_t
+tell_version(const char *name)
+{
+    (void)printf("%s %s\n", name, psd_version());
+    return PSD_OK;
+}
 
 int
 ex_program(const char *name,
@@ -12,7 +32,8 @@ ex_program(const char *name,
            char **argv)
 {
     psd_error_t *err = psd_error_new();
-    psd_status_t rc = run(argc, argv, err);
+    psd_status_t rc =
+        wants_version(argc, argv) ? tell_version(name) : run(argc, argv, err);
 
     if (rc != PSD_OK) {
         const char *text = psd_error_text(err);

@@ -7,8 +7,9 @@
 
 #include "psd.h"
 
-/* Runs it. An error is one line "NAME: CODE text" on stderr; gives the exit
- * code of the status. */
+/* Runs it, or tells the version if --version is among the arguments. An error
+ * is one line "NAME: CODE text" on stderr; gives the exit code of the status.
+ */
 int ex_program(const char *name,
                psd_status_t (*run)(int argc, char **argv, psd_error_t *err),
                int argc,

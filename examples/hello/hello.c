@@ -2,21 +2,43 @@
 /* Pushes three keys and pulls them back:
  *     cc hello.c -o hello $(pkg-config --cflags --libs libpsd) && ./hello */
 #include <stdio.h>
+#include <string.h>
 
 #include "psd.h"
 
+/* It has no arguments but these. */
+static int
+answer(const char *argument)
+{
+    int is_help =
+        strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+
+    if (strcmp(argument, "--version") == 0) {
+        (void)printf("psd-hello %s\n", psd_version());
+        return 0;
+    }
+    (void)fprintf(is_help ? stdout : stderr,
+                  "usage: psd-hello [-h | --help | --version]\n");
+    return is_help ? 0 : 2;
+}
+
 int
-main(void)
+main(int argc, char **argv)
 {
     const uint64_t keys[] = {1, 3, 5};
     const float deltas[] = {0.5F, 1.5F, 2.5F};
     float values[3];
     psd_client_t *client = NULL;
     psd_table_t *table = NULL;
-    psd_spec_t *spec = psd_spec_new();
-    psd_error_t *err = psd_error_new();
+    psd_spec_t *spec = NULL;
+    psd_error_t *err = NULL;
     int exit_code = 0;
 
+    if (argc > 1) {
+        return answer(argv[1]);
+    }
+    spec = psd_spec_new();
+    err = psd_error_new();
     if (psd_spec_set(spec, "rows", "1000", err) == PSD_OK &&
         psd_connect(NULL, NULL, &client, err) == PSD_OK &&
         psd_table_ensure(client, "hello", spec, &table, err) == PSD_OK &&

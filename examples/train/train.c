@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BATCH 1000
 #define RATE 0.5F
@@ -133,19 +134,37 @@ configure(psd_train_t *train, psd_error_t *err)
     return rc;
 }
 
+static int
+answer(const char *argument)
+{
+    int is_help =
+        strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
+
+    if (strcmp(argument, "--version") == 0) {
+        (void)printf("psd-train %s\n", psd_version());
+        return 0;
+    }
+    (void)fprintf(is_help ? stdout : stderr,
+                  "usage: psd-train FILE [EPOCHS]\n"
+                  "       psd-train -h | --help | --version\n");
+    return is_help ? 0 : 2;
+}
+
 int
 main(int argc, char **argv)
 {
     int n_epochs = argc > 2 ? (int)strtol(argv[2], NULL, 10) : 10;
     job_t job = {0};
-    psd_error_t *err = psd_error_new();
-    psd_train_t *train = psd_train_new(&job);
+    psd_error_t *err = NULL;
+    psd_train_t *train = NULL;
     psd_status_t rc = PSD_OK;
 
-    if (argc < 2) {
-        (void)fprintf(stderr, "usage: psd-train FILE [EPOCHS]\n");
-        return 2;
+    if (argc < 2 || argc > 3 || n_epochs < 1 ||
+        (argv[1][0] == '-' && argv[1][1] != '\0')) {
+        return answer(argc < 2 ? "" : argv[1]);
     }
+    err = psd_error_new();
+    train = psd_train_new(&job);
     psd_train_on_load(train, load);
     psd_train_on(train, PSD_TRAIN_STEP, step);
     rc = configure(train, err);

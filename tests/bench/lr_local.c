@@ -77,6 +77,12 @@ psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_wait, void *user)
     (void)user;
 }
 
+const char *
+psd_version(void)
+{
+    return "local";
+}
+
 psd_status_t
 psd_connect(const char *endpoint,
             const psd_options_t *options,

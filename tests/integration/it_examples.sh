@@ -1,14 +1,46 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What all examples do alike: a file that cannot be read is one error of each
-# worker, before anybody has joined. The programs come from meson.
+# What all examples do alike: they show help and version, which psd-hello once
+# took for nothing and pushed; a wrong or surplus argument is an error; a file
+# that cannot be read is one error of each worker, before anybody has joined.
+# The programs come from meson.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 printf '1 1:1\n0 2:1\n' >"$work/samples"
+export PSD_ENDPOINT=tcp://127.0.0.1:1
+
+# says CODE STREAM PATTERN PROGRAM ARGS...: that exit code; the pattern is on
+# that stream, out or err, and nothing on the other one.
+says() {
+    local want=$1 stream=$2 pattern=$3 other=out
+    shift 3
+    [ "$stream" = err ] || other=err
+    rc=0
+    n_checked=$((n_checked + 1))
+    "$@" >"$work/out" 2>"$work/err" </dev/null || rc=$?
+    if [ "$rc" -ne "$want" ] || [ -s "$work/$other" ] ||
+        ! grep -Eq -- "$pattern" "$work/$stream"; then
+        fail "$*: exit code $rc, not $want; or not on $stream: $pattern"
+        show
+    fi
+}
+
+for program in "$PSD_BCD_PROGRAM" "$PSD_FM_PROGRAM" "$PSD_HELLO_PROGRAM" \
+    "$PSD_LDA_PROGRAM" "$PSD_LR_PROGRAM" "$PSD_MF_PROGRAM" \
+    "$PSD_MNIST_PROGRAM" "$PSD_SKETCH_PROGRAM" "$PSD_TRAIN_PROGRAM" \
+    "$PSD_WORD2VEC_PROGRAM"; do
+    name=$(basename "$program")
+    says 0 out "$name" "$program" --help
+    says 0 out "$name" "$program" -h
+    says 0 out "^$name [0-9.]+$" "$program" --version
+    says 2 err "$name" "$program" --nonsense
+done
+says 2 err 'usage: psd-hello' "$PSD_HELLO_PROGRAM" x
+says 2 err 'usage: psd-train FILE' "$PSD_TRAIN_PROGRAM" f 3 x
+says 2 err 'usage: psd-train FILE' "$PSD_TRAIN_PROGRAM" f x
 
 # Worker 1 once joined, and waited, where only worker 0 would read the file. No
 # psd is there that it could join.
-export PSD_ENDPOINT=tcp://127.0.0.1:1
 while read -r name program given missing; do
     given=${given//,/ }
     rc=0
