@@ -216,6 +216,27 @@ name_place(psd_reader_t *self, psd_status_t why, psd_error_t *err)
     return psd_error_wrap(err, why, "%s", (const char *)place.data);
 }
 
+/* Says with a bad line's error that the format was guessed, if it was: it may
+ * be the guess that is wrong. PSD_NOMEM, else `why`. */
+static psd_status_t
+name_guess(const psd_reader_t *self, psd_status_t why, psd_error_t *err)
+{
+    PSD_AUTO(ps_buffer_done) ps_buffer_t text = {0};
+    bool printed = false;
+
+    if (self->options.format != NULL || why != PSD_INVALID) {
+        return why;
+    }
+    printed = ps_buffer_print(&text,
+                              "%s; the format was guessed as %s: name it if it "
+                              "is another one",
+                              psd_error_text(err), self->parser.format->name);
+    psd_error_clear(err);
+    return printed
+               ? psd_error_set(err, why, "%s", (const char *)text.data)
+               : psd_error_set(err, PSD_NOMEM, "no memory for what is wrong");
+}
+
 /* Counts a bad line and keeps what is wrong with the first ones. */
 static psd_status_t
 note_bad(psd_reader_t *self,
@@ -282,8 +303,9 @@ take_line(psd_reader_t *self,
     if (rc != PSD_INVALID) {
         return rc == PSD_NOMEM ? ps_sample_no_memory(line.size, err) : rc;
     }
-    return self->options.strict ? name_place(self, rc, err)
-                                : note_bad(self, line, samples, err);
+    return self->options.strict
+               ? name_guess(self, name_place(self, rc, err), err)
+               : note_bad(self, line, samples, err);
 }
 
 /* Counts a feed's bad sample, and keeps what is wrong with the first ones. */

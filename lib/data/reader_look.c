@@ -27,6 +27,27 @@ is_blank(ps_line_t text)
     return true;
 }
 
+/* Where at least half of the lines fit one format it is the others that are
+ * bad: the first of them is told, as if that format had been named. */
+static psd_status_t
+refuse_line(const char *path,
+            ps_line_t text,
+            const char *line,
+            const char *what,
+            psd_error_t *err)
+{
+    size_t number = 1;
+
+    for (const char *at = text.text; at < line; at++) {
+        number += *at == '\n';
+    }
+    return psd_error_set(err, PSD_INVALID,
+                         "%s:%zu: \"%s…\" is not %s: name the format that it "
+                         "has",
+                         path, number, ps_sample_word(ps_skip_blanks(line)),
+                         what);
+}
+
 /* Says what came nearest, and where it ends. */
 static psd_status_t
 refuse_format(const char *path, ps_line_t text, psd_error_t *err)
@@ -43,6 +64,11 @@ refuse_format(const char *path, ps_line_t text, psd_error_t *err)
     } else if (nearest == NULL) {
         (void)snprintf(what, sizeof what, "as \"%s…\" none begins",
                        ps_sample_word(ps_skip_blanks(text.text)));
+    } else if (other.text != NULL && 2 * n_fit >= n_lines) {
+        (void)snprintf(what, sizeof what,
+                       "%s, guessed by only %zu of the first %zu lines",
+                       nearest->name, n_fit, n_lines);
+        return refuse_line(path, text, other.text, what, err);
     } else {
         (void)snprintf(
             what, sizeof what, "%zu of %zu could be %s, but not \"%s…\"", n_fit,

@@ -136,7 +136,11 @@ Test(format_words, what_came_nearest_is_said)
 {
     sample_file_write(&dir, "a", "1 1:2\n2 3:4\n1;2\n", 16, path);
     sample_read_refused(path, NULL, PSD_INVALID,
-                        "(2 of 3 could be libsvm, but not \"1…\")");
+                        ":3: \"1…\" is not libsvm, guessed by only 2 of the "
+                        "first 3 lines");
+    sample_file_write(&dir, "a", "1 1:2\n1;2\na b\n", 14, path);
+    sample_read_refused(path, NULL, PSD_INVALID,
+                        "(1 of 3 could be libsvm, but not \"1…\")");
     sample_file_write(&dir, "a", "\n \n", 3, path);
     sample_read_refused(path, NULL, PSD_INVALID, "(there is nothing on them)");
 }

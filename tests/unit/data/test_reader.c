@@ -225,6 +225,49 @@ Test(reader, strict_ends_at_the_first_bad_line)
     psd_error_destroy(&err);
 }
 
+/* Whether the format is named or not, the file and the line are told; and that
+ * it was guessed, for that may be what is wrong. */
+Test(reader, a_bad_line_of_a_guessed_format_is_named)
+{
+    static const struct {
+        const char *text;
+        const char *expected;
+    } cases[] = {
+        {"1 1:1\n1 1:1\n1 1:1\n1 1:1\n1 1:1\n"
+         "1 1:1\n1 1:1\n1 1:1\n1 1:1\n1 2:1 1:1\n",
+         ":10: key 1 stands behind 2; keys of a line ascend; the format was "
+         "guessed as libsvm: name it if it is another one"},
+        {"# x\n1 1:1\nx y\n-1 1:1\n",
+         ":3: \"x…\" is not libsvm, guessed by only 2 of the first 3 lines: "
+         "name the format that it has"},
+    };
+    psd_reader_options_t *options = psd_reader_options_new();
+
+    psd_reader_options_set_strict(options, true);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const char *from = path;
+        psd_reader_t *reader = NULL;
+        psd_samples_t *batch = psd_samples_new();
+        psd_error_t *err = psd_error_new();
+        char expected[SAMPLE_PATH + 200];
+        psd_status_t rc = PSD_OK;
+
+        write_text("a", cases[i].text);
+        rc = psd_reader_open(&from, 1, options, &reader, err);
+        if (rc == PSD_OK) {
+            rc = psd_reader_next(reader, 100, batch, err);
+        }
+        cr_expect_eq(rc, PSD_INVALID);
+        (void)snprintf(expected, sizeof expected, "%s%s", path,
+                       cases[i].expected);
+        cr_expect_str_eq(psd_error_text(err), expected);
+        psd_reader_close(&reader);
+        psd_samples_destroy(&batch);
+        psd_error_destroy(&err);
+    }
+    psd_reader_options_destroy(&options);
+}
+
 Test(reader, what_cannot_be_opened_is_said)
 {
     static const char *const nothing = "/nowhere/x";
