@@ -6,22 +6,6 @@
 
 #include "psd.h"
 
-/* It has no arguments but these. */
-static int
-answer(const char *argument)
-{
-    int is_help =
-        strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
-
-    if (strcmp(argument, "--version") == 0) {
-        (void)printf("psd-hello %s\n", psd_version());
-        return 0;
-    }
-    (void)fprintf(is_help ? stdout : stderr,
-                  "usage: psd-hello [-h | --help | --version]\n");
-    return is_help ? 0 : 2;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -33,9 +17,12 @@ main(int argc, char **argv)
     psd_spec_t *spec = NULL;
     psd_error_t *err = NULL;
     int exit_code = 0;
+    int is_help = 0;
 
     if (argc > 1) {
-        return answer(argv[1]);
+        is_help = strcmp(argv[1], "--help") == 0;
+        (void)fputs("usage: psd-hello\n", is_help ? stdout : stderr);
+        return is_help ? 0 : 2;
     }
     spec = psd_spec_new();
     err = psd_error_new();

@@ -134,22 +134,6 @@ configure(psd_train_t *train, psd_error_t *err)
     return rc;
 }
 
-static int
-answer(const char *argument)
-{
-    int is_help =
-        strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
-
-    if (strcmp(argument, "--version") == 0) {
-        (void)printf("psd-train %s\n", psd_version());
-        return 0;
-    }
-    (void)fprintf(is_help ? stdout : stderr,
-                  "usage: psd-train FILE [EPOCHS]\n"
-                  "       psd-train -h | --help | --version\n");
-    return is_help ? 0 : 2;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -158,10 +142,14 @@ main(int argc, char **argv)
     psd_error_t *err = NULL;
     psd_train_t *train = NULL;
     psd_status_t rc = PSD_OK;
+    int is_help = 0;
 
     if (argc < 2 || argc > 3 || n_epochs < 1 ||
-        (argv[1][0] == '-' && argv[1][1] != '\0')) {
-        return answer(argc < 2 ? "" : argv[1]);
+        strncmp(argv[1], "--", 2) == 0) {
+        is_help = argc == 2 && strcmp(argv[1], "--help") == 0;
+        (void)fputs("usage: psd-train FILE [EPOCHS]\n",
+                    is_help ? stdout : stderr);
+        return is_help ? 0 : 2;
     }
     err = psd_error_new();
     train = psd_train_new(&job);

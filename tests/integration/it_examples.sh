@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What all examples do alike: they show help and version, which psd-hello once
-# took for nothing and pushed; a wrong or surplus argument is an error; a file
-# that cannot be read is one error of each worker, before anybody has joined.
+# What all examples do alike: they show help, and all but the two shortest their
+# version (psd-hello once took --help for nothing and pushed); a wrong or surplus
+# argument is an error; a file that cannot be read is one error of each worker,
+# before anybody has joined.
 # The programs come from meson.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
@@ -25,10 +26,13 @@ says() {
     fi
 }
 
-for program in "$PSD_BCD_PROGRAM" "$PSD_FM_PROGRAM" "$PSD_HELLO_PROGRAM" \
-    "$PSD_LDA_PROGRAM" "$PSD_LR_PROGRAM" "$PSD_MF_PROGRAM" \
-    "$PSD_MNIST_PROGRAM" "$PSD_SKETCH_PROGRAM" "$PSD_TRAIN_PROGRAM" \
-    "$PSD_WORD2VEC_PROGRAM"; do
+for program in "$PSD_HELLO_PROGRAM" "$PSD_TRAIN_PROGRAM"; do
+    says 0 out "usage: $(basename "$program")" "$program" --help
+    says 2 err "usage: $(basename "$program")" "$program" --nonsense
+done
+for program in "$PSD_BCD_PROGRAM" "$PSD_FM_PROGRAM" "$PSD_LDA_PROGRAM" \
+    "$PSD_LR_PROGRAM" "$PSD_MF_PROGRAM" "$PSD_MNIST_PROGRAM" \
+    "$PSD_SKETCH_PROGRAM" "$PSD_WORD2VEC_PROGRAM"; do
     name=$(basename "$program")
     says 0 out "$name" "$program" --help
     says 0 out "$name" "$program" -h
