@@ -36,14 +36,15 @@ void ps_context_stop(ps_context_t *self);
  * nulls *self_p. */
 void ps_context_destroy(ps_context_t **self_p);
 
-/* What concerns lanes only. */
+/* What concerns lanes only, but for spin_us. */
 typedef struct ps_lane_options {
     uint32_t most;        /* a port: at a time; 0: PS_LANE_MOST */
     uint64_t arena_bytes; /* a port: of each, for bulk; taken when touched;
                              0: PS_LANE_ARENA_BYTES */
     bool any_peer;        /* a port: whoever may open the socket's file; else
                              who runs as we do, and root */
-    uint32_t spin_us;     /* looks again for so long before it sleeps; 0: not */
+    uint32_t spin_us;     /* any socket: waits look again for so long before
+                             they sleep; 0: not */
     uint32_t wait_ms;     /* a link: for the server to take it in;
                              0: PS_LANE_WAIT_MS */
 } ps_lane_options_t;
@@ -194,8 +195,8 @@ PSD_MUST_CHECK psd_status_t ps_socket_receive_text(ps_socket_t *self,
 
 /* Waits until one of the sockets has something to receive, at most timeout_ms
  * (UINT64_MAX: for ever). ret_ready[i] says which. A signal ends the wait early
- * with nothing ready. Sockets with lanes are flushed, and looked at for a while
- * before the thread sleeps. Errors: PSD_IO. */
+ * with nothing ready. Sockets are flushed, and looked at for a while before the
+ * thread sleeps. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_socket_wait(ps_socket_t *const *sockets,
                                            size_t n_sockets,
                                            uint64_t timeout_ms,

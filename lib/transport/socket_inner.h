@@ -47,7 +47,7 @@ struct ps_socket {
     ps_lane_args_t lane_args;
     ps_lane_t *lane;       /* a link's; owned; handle is NULL then */
     ps_lane_port_t *lanes; /* a port's; owned; NULL: none are offered */
-    ps_spin_t spin;        /* of waits that begin with this socket's lanes */
+    ps_spin_t spin;        /* of waits of which it is the first that may spin */
     uint64_t moved_bytes;  /* over ZeroMQ, both ways, since the last wait */
     uint32_t linger_ms;    /* of a lane */
     uint32_t n_waits;      /* since ZeroMQ was last asked */

@@ -8,6 +8,7 @@
 
 #define NS_OF_US UINT64_C(1000)
 #define NS_OF_MS UINT64_C(1000000)
+#define US_OF_MS 1000
 #define ROUNDS_A_CLOCK 16 /* looks between two readings of the clock */
 #define MOST_VAIN 4       /* in a row; then there are none for a while */
 #define LEARNS 4          /* a gap counts for a 4th of what is known */
@@ -111,6 +112,20 @@ ps_spin_begin(ps_spin_t *self, ps_spin_looks_t looks, uint32_t work_us)
     self->rounds = 0;
     self->every_ns = looks == PS_SPIN_FREE ? EVERY_NS : CALLS_EVERY_NS;
     return true;
+}
+
+void
+ps_spin_bound(ps_spin_t *self, uint64_t most_ms)
+{
+    if (most_ms < self->limit_us / US_OF_MS) {
+        self->limit_us = (uint32_t)(most_ms * US_OF_MS);
+    }
+}
+
+uint64_t
+ps_spin_ms(const ps_spin_t *self)
+{
+    return (self->looked_ns - self->begun_ns) / NS_OF_MS;
 }
 
 /* The next one in vain, at the end of the pause, begins another. */

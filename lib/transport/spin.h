@@ -60,6 +60,10 @@ void ps_spin_init(ps_spin_t *self, uint32_t most_us);
  * asked; the spin is so much longer, and half of that after each in vain.
  * False: sleep at once. */
 bool ps_spin_begin(ps_spin_t *self, ps_spin_looks_t looks, uint32_t work_us);
+/* The one under way, or the last one: it shall not be longer than that … */
+void ps_spin_bound(ps_spin_t *self, uint64_t most_ms);
+/* … and has taken so many milliseconds so far. */
+uint64_t ps_spin_ms(const ps_spin_t *self);
 /* A short pause. False: the time is over, sleep. */
 bool ps_spin_go_on(ps_spin_t *self);
 /* Somebody else ran in our place, from from_ns until looked_ns. False: they did

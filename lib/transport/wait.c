@@ -26,6 +26,7 @@ typedef struct waiter {
     bool *ready; /* of the sockets */
     bool beside_ready;
     bool beside_is_dry;
+    bool is_woken;      /* by a socket's wake_fd */
     ps_socket_t *first; /* that may spin, else of all */
     ps_poll_item_t *items;
     struct pollfd *fds; /* as many */
@@ -119,7 +120,10 @@ take_in(waiter_t *self)
             }
             item++;
         }
-        item += socket->has_wake ? 1 : 0;
+        if (socket->has_wake) {
+            self->is_woken = self->is_woken || item->is_ready;
+            item++;
+        }
     }
     if (self->beside != NULL) {
         self->beside_ready = item->is_ready;
@@ -159,14 +163,14 @@ any_lane_is_open(const waiter_t *self)
 }
 
 static bool
-any_is_ready(const waiter_t *self)
+is_over(const waiter_t *self)
 {
     for (size_t i = 0; i < self->n_sockets; i++) {
         if (self->ready[i]) {
             return true;
         }
     }
-    return self->beside_ready;
+    return self->beside_ready || self->is_woken;
 }
 
 /* How long others may be busy with what we asked them. */
@@ -187,37 +191,63 @@ work_of_others(const waiter_t *self)
 static bool
 begin_spin(const waiter_t *self, bool has_lanes)
 {
-    if (has_lanes) {
-        return ps_spin_begin(&self->first->spin, PS_SPIN_FREE,
-                             work_of_others(self));
-    }
+    ps_spin_t *spin = &self->first->spin;
+
     /* Who copies much needs the processor more than who looks. */
-    return self->moved_bytes < BULK_BYTES &&
-           ps_spin_begin(&self->first->spin, PS_SPIN_CALLS, 0);
+    return has_lanes ? ps_spin_begin(spin, PS_SPIN_FREE, work_of_others(self))
+                     : ps_spin_begin(spin, PS_SPIN_CALLS, 0) &&
+                           self->moved_bytes < BULK_BYTES;
 }
 
-/* Looks until something is there. Without: it is time to sleep. */
 static psd_status_t
-spin(waiter_t *self, uint64_t timeout_ms, bool *ret_found, psd_error_t *err)
+look_on(waiter_t *self, bool has_lanes, bool *ret_found, psd_error_t *err)
 {
     ps_spin_t *spin = &self->first->spin;
-    bool has_lanes = any_lane_is_open(self);
     psd_status_t rc = PSD_OK;
     bool found = false;
 
-    if (timeout_ms > 0 && begin_spin(self, has_lanes)) {
-        while (rc == PSD_OK && !found && ps_spin_go_on(spin)) {
-            found = has_lanes && look_at_lanes(self);
-            if (!found && ps_spin_asks(spin)) {
-                rc = ask(self, 0, err);
-                found = any_is_ready(self);
-            }
-        }
-        if (found) {
-            ps_spin_paid(spin);
+    while (rc == PSD_OK && !found && ps_spin_go_on(spin)) {
+        found = has_lanes && look_at_lanes(self);
+        if (!found && ps_spin_asks(spin)) {
+            rc = ask(self, 0, err);
+            found = is_over(self);
         }
     }
+    if (found) {
+        ps_spin_paid(spin);
+    }
     *ret_found = found;
+    return rc;
+}
+
+/* Looks until something is there, and takes its time off the wait. Without: it
+ * is time to sleep. */
+static psd_status_t
+spin_for(waiter_t *self,
+         uint64_t *timeout_ms,
+         bool *ret_found,
+         psd_error_t *err)
+{
+    bool has_lanes = any_lane_is_open(self);
+    psd_status_t rc = PSD_OK;
+    uint64_t spent_ms = 0;
+
+    *ret_found = false;
+    if (*timeout_ms == 0 || !begin_spin(self, has_lanes)) {
+        return PSD_OK;
+    }
+    ps_spin_bound(&self->first->spin, *timeout_ms);
+    if (!has_lanes) { /* what is there already needs no yield */
+        rc = ask(self, 0, err);
+        *ret_found = is_over(self);
+    }
+    if (rc == PSD_OK && !*ret_found) {
+        rc = look_on(self, has_lanes, ret_found, err);
+    }
+    if (*timeout_ms < UINT64_MAX) {
+        spent_ms = ps_spin_ms(&self->first->spin);
+        *timeout_ms -= spent_ms < *timeout_ms ? spent_ms : *timeout_ms;
+    }
     return rc;
 }
 
@@ -269,7 +299,7 @@ sleep_on(waiter_t *self, long timeout_ms, psd_error_t *err)
     }
     rc = ask(self, lie_down(self) ? timeout_ms : 0, err);
     get_up(self);
-    if (any_is_ready(self)) {
+    if (is_over(self)) {
         ps_spin_woken(&self->first->spin);
     }
     flush_all(self); /* what was put off has room now */
@@ -286,18 +316,20 @@ ask_now_and_then(waiter_t *self, psd_error_t *err)
 static psd_status_t
 look_and_sleep(waiter_t *self, uint64_t timeout_ms, psd_error_t *err)
 {
-    long most_ms = timeout_ms > INT_MAX ? INT_MAX : (long)timeout_ms;
+    long most_ms = -1;
     bool found = look_at_lanes(self);
     psd_status_t rc = PSD_OK;
 
     if (!found) {
-        rc = spin(self, timeout_ms, &found, err);
+        rc = spin_for(self, &timeout_ms, &found, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    return found ? ask_now_and_then(self, err)
-                 : sleep_on(self, timeout_ms == UINT64_MAX ? -1 : most_ms, err);
+    if (timeout_ms < UINT64_MAX) {
+        most_ms = timeout_ms > INT_MAX ? INT_MAX : (long)timeout_ms;
+    }
+    return found ? ask_now_and_then(self, err) : sleep_on(self, most_ms, err);
 }
 
 /* Messages of a batch are left: they are here, but ZeroMQ does not know. */

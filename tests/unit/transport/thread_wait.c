@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waiting for a port and a socket of somebody else beside it, as a shard does
- * for its commands: asleep, and looking. */
+/* What ends waits for a port, asleep and looking: a socket of somebody else
+ * beside it, as a shard's commands, what wakes it, and time. */
 #include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include "base/alloc.h"
 #include "support/check.h"
 #include "transport/socket.h"
+#include "transport/spin.h"
 
 #define PATIENCE_MS 60000
 #define ROUNDS 1000
@@ -56,8 +59,8 @@ numbers_come_back(ps_socket_t *port, void *pair, psd_error_t *err)
     return true;
 }
 
-static bool
-a_socket_beside_ends_waits(uint32_t spin_us)
+static psd_status_t
+open_port(uint32_t spin_us, ps_socket_t **ret_port, psd_error_t *err)
 {
     const char *const endpoints[] = {"tcp://127.0.0.1:*"};
     const ps_socket_args_t args = {.high_water = 100,
@@ -65,6 +68,63 @@ a_socket_beside_ends_waits(uint32_t spin_us)
                                    .assembly_bytes = 1 << 20,
                                    .chunk_bytes = 4096,
                                    .lane = {.spin_us = spin_us}};
+
+    return ps_socket_bind(endpoints, 1, &args, ret_port, err);
+}
+
+/* What wakes the port from sleep ends its spin, too. The fastest of a few first
+ * waits, for a busy machine takes its time. */
+static bool
+what_wakes_ends_spins(void)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    uint64_t least_ms = UINT64_MAX;
+    int fd = eventfd(1, EFD_CLOEXEC);
+
+    CHECK(fd >= 0);
+    for (int i = 0; i < 5; i++) {
+        PSD_AUTO(ps_socket_close) ps_socket_t *port = NULL;
+        bool ready = true;
+        uint64_t ms = 0;
+
+        CHECK_OK(open_port(PS_SPIN_MAX_US, &port, err), err);
+        ps_socket_wake_by(port, fd);
+        ms = ps_now_ms();
+        CHECK_OK(ps_socket_wait(&port, 1, PATIENCE_MS, &ready, err), err);
+        ms = ps_now_ms() - ms;
+        least_ms = ms < least_ms ? ms : least_ms;
+        CHECK(!ready);
+    }
+    CHECK(least_ms < PS_SPIN_MAX_US / 1000 / 2);
+    return close(fd) == 0;
+}
+
+/* A spin does not make a wait longer than it may be. */
+static bool
+a_spin_ends_in_time(void)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    uint64_t least_ms = UINT64_MAX;
+
+    for (int i = 0; i < 5; i++) {
+        PSD_AUTO(ps_socket_close) ps_socket_t *port = NULL;
+        bool ready = true;
+        uint64_t ms = 0;
+
+        CHECK_OK(open_port(PS_SPIN_MAX_US, &port, err), err);
+        ms = ps_now_ms();
+        CHECK_OK(ps_socket_wait(&port, 1, 2, &ready, err), err);
+        ms = ps_now_ms() - ms;
+        least_ms = ms < least_ms ? ms : least_ms;
+        CHECK(!ready && ms >= 1);
+    }
+    CHECK(least_ms < PS_SPIN_MAX_US / 1000 / 2);
+    return true;
+}
+
+static bool
+a_socket_beside_ends_waits(uint32_t spin_us)
+{
     const int patience_ms = PATIENCE_MS;
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_socket_close) ps_socket_t *port = NULL;
@@ -74,7 +134,7 @@ a_socket_beside_ends_waits(uint32_t spin_us)
     pthread_t thread;
     bool is_good = false;
 
-    CHECK_OK(ps_socket_bind(endpoints, 1, &args, &port, err), err);
+    CHECK_OK(open_port(spin_us, &port, err), err);
     CHECK(zmq_setsockopt(echo.pair, ZMQ_RCVTIMEO, &patience_ms,
                          sizeof patience_ms) == 0);
     CHECK(zmq_bind(ours, "inproc://beside") == 0);
@@ -92,7 +152,8 @@ int
 main(void)
 {
     return a_socket_beside_ends_waits(0) &&
-                   a_socket_beside_ends_waits(PS_LANE_SPIN_US)
+                   a_socket_beside_ends_waits(PS_LANE_SPIN_US) &&
+                   what_wakes_ends_spins() && a_spin_ends_in_time()
                ? 0
                : 1;
 }
