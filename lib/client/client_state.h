@@ -153,6 +153,7 @@ struct psd_client {
     struct ps_tickets done_tickets; /* ended, not waited for yet */
     struct ps_tickets idle_tickets; /* to be used again */
     uint64_t expire_ms;             /* no ticket's deadline is before this */
+    uint64_t turned_ms;             /* the last turn ended */
     uint64_t tell_ms;   /* nobody is told of a long wait before this … */
     uint64_t quiet_ms;  /* … and that, for one was told of not long ago */
     size_t n_after;     /* waiting errands that name a ticket */

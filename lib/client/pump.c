@@ -6,6 +6,7 @@
 #include "client/ticket.h"
 
 #define LEAST_UNDER_WAY 4 /* so that a few requests go at once */
+#define AWAY_MS 1000      /* between two turns: the program does other things */
 #define WORTH_SENDING 32  /* messages: by then sending costs little of each */
 
 static uint64_t
@@ -86,6 +87,9 @@ ps_pump(psd_client_t *self, uint64_t until_ms)
 {
     ps_perform(self);
     self->now_ms = ps_now_ms();
+    if (self->now_ms - self->turned_ms > AWAY_MS) {
+        ps_tickets_were_away(self);
+    }
     if (self->broken != PSD_OK) {
         ps_membership_look(self);
         end_everything(self);
@@ -108,6 +112,7 @@ ps_pump(psd_client_t *self, uint64_t until_ms)
     ps_tickets_expire(self);
     ps_tickets_tell(self);
     ps_perform(self);
+    self->turned_ms = self->now_ms;
 }
 
 /* Who gets the message goes on looking where the payload points now: ZeroMQ,

@@ -279,11 +279,20 @@ tell(const psd_client_t *client, const ps_ticket_t *self, uint64_t passed_ms)
 }
 
 void
+ps_tickets_were_away(psd_client_t *client)
+{
+    if (client->quiet_ms < client->now_ms + TOLD_MS) {
+        client->quiet_ms = client->now_ms + TOLD_MS;
+    }
+}
+
+void
 ps_tickets_tell(psd_client_t *client)
 {
     const ps_ticket_t *oldest = TAILQ_FIRST(&client->open_tickets);
     uint64_t now_ms = client->now_ms;
     uint64_t begun_ms = 0;
+    uint64_t due_ms = 0;
 
     if (now_ms < client->tell_ms) {
         return;
@@ -293,8 +302,10 @@ ps_tickets_tell(psd_client_t *client)
         return;
     }
     begun_ms = oldest->deadline_ms - oldest->timeout_ms;
-    if (begun_ms + TOLD_MS > now_ms) {
-        client->tell_ms = begun_ms + TOLD_MS;
+    due_ms = begun_ms + TOLD_MS;
+    due_ms = due_ms < client->quiet_ms ? client->quiet_ms : due_ms;
+    if (due_ms > now_ms) {
+        client->tell_ms = due_ms;
         return;
     }
     client->quiet_ms = now_ms + QUIET_MS;

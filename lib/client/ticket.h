@@ -187,6 +187,9 @@ void ps_ticket_end_if_done(psd_client_t *client, ps_ticket_t *self);
 void ps_tickets_expire(psd_client_t *client);
 /* Tells who wants to know it of a call that has been open for long. */
 void ps_tickets_tell(psd_client_t *client);
+/* The program did not ask for a while: calls were open meanwhile, but nobody
+ * waited for them. */
+void ps_tickets_were_away(psd_client_t *client);
 /* Behind ps_perform: ends all that are open, whose callers take their memory
  * back. Pushes go on with memory of their own. */
 void
