@@ -10,7 +10,8 @@
 /*
  * Whether all of them can be read. Each worker looks at all, also at those that
  * worker 0 alone will read: if one is missing, none joins and waits for the
- * others. A pipe is not opened, for that would take what is in it.
+ * others. A pipe is not opened, for that would take what is in it, and of a
+ * directory it is only seen that it can be listed.
  *
  * Errors: PSD_IO; PSD_INVALID a pattern that matches nothing.
  */

@@ -237,15 +237,15 @@ ex_job_name_scratch(const ex_job_t *self,
                     const char *what,
                     char ret_name[EX_NAME_SIZE])
 {
-    int room = EX_NAME_SIZE - 2 - (int)strlen(what); /* a dot, the end */
+    int room = EX_NAME_SIZE - 2 - (int)strlen(what); /* a dash, the end */
     char both[2 * EX_NAME_SIZE];
     int length = snprintf(both, sizeof both, "%s.%s", table, self->name);
 
     /* Table "a" of job "b.c" is not table "a.b" of job "c". */
     if (length <= room && strchr(table, '.') == NULL) {
-        (void)snprintf(ret_name, EX_NAME_SIZE, "%.*s.%s", room, both, what);
+        (void)snprintf(ret_name, EX_NAME_SIZE, "%.*s-%s", room, both, what);
     } else {
-        (void)snprintf(ret_name, EX_NAME_SIZE, "%.*s-%08" PRIx32 ".%s",
+        (void)snprintf(ret_name, EX_NAME_SIZE, "%.*s-%08" PRIx32 "-%s",
                        room - HASH_LENGTH, both, hash_names(table, self->name),
                        what);
     }

@@ -110,9 +110,10 @@ PSD_MUST_CHECK psd_status_t ex_job_look_for(ex_job_t *self,
 /* If it was, says that what is there is used, which nobody may have meant. */
 void ex_job_tell_old(const ex_job_t *self);
 /* The name of a table that belongs to the job, not to the model:
- * TABLE.JOB.WHAT. Jobs that train one table at the same time have each their
- * own, and a job that is run again finds what it left. Where TABLE has a dot,
- * or all is too long, it is cut, and a hash of both names stands behind it.
+ * TABLE.JOB-WHAT, which no model's is. Jobs that train one table at the same
+ * time have each their own, and a job that is run again finds what it left.
+ * Where TABLE has a dot, or all is too long, it is cut, and a hash of both
+ * names stands behind it.
  *
  * what  in  20 characters at most */
 void ex_job_name_scratch(const ex_job_t *self,

@@ -7,17 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-static bool
-wants_version(int argc, char **argv)
-{
-    int at = 1;
-
-    while (at < argc && strcmp(argv[at], "--version") != 0) {
-        at++;
-    }
-    return at < argc;
-}
-
 static psd_status_t
 tell_version(const char *name)
 {
@@ -31,9 +20,9 @@ ex_program(const char *name,
            int argc,
            char **argv)
 {
+    bool is_version = argc == 2 && strcmp(argv[1], "--version") == 0;
     psd_error_t *err = psd_error_new();
-    psd_status_t rc =
-        wants_version(argc, argv) ? tell_version(name) : run(argc, argv, err);
+    psd_status_t rc = is_version ? tell_version(name) : run(argc, argv, err);
 
     if (rc != PSD_OK) {
         const char *text = psd_error_text(err);

@@ -7,7 +7,7 @@
 
 #include "psd.h"
 
-/* Runs it, or tells the version if --version is among the arguments. An error
+/* Runs it, or tells the version if that is all that is asked for. An error
  * is one line "NAME: CODE text" on stderr; gives the exit code of the status.
  */
 int ex_program(const char *name,

@@ -8,7 +8,7 @@
  *                        A row is there once it was pushed to, so only for
  *                        features that had an embedding; others read as the
  *                        random first values of the table.
- *          NAME.JOB.sums f64 add, hash keys: what an epoch came to, in the row
+ *          NAME.JOB-sums f64 add, hash keys: what an epoch came to, in the row
  *                        of its number; of one run
  * Owner    the caller; fm_job_close
  * Threads  one

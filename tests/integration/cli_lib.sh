@@ -5,7 +5,7 @@
 # names the psd and $work is a directory that goes away at the end.
 set -u
 export LC_ALL=C
-unset PSCLI_CONTEXT PSCLI_OUTPUT PSCLI_TIMEOUT NO_COLOR
+unset PSCLI_CONTEXT PSCLI_OUTPUT PSCLI_TIMEOUT NO_COLOR PSD_ENDPOINT PSD_JOB
 export PSD_WORKERS_LOST_AFTER_MS=60000 # a busy machine loses none
 
 work=$(mktemp -d)
@@ -98,9 +98,10 @@ err_has() {
 }
 
 # One line, besides those that tell of a machine so slow that psd did not answer
-# within a second.
+# within seconds.
 err_is_one_line() {
-    [ "$(grep -vc ': no answer for [0-9.]* s.*; waiting ' "$work/err")" -eq 1 ]
+    [ "$(grep -Evc ': (no answer for [0-9.]* s|[0-9]* s passed).*; waiting ' \
+        "$work/err")" -eq 1 ]
 }
 
 cli_finish() {

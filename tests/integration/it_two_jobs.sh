@@ -71,7 +71,7 @@ together bcd 'pass 3 ' "$PSD_BCD_PROGRAM" --passes 1500 --epsilon 0
 
 # What a run that was killed left is of another form than what this one wants.
 for what in counts models sums shape; do
-    expect 0 table create "again.nightly.$what" --rows 3
+    expect 0 table create "again.nightly-$what" --rows 3
 done
 expect 0 run --job nightly -- "$PSD_LR_PROGRAM" --train "$train" \
     --table again --objective l2:1 --variant admm --epochs 2
@@ -83,6 +83,6 @@ expect 0 run --job "$long" -- "$PSD_LR_PROGRAM" --train "$train" \
     --table "$long" --epochs 1
 expect 0 run --job v1.2 -- "$PSD_LR_PROGRAM" --train "$train" --table ads.v1 \
     --epochs 1
-left_over '^(ads\.v1|0.*7)..'
+left_over '^(ads\.v1.|0+[-.])'
 
 cli_finish

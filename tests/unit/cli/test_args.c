@@ -50,6 +50,7 @@ clear_environment(void)
         ps_args_env_name(&ps_opts_global[i], name);
         (void)unsetenv(name);
     }
+    (void)unsetenv("PSD_ENDPOINT");
 }
 
 TestSuite(args, .init = clear_environment);

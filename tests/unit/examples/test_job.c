@@ -22,9 +22,9 @@ Test(job, a_scratch_table_is_called_after_table_job_and_use)
     char name[EX_NAME_SIZE];
 
     name_of("lr", "nightly", name);
-    cr_assert_str_eq(name, "lr.nightly.greatest");
+    cr_assert_str_eq(name, "lr.nightly-greatest");
     name_of("lr", "v1.2", name);
-    cr_assert_str_eq(name, "lr.v1.2.greatest");
+    cr_assert_str_eq(name, "lr.v1.2-greatest");
 }
 
 Test(job, names_with_dots_are_not_taken_for_each_other)
@@ -54,7 +54,7 @@ Test(job, long_names_give_one_that_fits_and_is_of_no_other_job)
     name_of(table, job, again);
     cr_assert_str_eq(one, again);
     cr_assert_eq(strlen(one), EX_NAME_SIZE - 1);
-    cr_assert_str_eq(one + EX_NAME_SIZE - 1 - strlen("." LONGEST), "." LONGEST);
+    cr_assert_str_eq(one + EX_NAME_SIZE - 1 - strlen("-" LONGEST), "-" LONGEST);
     job[EX_NAME_SIZE - 2] = 'k';
     name_of(table, job, again);
     cr_assert_str_neq(one, again);
