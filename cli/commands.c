@@ -17,7 +17,7 @@ const ps_opt_t ps_opts_global[] = {
      .value = "URL",
      .fallback = "tcp://127.0.0.1:7171",
      .help = "where a node's control port is: tcp://HOST:PORT or ipc://PATH "
-             "(also PSD_ENDPOINT, which programs use)"},
+             "(behind all others PSD_ENDPOINT, which programs use)"},
     {.name = "context",
      .kind = PS_OPT_TEXT,
      .value = "NAME",
@@ -55,7 +55,7 @@ const ps_opt_t ps_opts_global[] = {
 static const ps_noun_t NOUNS[] = {
     {"cluster", "the cluster as a whole"},
     {"node", "the psd processes of the cluster"},
-    {"table", "make, look at, save, load and drop tables"},
+    {"table", "make, look at, export, import and drop tables"},
     {"checkpoint", "rows of tables in files, and back"},
     {"push", "send deltas to rows"},
     {"pull", "fetch values of rows"},

@@ -2,7 +2,7 @@
 # fish completion, made by "pscli completion fish"
 complete -c pscli -f -n __fish_use_subcommand -a cluster -d 'the cluster as a whole'
 complete -c pscli -f -n __fish_use_subcommand -a node -d 'the psd processes of the cluster'
-complete -c pscli -f -n __fish_use_subcommand -a table -d 'make, look at, save, load and drop tables'
+complete -c pscli -f -n __fish_use_subcommand -a table -d 'make, look at, export, import and drop tables'
 complete -c pscli -f -n __fish_use_subcommand -a checkpoint -d 'rows of tables in files, and back'
 complete -c pscli -f -n __fish_use_subcommand -a push -d 'send deltas to rows'
 complete -c pscli -f -n __fish_use_subcommand -a pull -d 'fetch values of rows'
@@ -17,7 +17,7 @@ complete -c pscli -f -n __fish_use_subcommand -a bench -d 'measure pushes and pu
 complete -c pscli -f -n __fish_use_subcommand -a explain -d 'what an error code means'
 complete -c pscli -f -n __fish_use_subcommand -a completion -d 'completion for a shell'
 complete -c pscli -f -n __fish_use_subcommand -a help -d 'help for a command'
-complete -c pscli -l endpoint -r -d 'where a node\'s control port is: tcp://HOST:PORT or ipc://PATH (also PSD_ENDPOINT, which programs use)'
+complete -c pscli -l endpoint -r -d 'where a node\'s control port is: tcp://HOST:PORT or ipc://PATH (behind all others PSD_ENDPOINT, which programs use)'
 complete -c pscli -l context -r -d 'take settings from ~/.config/pscli/contexts/NAME (lines like endpoint=tcp://10.0.0.5:7171)'
 complete -c pscli -l output -s o -x -a 'table wide json jsonl csv tsv name' -d 'how data is written to stdout'
 complete -c pscli -l timeout -r -d 'deadline of connecting and of each request (250ms, 10s, 5m)'
