@@ -14,10 +14,12 @@ n_checked=0
 psd_pid=
 export HOME=$work XDG_CONFIG_HOME=$work/config
 
+# A psd that a test has stopped goes on first: a SIGCONT behind the SIGTERM takes
+# LeakSanitizer's own stop of the process away, and that waits for ever.
 cli_end() {
     if [ -n "$psd_pid" ]; then
-        kill "$psd_pid" 2>/dev/null
         kill -CONT "$psd_pid" 2>/dev/null
+        kill "$psd_pid" 2>/dev/null
         wait "$psd_pid" 2>/dev/null
     fi
     rm -rf "$work"
