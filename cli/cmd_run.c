@@ -132,7 +132,7 @@ show_workers(const ps_cli_t *cli, const ps_workers_t *workers, const char *job)
 {
     PSD_AUTO(ps_json_unref)
     json_t *doc = json_pack("{s:s,s:i,s:[]}", "job", job, "exit",
-                            ps_workers_worst(workers), "workers");
+                            ps_workers_exit(workers), "workers");
     json_t *list = json_object_get(doc, "workers");
 
     for (uint32_t i = 0; i < workers->n; i++) {
@@ -144,6 +144,38 @@ show_workers(const ps_cli_t *cli, const ps_workers_t *workers, const char *job)
         (void)json_array_append_new(list, item);
     }
     ps_out_list(&cli->out, doc, "workers", WORKERS);
+}
+
+/* What is asked when a worker has failed. */
+typedef struct asked {
+    ps_cli_t *cli;
+    const char *job;
+    bool is_silent; /* it does not answer: the workers are left alone */
+} asked_t;
+
+static bool
+has_joined(void *of, uint32_t rank)
+{
+    const asked_t *self = of;
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc =
+        ps_cli_request(self->cli, "worker_list", "job", self->job, &reply, err);
+    const json_t *workers = NULL;
+    const json_t *worker = NULL;
+    size_t i = 0;
+
+    if (rc != PSD_OK) {
+        return rc != PSD_NO_JOB;
+    }
+    workers = json_object_get(reply, "workers");
+    json_array_foreach(workers, i, worker)
+    {
+        if (ps_json_u64(worker, "worker") == rank) {
+            return ps_json_u64(worker, "joins") > 0;
+        }
+    }
+    return false;
 }
 
 static psd_status_t
@@ -162,7 +194,7 @@ run_workers(ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
         cli->out.format != PS_FORMAT_WIDE) {
         show_workers(cli, &workers, args->job);
     }
-    cli->exit_code = ps_workers_worst(&workers);
+    cli->exit_code = ps_workers_exit(&workers);
     return PSD_OK;
 }
 
@@ -191,6 +223,7 @@ ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
     char job[JOB_SIZE] = "";
     bool shows =
         cli->out.format == PS_FORMAT_TABLE || cli->out.format == PS_FORMAT_WIDE;
+    asked_t asked = {.cli = cli, .job = job};
     ps_workers_args_t args = {
         .n = (uint32_t)ps_args_u64(&cli->args, "workers"),
         .endpoint = cli->endpoint,
@@ -198,7 +231,9 @@ ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
         .max_delay = ps_args_i64(&cli->args, "max-delay"),
         .to = {shows ? cli->out.out : cli->out.err, cli->out.err},
         .out = &cli->out,
-        .color = cli->out.color && shows};
+        .color = cli->out.color && shows,
+        .has_joined = has_joined,
+        .of = &asked};
     psd_status_t rc = check_version(cli, err);
 
     if (rc == PSD_OK) {
@@ -219,9 +254,14 @@ ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
     rc = find_psd(cli, &own, err);
     if (rc == PSD_OK && own.pid > 0) {
         args.endpoint = own.endpoint;
+        cli->endpoint = own.endpoint;
     }
     if (rc == PSD_OK && ps_args_text(&cli->args, "job") == NULL) {
         ps_say(&cli->out, "job %s", job);
     }
-    return rc != PSD_OK ? rc : run_workers(cli, &args, err);
+    if (rc == PSD_OK) {
+        rc = run_workers(cli, &args, err);
+    }
+    psd_close(&cli->client); /* before a private psd ends */
+    return rc;
 }

@@ -139,10 +139,13 @@ ps_workers_start(ps_workers_t *ret_workers,
 }
 
 int
-ps_workers_worst(const ps_workers_t *self)
+ps_workers_exit(const ps_workers_t *self)
 {
-    int worst = self->asked == 0 ? 0 : 128 + self->asked;
+    int worst = 128 + self->asked;
 
+    if (self->asked == 0) {
+        return self->first_exit;
+    }
     for (uint32_t i = 0; i < self->n; i++) {
         worst = self->items[i].exit > worst ? self->items[i].exit : worst;
     }

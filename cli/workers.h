@@ -4,7 +4,7 @@
  *
  * What     Starts them with their environment, shows their lines with the rank
  *          in front, says at once how each ended that did not end well, passes
- *          signals on, waits for all.
+ *          signals on, waits for all. One that fails may end the others.
  * Owner    The caller (ps_workers_done kills what still runs).
  */
 #ifndef PS_CLI_WORKERS_H
@@ -29,6 +29,7 @@ typedef struct ps_local_worker {
     bool told;                 /* … and how was said */
     int exit;                  /* 128 + N when signal N killed it */
     int signal;                /* 0: none */
+    bool cut;                  /* had not ended when another one ended all */
     ps_worker_line_t lines[2]; /* of stdout, stderr */
 } ps_local_worker_t;
 
@@ -41,6 +42,10 @@ typedef struct ps_workers_args {
     FILE *to[2];             /* where lines of stdout and stderr go */
     const ps_out_t *out;     /* that says how workers ended */
     bool color;
+    /* Has this one, which ended badly while others run, been a worker of the
+     * job? Whatever it was to do nobody does otherwise: all are ended. */
+    bool (*has_joined)(void *of, uint32_t rank);
+    void *of;
 } ps_workers_args_t;
 
 typedef struct ps_workers {
@@ -48,9 +53,11 @@ typedef struct ps_workers {
     ps_local_worker_t *items; /* owned; args->n */
     uint32_t n;               /* started */
     sigset_t old_mask;
-    int signals; /* a signalfd; -1: none */
-    int n_asked; /* signals to end that came */
-    int asked;   /* the first of them; 0: none */
+    int signals;    /* a signalfd; -1: none */
+    int n_asked;    /* signals to end that came */
+    int asked;      /* the first of them; 0: none */
+    int first_exit; /* that was not 0; 0: none yet */
+    bool cut;       /* all were ended, as one had failed */
 } ps_workers_t;
 
 /* Errors: PSD_IO, PSD_NOMEM; those started are killed by ps_workers_done. */
@@ -60,7 +67,8 @@ PSD_MUST_CHECK psd_status_t ps_workers_start(ps_workers_t *ret_workers,
 /* Until all have ended. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_workers_wait(ps_workers_t *self,
                                             psd_error_t *err);
-/* The greatest exit code; at least 128 + N when signal N ended the run. */
-int ps_workers_worst(const ps_workers_t *self);
+/* That of the first worker that ended badly; when signal N ended the run the
+ * greatest, and at least 128 + N. */
+int ps_workers_exit(const ps_workers_t *self);
 void ps_workers_done(ps_workers_t *self);
 #endif

@@ -100,24 +100,31 @@ reap(ps_workers_t *self)
         worker->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
         worker->exit =
             WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        if (self->first_exit == 0) {
+            self->first_exit = worker->exit;
+        }
+    }
+}
+
+static void
+send_all(const ps_workers_t *self, int number)
+{
+    for (uint32_t i = 0; i < self->n; i++) {
+        if (!self->items[i].ended) {
+            (void)kill(-self->items[i].pid, number);
+        }
     }
 }
 
 static void
 pass_on(ps_workers_t *self, int number)
 {
-    bool ends = number == SIGINT || number == SIGTERM || number == SIGHUP;
-
-    if (ends) {
+    if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
         self->asked = self->asked == 0 ? number : self->asked;
         self->n_asked++;
+        number = self->n_asked >= KILL_AT ? SIGKILL : number;
     }
-    for (uint32_t i = 0; i < self->n; i++) {
-        if (!self->items[i].ended) {
-            (void)kill(-self->items[i].pid,
-                       ends && self->n_asked >= KILL_AT ? SIGKILL : number);
-        }
-    }
+    send_all(self, number);
 }
 
 static void
@@ -175,25 +182,50 @@ read_all(const ps_workers_t *self)
     }
 }
 
-/* Behind the last lines that it wrote. */
+/* The others would wait for it, or do without its share. */
+static void
+end_with(ps_workers_t *self, uint32_t rank)
+{
+    ps_say(self->args->out,
+           "worker %" PRIu32 " never joined job %s: the others are ended", rank,
+           self->args->job);
+    self->cut = true;
+    for (uint32_t i = 0; i < self->n; i++) {
+        self->items[i].cut = !self->items[i].ended;
+    }
+    send_all(self, SIGTERM);
+}
+
+static void
+tell_end(ps_workers_t *self, uint32_t rank)
+{
+    const ps_local_worker_t *worker = &self->items[rank];
+
+    if (worker->exit == 0 || (worker->cut && worker->signal == SIGTERM)) {
+        return;
+    }
+    if (worker->signal != 0) {
+        ps_say(self->args->out,
+               "worker %" PRIu32 " was killed by signal %d (%s)", rank,
+               worker->signal, strsignal(worker->signal));
+    } else {
+        ps_say(self->args->out, "worker %" PRIu32 " ended with exit code %d",
+               rank, worker->exit);
+    }
+    if (self->asked == 0 && !self->cut && !all_ended(self) &&
+        !self->args->has_joined(self->args->of, rank)) {
+        end_with(self, rank);
+    }
+}
+
+/* Behind the last lines that they wrote. */
 static void
 tell_ends(ps_workers_t *self)
 {
     for (uint32_t i = 0; i < self->n; i++) {
-        ps_local_worker_t *worker = &self->items[i];
-
-        if (!worker->ended || worker->told) {
-            continue;
-        }
-        worker->told = true;
-        if (worker->signal != 0) {
-            ps_say(self->args->out,
-                   "worker %" PRIu32 " was killed by signal %d (%s)", i,
-                   worker->signal, strsignal(worker->signal));
-        } else if (worker->exit != 0) {
-            ps_say(self->args->out,
-                   "worker %" PRIu32 " ended with exit code %d", i,
-                   worker->exit);
+        if (self->items[i].ended && !self->items[i].told) {
+            self->items[i].told = true;
+            tell_end(self, i);
         }
     }
 }
