@@ -9,6 +9,15 @@
 #include "psd_data.h"
 
 #define BATCH 1000
+#define TOLD_MOST 5 /* samples that were left out, with what was wrong */
+
+typedef struct loader {
+    const char *path;
+    const ex_load_options_t *options;
+    const ex_share_t *share;
+    ex_samples_t samples; /* owned */
+    uint64_t n_left_out;  /* for a label or a key that is not allowed */
+} loader_t;
 
 static psd_status_t
 set_options(psd_reader_options_t *how,
@@ -58,91 +67,108 @@ open_reader(const char *path,
     return rc;
 }
 
+/* Whether the training can do with the batch's i-th sample. */
 static psd_status_t
-add_entries(ex_samples_t *self,
-            const psd_samples_t *batch,
-            size_t group,
-            uint64_t key_max,
-            psd_error_t *err)
+check_sample(const loader_t *self,
+             const psd_samples_t *batch,
+             size_t i,
+             psd_error_t *err)
 {
+    const size_t *groups = psd_samples_groups(batch);
+    const size_t *starts = psd_samples_starts(batch);
+    const uint64_t *keys = psd_samples_keys(batch);
+    uint64_t number = self->samples.n_seen + 1;
+    uint64_t key_max = self->share->key_max;
+    float label = psd_samples_labels(batch)[i];
+
+    if (isnan(label)) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s: sample %" PRIu64 " has no label", self->path,
+                             number);
+    }
+    if (!self->share->any_label && label != 0 && label != 1 && label != -1) {
+        return psd_error_set(err, PSD_INVALID,
+                             "%s: sample %" PRIu64 ": label %g is not one of "
+                             "0, 1, -1, +1",
+                             self->path, number, (double)label);
+    }
+    for (size_t k = starts[groups[i]]; k < starts[groups[i + 1]]; k++) {
+        if (keys[k] > key_max) {
+            return psd_error_set(err, PSD_INVALID,
+                                 "%s: sample %" PRIu64 ": key %" PRIu64
+                                 " is not a whole number from 0 to %" PRIu64,
+                                 self->path, number, keys[k], key_max);
+        }
+    }
+    return PSD_OK;
+}
+
+/* One that was checked. */
+static psd_status_t
+add_sample(loader_t *self,
+           const psd_samples_t *batch,
+           size_t i,
+           psd_error_t *err)
+{
+    const size_t *groups = psd_samples_groups(batch);
     const size_t *starts = psd_samples_starts(batch);
     const uint64_t *keys = psd_samples_keys(batch);
     const float *values = psd_samples_values(batch);
-    int64_t id = psd_samples_group_ids(batch)[group];
+    float label = psd_samples_labels(batch)[i];
     psd_status_t rc = PSD_OK;
 
-    for (size_t k = starts[group]; rc == PSD_OK && k < starts[group + 1]; k++) {
-        if (keys[k] > key_max) {
-            return psd_error_set(err, PSD_INVALID,
-                                 "sample %" PRIu64 ": key %" PRIu64
-                                 " is not a whole number from 0 to %" PRIu64,
-                                 self->n_seen + 1, keys[k], key_max);
-        }
-        if (values[k] != 0) {
-            rc = ex_samples_add_entry(self, id, keys[k], values[k], err);
+    if (!self->share->any_label) {
+        label = label > 0 ? 1 : -1;
+    }
+    rc = ex_samples_add(&self->samples, label, psd_samples_weights(batch)[i],
+                        err);
+    for (size_t g = groups[i]; rc == PSD_OK && g < groups[i + 1]; g++) {
+        int64_t id = psd_samples_group_ids(batch)[g];
+
+        for (size_t k = starts[g]; rc == PSD_OK && k < starts[g + 1]; k++) {
+            if (values[k] != 0) {
+                rc = ex_samples_add_entry(&self->samples, id, keys[k],
+                                          values[k], err);
+            }
         }
     }
     return rc;
 }
 
-static psd_status_t
-add_sample(ex_samples_t *self,
-           const psd_samples_t *batch,
-           size_t i,
-           const ex_share_t *share,
-           psd_error_t *err)
+static void
+leave_out(loader_t *self, psd_error_t *err)
 {
-    const size_t *groups = psd_samples_groups(batch);
-    float label = psd_samples_labels(batch)[i];
-    psd_status_t rc = PSD_OK;
-
-    if (isnan(label)) {
-        return psd_error_set(err, PSD_INVALID,
-                             "sample %" PRIu64 " has no label",
-                             self->n_seen + 1);
+    if (self->n_left_out++ < TOLD_MOST) {
+        (void)fprintf(stderr, "left out: %s\n", psd_error_text(err));
     }
-    if (!share->any_label) {
-        if (label != 0 && label != 1 && label != -1) {
-            return psd_error_set(err, PSD_INVALID,
-                                 "sample %" PRIu64 ": label %g is not one of "
-                                 "0, 1, -1, +1",
-                                 self->n_seen + 1, (double)label);
-        }
-        label = label > 0 ? 1 : -1;
-    }
-    rc = ex_samples_add(self, label, psd_samples_weights(batch)[i], err);
-    for (size_t g = groups[i]; rc == PSD_OK && g < groups[i + 1]; g++) {
-        rc = add_entries(self, batch, g, share->key_max, err);
-    }
-    return rc;
+    psd_error_clear(err);
 }
 
 /* Takes what belongs to the share. */
 static psd_status_t
-add_batch(ex_samples_t *self,
-          const psd_samples_t *batch,
-          const ex_share_t *share,
-          bool turns,
-          psd_error_t *err)
+add_batch(loader_t *self, const psd_samples_t *batch, psd_error_t *err)
 {
+    const ex_share_t *share = self->share;
+    bool turns = self->options->deal == EX_DEAL_TURNS;
     psd_status_t rc = PSD_OK;
 
     for (size_t i = 0; rc == PSD_OK && i < psd_samples_count(batch); i++) {
-        if (!turns || self->n_seen % share->n_parts == share->part) {
-            rc = add_sample(self, batch, i, share, err);
+        if (!turns || self->samples.n_seen % share->n_parts == share->part) {
+            rc = check_sample(self, batch, i, err);
+            if (rc == PSD_OK) {
+                rc = add_sample(self, batch, i, err);
+            } else if (self->options->skip_bad) {
+                leave_out(self, err);
+                rc = PSD_OK;
+            }
         }
-        self->n_seen++;
+        self->samples.n_seen++;
     }
     return rc;
 }
 
 static psd_status_t
-read_all(psd_reader_t *reader,
-         const char *path,
-         bool turns,
-         const ex_share_t *share,
-         ex_samples_t *samples,
-         psd_error_t *err)
+read_all(loader_t *self, psd_reader_t *reader, psd_error_t *err)
 {
     psd_samples_t *batch = psd_samples_new();
     psd_status_t rc = PSD_OK;
@@ -153,17 +179,16 @@ read_all(psd_reader_t *reader,
     do {
         rc = psd_reader_next(reader, BATCH, batch, err);
         if (rc == PSD_OK) {
-            rc = add_batch(samples, batch, share, turns, err);
-            rc = rc == PSD_OK ? rc : psd_error_wrap(err, rc, "%s", path);
+            rc = add_batch(self, batch, err);
         }
     } while (rc == PSD_OK && psd_samples_count(batch) > 0);
     psd_samples_destroy(&batch);
     return rc;
 }
 
-/* Tells of bad lines that were left out, and of a cache that is of no use. */
+/* Tells of what was left out, and of a cache that is of no use. */
 static void
-tell_bad(const psd_reader_t *reader)
+tell_bad(const loader_t *self, const psd_reader_t *reader)
 {
     uint64_t n = psd_reader_bad_count(reader);
     const char *text = psd_reader_warning(reader);
@@ -177,6 +202,12 @@ tell_bad(const psd_reader_t *reader)
     if (n > 0) {
         (void)fprintf(stderr, "left out: %" PRIu64 " bad lines\n", n);
     }
+    if (self->n_left_out > 0) {
+        (void)fprintf(stderr,
+                      "left out: %" PRIu64 " samples of %" PRIu64
+                      " that the training cannot do with\n",
+                      self->n_left_out, self->samples.n + self->n_left_out);
+    }
 }
 
 psd_status_t
@@ -186,27 +217,36 @@ ex_load(const char *path,
         ex_samples_t *ret_samples,
         psd_error_t *err)
 {
-    ex_samples_t samples = {0};
+    loader_t self = {.path = path, .options = options, .share = share};
+    ex_samples_t *samples = &self.samples;
     psd_reader_t *reader = NULL;
-    bool turns = options->deal == EX_DEAL_TURNS;
+    bool sees_all = options->deal == EX_DEAL_TURNS || share->n_parts == 1;
     psd_status_t rc = open_reader(path, options, share, &reader, err);
 
     if (rc == PSD_OK) {
-        rc = read_all(reader, path, turns, share, &samples, err);
-    }
-    if (rc == PSD_OK && samples.n_seen == 0 && (turns || share->n_parts == 1)) {
-        rc = psd_error_set(err, PSD_INVALID, "%s has no sample", path);
+        rc = read_all(&self, reader, err);
     }
     if (rc == PSD_OK) {
-        rc = ex_samples_number(&samples, err);
-        tell_bad(reader);
+        tell_bad(&self, reader);
+    }
+    if (rc == PSD_OK && samples->n_seen == 0 && sees_all) {
+        rc = psd_error_set(err, PSD_INVALID, "%s has no sample", path);
+    }
+    if (rc == PSD_OK && samples->n == 0 && self.n_left_out > 0 &&
+        share->n_parts == 1) {
+        rc = psd_error_set(err, PSD_INVALID,
+                           "%s: none of %" PRIu64 " samples can be used", path,
+                           self.n_left_out);
+    }
+    if (rc == PSD_OK) {
+        rc = ex_samples_number(samples, err);
     }
     psd_reader_close(&reader);
     if (rc != PSD_OK) {
-        ex_samples_done(&samples);
+        ex_samples_done(samples);
         return rc;
     }
-    *ret_samples = samples;
+    *ret_samples = self.samples;
     return PSD_OK;
 }
 

@@ -20,7 +20,8 @@ typedef struct ex_load_options {
     uint32_t deal;      /* EX_DEAL_TURNS, … */
     uint32_t bits;      /* of a vw index */
     uint32_t constant;  /* EX_YES: vw samples get the constant entry */
-    bool skip_bad;      /* bad lines are left out */
+    bool skip_bad;      /* bad lines, and samples that are not allowed, are
+                           left out */
     const char *cache;  /* where samples are kept as they were parsed, or
                            "beside" the files; NULL: nowhere */
 } ex_load_options_t;
@@ -72,7 +73,8 @@ typedef struct ex_load_options {
          "run need not parse them"},                                          \
     {                                                                         \
         "skip-bad", NULL, EX_FLAG, offsetof(type, member.skip_bad), 0, 0,     \
-            "leaves bad lines out, and tells of them, instead of ending"      \
+            "leaves out bad lines, and samples whose label or key the "       \
+            "training cannot do with, and tells of them, instead of ending"   \
     }
 
 /* Which samples to keep, and what they must be. */
@@ -91,7 +93,8 @@ typedef struct ex_share {
  * ret_samples  out  numbered; filled on PSD_OK only; the caller owns it
  *
  * Errors: those of psd_reader_open and psd_reader_next; PSD_INVALID a label or
- * key that is not allowed, no sample at all; PSD_NOMEM; PSD_LIMIT.
+ * key that is not allowed, no sample at all, none that is allowed; PSD_NOMEM;
+ * PSD_LIMIT.
  */
 PSD_MUST_CHECK psd_status_t ex_load(const char *path,
                                     const ex_load_options_t *options,

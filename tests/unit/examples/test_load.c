@@ -149,3 +149,28 @@ Test(load,
     cr_assert_eq(samples.n, 11);
     ex_samples_done(&samples);
 }
+
+Test(load,
+     samples_that_are_not_allowed_are_left_out_where_that_is_asked_for,
+     .init = begin,
+     .fini = end)
+{
+    const ex_load_options_t options = {
+        .format = "libsvm", .bits = 18, .skip_bad = true};
+    const ex_share_t share = {.n_parts = 1, .key_max = 9};
+    psd_error_t *err = psd_error_new();
+    ex_samples_t samples = {0};
+
+    write_file("1 1:1\n2 1:1\n0 3:1 10:1\n0 9:4\n");
+    cr_assert_eq(load(&options, &share, &samples, err), PSD_OK);
+    cr_assert_arr_eq(samples.labels, ((float[]){1, -1}), 2 * sizeof(float));
+    cr_assert_eq(samples.n, 2);
+    cr_assert_eq(samples.n_entries, 2, "nothing of one that was left out");
+    ex_samples_done(&samples);
+    write_file("3 1:1\n4 1:1\n");
+    cr_assert_eq(load(&options, &share, &samples, err), PSD_INVALID);
+    cr_assert_not_null(
+        strstr(psd_error_text(err), "none of 2 samples can be used"), "%s",
+        psd_error_text(err));
+    psd_error_destroy(&err);
+}
