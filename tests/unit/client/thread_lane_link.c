@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of a client whose only link is a lane. A push over memory of the
  * caller's, whose list is named, is put off: when the caller takes it back,
- * nobody looks at it any more. And a pull that is sent again offers no room. */
+ * nobody looks at it any more. A pull that is sent again offers no room. And
+ * HELLO offers filters that a lane is not faster than. */
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "client/ticket.h"
@@ -158,6 +159,35 @@ no_room_is_offered_late(fixture_t *f)
     return true;
 }
 
+/* ---- what is offered ---- */
+
+static bool
+offers_what_pays(fixture_t *f)
+{
+    ps_client_link_t *link = &f->client.links[0];
+    ps_effect_t *effect = ps_outbox_add(&f->client.outbox, PS_EFFECT_SEND);
+    ps_message_t message = {.kind = PS_KIND_HELLO};
+    arrived_t arrived = {.conn = 0};
+
+    ps_socket_drop(&link->socket);
+    link->socket = f->kit.link;
+    f->kit.link = NULL;
+    CHECK(effect != NULL);
+    message.hello = (ps_msg_hello_t){.version_min = PS_VERSION_MIN,
+                                     .version_max = PS_VERSION,
+                                     .session = 1,
+                                     .filters = PS_FILTER_BITS_ALL};
+    effect->message = message;
+    ps_perform(&f->client);
+    CHECK_OK(lane_kit_receive(f->kit.port, link->socket, &arrived, f->kit.err),
+             f->kit.err);
+    CHECK(arrived.message.kind == PS_KIND_HELLO);
+    CHECK(arrived.message.hello.filters ==
+          (PS_FILTER_BIT_CACHE | PS_FILTER_BIT_F16 | PS_FILTER_BIT_BF16 |
+           PS_FILTER_BIT_FIXED));
+    return true;
+}
+
 static void
 done(fixture_t *f)
 {
@@ -209,5 +239,8 @@ run(bool (*test)(fixture_t *f))
 int
 main(void)
 {
-    return run(loan_is_called_in) && run(no_room_is_offered_late) ? 0 : 1;
+    return run(loan_is_called_in) && run(no_room_is_offered_late) &&
+                   run(offers_what_pays)
+               ? 0
+               : 1;
 }
