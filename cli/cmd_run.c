@@ -14,7 +14,8 @@
 #include "cli/workers.h"
 #include "transport/reach.h"
 
-#define PROBE_MS 1000 /* to find out whether a psd is there at all */
+#define PROBE_MS 1000 /* to find out whether a psd is there at all … */
+#define ASK_MS 1000   /* … and for its answers while workers run */
 #define JOB_SIZE 64
 
 static const ps_column_t WORKERS[] = {{"WORKER", "worker", PS_UNIT_NONE, false},
@@ -150,9 +151,9 @@ show_workers(const ps_cli_t *cli, const ps_workers_t *workers, const char *job)
 typedef struct asked {
     ps_cli_t *cli;
     const char *job;
-    bool is_silent; /* it does not answer: the workers are left alone */
 } asked_t;
 
+/* Where psd does not answer the workers are left alone. */
 static bool
 has_joined(void *of, uint32_t rank)
 {
@@ -259,6 +260,7 @@ ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK && ps_args_text(&cli->args, "job") == NULL) {
         ps_say(&cli->out, "job %s", job);
     }
+    cli->timeout_ms = cli->timeout_ms < ASK_MS ? cli->timeout_ms : ASK_MS;
     if (rc == PSD_OK) {
         rc = run_workers(cli, &args, err);
     }

@@ -160,12 +160,14 @@ static const ps_opt_t SUITE_OPTIONS[] = {
      .help = "the psd to measure; default: beside pscli, else from PATH"},
     {.name = NULL}};
 static const ps_example_t BENCH_PUSH_EXAMPLES[] = {
-    {"pscli bench push", "rows of 4 KiB to 64 MiB, 100000 keys; tcp, ipc, lane"},
+    {"pscli bench push",
+     "rows of 4 KiB to 64 MiB, 100000 keys; tcp, ipc, lane"},
     {"pscli bench push --sizes 1M --keys 0 --transport ipc --in-flight 8",
      "one figure"},
     {NULL, NULL}};
 static const ps_example_t BENCH_PULL_EXAMPLES[] = {
-    {"pscli bench pull", "rows of 4 KiB to 64 MiB, 100000 keys; tcp, ipc, lane"},
+    {"pscli bench pull",
+     "rows of 4 KiB to 64 MiB, 100000 keys; tcp, ipc, lane"},
     {"pscli bench pull -o csv > pull.csv", "for a spreadsheet"},
     {NULL, NULL}};
 static const ps_example_t BENCH_PUSHPULL_EXAMPLES[] = {

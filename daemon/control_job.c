@@ -403,6 +403,18 @@ fail_worker(ps_control_t *self,
     return rc;
 }
 
+/* For who leaves: whose work nobody has done. */
+static bool
+say_lost(const ps_job_t *job, ps_doc_t *reply)
+{
+    uint64_t n_lost = 0;
+
+    for (size_t i = 0; i < job->n_workers; i++) {
+        n_lost += job->workers[i].state == PS_WORKER_LOST ? 1 : 0;
+    }
+    return ps_doc_set_u64(reply, "lost", n_lost);
+}
+
 psd_status_t
 ps_control_job_leave(ps_control_t *self,
                      ps_control_request_t *request,
@@ -434,6 +446,9 @@ ps_control_job_leave(ps_control_t *self,
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64_or(request->doc, "joins", 0, UINT32_MAX, 0, &joins,
                                err);
+    }
+    if (rc == PSD_OK && !say_lost(job, request->reply)) {
+        rc = ps_control_no_memory(err);
     }
     if (rc != PSD_OK) {
         return rc;

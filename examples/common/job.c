@@ -370,12 +370,29 @@ ex_job_give_up(ex_job_t *self)
     self->is_member = false;
 }
 
+static void
+tell_lost(const ex_job_t *self)
+{
+    uint32_t n_lost = psd_lost_workers(self->client);
+
+    if (n_lost > 0 && self->worker == 0) {
+        (void)fprintf(stderr,
+                      "%s: %" PRIu32 " of %" PRIu32
+                      " workers did not end well: of their parts of the data "
+                      "there is only what they had done until then\n",
+                      program_invocation_short_name, n_lost, self->n_workers);
+    }
+}
+
 psd_status_t
 ex_job_leave(ex_job_t *self, psd_error_t *err)
 {
     psd_status_t rc = psd_leave(self->client, self->options->timeout_ms, err);
 
     self->is_member = rc != PSD_OK;
+    if (rc == PSD_OK) {
+        tell_lost(self);
+    }
     return rc;
 }
 

@@ -157,7 +157,8 @@ PSD_MUST_CHECK psd_status_t ex_job_wait(const ex_job_t *self,
 /* For a worker that cannot begin: leaves, so that its rank is free at once for
  * the next try. */
 void ex_job_give_up(ex_job_t *self);
-/* Leaves the job when all has been acknowledged. The client stays open. */
+/* Leaves the job when all has been acknowledged; worker 0 says how many others
+ * were lost on the way. The client stays open. */
 PSD_MUST_CHECK psd_status_t ex_job_leave(ex_job_t *self, psd_error_t *err);
 /* Disconnects, whatever has happened. A worker that has not left fails by it:
  * nobody waits for it, and `pscli why` says what its error says. Tables must be

@@ -169,6 +169,7 @@ struct psd_client {
     size_t n_tables;
     size_t tables_capacity;
     ps_membership_t *membership; /* owned; NULL: no worker */
+    uint32_t n_lost_workers;     /* of the job that it has left */
     uint64_t last_work;          /* number of the newest question for a slice */
 
     psd_error_t *scratch; /* owned; for calls whose text goes elsewhere */

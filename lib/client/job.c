@@ -339,6 +339,12 @@ psd_worker(const psd_client_t *client)
     return client->membership == NULL ? 0 : client->membership->worker;
 }
 
+uint32_t
+psd_lost_workers(const psd_client_t *client)
+{
+    return client->n_lost_workers;
+}
+
 psd_status_t
 psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
@@ -373,7 +379,10 @@ ask_to_leave(psd_client_t *client,
              psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("job_leave");
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     const ps_membership_t *self = client->membership;
+    uint64_t n_lost = 0;
+    psd_status_t rc = PSD_OK;
 
     if (question == NULL || !ps_membership_name(client, question) ||
         !ps_doc_set_u64(question, "worker", self->worker) ||
@@ -383,7 +392,12 @@ ask_to_leave(psd_client_t *client,
         (gives_up && !ps_doc_set_bool(question, "gives_up", true))) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
-    return ps_control_ask(client, question, timeout_ms, 0, NULL, err);
+    rc = ps_control_ask(client, question, timeout_ms, 0, &reply, err);
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(reply, "lost", 0, UINT32_MAX, 0, &n_lost, err);
+    }
+    client->n_lost_workers = (uint32_t)n_lost;
+    return rc;
 }
 
 /* One line that fits: no half characters at its end, no control characters. */

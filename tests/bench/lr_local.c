@@ -165,6 +165,13 @@ psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
     return PSD_OK;
 }
 
+uint32_t
+psd_lost_workers(const psd_client_t *client)
+{
+    (void)client;
+    return 0;
+}
+
 psd_status_t
 psd_clock(psd_client_t *client, psd_error_t *err)
 {

@@ -3,7 +3,7 @@
 # What all examples do alike: they show help, and all but the two shortest their
 # version (psd-hello once took --help for nothing and pushed); a wrong or surplus
 # argument is an error; a file that cannot be read is one error of each worker,
-# before anybody has joined.
+# before anybody has joined; and worker 0 says at the end that others were lost.
 # The programs come from meson.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
@@ -72,13 +72,22 @@ psd-word2vec $PSD_WORD2VEC_PROGRAM --train,DATA --questions
 END
 
 # So the exit code of a run is that of the error, and no table is left.
+export PSD_WORKERS_JOIN_WITHIN_MS=200
 cli_start
 export PSD_ENDPOINT=$PSCLI_ENDPOINT
 expect 1 run -n 3 -- "$PSD_LR_PROGRAM" --train "$work/samples" --test /no/such
-for worker in 0 1 2; do
-    err_has "^\[$worker\] psd-lr: .* --test /no/such: No such file"
-done
+err_has "^\[[0-2]\] psd-lr: .* --test /no/such: No such file"
 expect 0 table list -o name
 out_is ''
 
+# The other worker never comes: what it was to read nobody has read.
+rc=0
+n_checked=$((n_checked + 1))
+PSD_WORKER=0 PSD_WORKERS=2 "$PSD_LR_PROGRAM" --train "$work/samples" \
+    >"$work/out" 2>"$work/err" </dev/null || rc=$?
+if [ "$rc" -ne 0 ]; then
+    fail "psd-lr whose other worker never comes: exit code $rc"
+    show
+fi
+err_has '^psd-lr: 1 of 2 workers did not end well: of their parts of the data'
 cli_finish

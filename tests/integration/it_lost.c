@@ -53,7 +53,9 @@ work(const run_t *run, uint32_t worker, psd_error_t *err)
         CHECK_OK(psd_push(table, &row, 1, &one, 1, err), err);
         CHECK_OK(psd_clock(client, err), err);
     }
+    CHECK(psd_lost_workers(client) == 0);
     CHECK_OK(psd_leave(client, 60000, err), err);
+    CHECK(psd_lost_workers(client) == 1);
     psd_table_close(&table);
     psd_spec_destroy(&spec);
     psd_close(&client);

@@ -66,6 +66,10 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_barrier(psd_client_t *client,
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_leave(psd_client_t *client,
                                                  uint32_t timeout_ms,
                                                  psd_error_t *err);
+/* Workers of the job that were lost, had failed or had never come when this
+ * client left it (psd_leave): what was theirs to do nobody has done, but for
+ * slices of work queues. 0 before. */
+PSD_EXPORT uint32_t psd_lost_workers(const psd_client_t *client);
 
 /* Leaves because the program has failed: at once and with all members of the
  * worker, which others do not wait for any more. `pscli why` and the history
