@@ -110,7 +110,8 @@ static const ps_opt_t CREATE_OPTIONS[] = {
      .kind = PS_OPT_TEXT,
      .value = "WORDS",
      .help = "what shrinks messages of calls that name nothing else, such as "
-             "cache+delta+lz4+f16; docs/performance.md says what each does"},
+             "cache+delta+lz4+f16; docs/performance.md says what each does, "
+             "and that delta, lz4 and zstd are not used over lanes"},
     {.name = "allow-nonfinite", .help = "accept NaN and infinite deltas"},
     {.name = "versions",
      .help = "rows remember their last change, for pulls of what has changed; "

@@ -157,6 +157,8 @@ add_batch(loader_t *self, const psd_samples_t *batch, psd_error_t *err)
             rc = check_sample(self, batch, i, err);
             if (rc == PSD_OK) {
                 rc = add_sample(self, batch, i, err);
+                rc = rc == PSD_OK ? rc
+                                  : psd_error_wrap(err, rc, "%s", self->path);
             } else if (self->options->skip_bad) {
                 leave_out(self, err);
                 rc = PSD_OK;
@@ -205,7 +207,7 @@ tell_bad(const loader_t *self, const psd_reader_t *reader)
     if (self->n_left_out > 0) {
         (void)fprintf(stderr,
                       "left out: %" PRIu64 " samples of %" PRIu64
-                      " that the training cannot do with\n",
+                      ", for a label or a key that is not allowed\n",
                       self->n_left_out, self->samples.n + self->n_left_out);
     }
 }
@@ -232,8 +234,7 @@ ex_load(const char *path,
     if (rc == PSD_OK && samples->n_seen == 0 && sees_all) {
         rc = psd_error_set(err, PSD_INVALID, "%s has no sample", path);
     }
-    if (rc == PSD_OK && samples->n == 0 && self.n_left_out > 0 &&
-        share->n_parts == 1) {
+    if (rc == PSD_OK && samples->n == 0 && self.n_left_out > 0) {
         rc = psd_error_set(err, PSD_INVALID,
                            "%s: none of %" PRIu64 " samples can be used", path,
                            self.n_left_out);

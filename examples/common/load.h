@@ -93,8 +93,8 @@ typedef struct ex_share {
  * ret_samples  out  numbered; filled on PSD_OK only; the caller owns it
  *
  * Errors: those of psd_reader_open and psd_reader_next; PSD_INVALID a label or
- * key that is not allowed, no sample at all, none that is allowed; PSD_NOMEM;
- * PSD_LIMIT.
+ * key that is not allowed, no sample at all, none of a share that is allowed;
+ * PSD_NOMEM; PSD_LIMIT.
  */
 PSD_MUST_CHECK psd_status_t ex_load(const char *path,
                                     const ex_load_options_t *options,

@@ -393,10 +393,10 @@ ask_to_leave(psd_client_t *client,
         return psd_error_set(err, PSD_NOMEM, "no memory for a question");
     }
     rc = ps_control_ask(client, question, timeout_ms, 0, &reply, err);
-    if (rc == PSD_OK) {
-        rc = ps_doc_get_u64_or(reply, "lost", 0, UINT32_MAX, 0, &n_lost, err);
+    if (rc == PSD_OK && ps_doc_get_u64_or(reply, "lost", 0, UINT32_MAX, 0,
+                                          &n_lost, NULL) == PSD_OK) {
+        client->n_lost_workers = (uint32_t)n_lost;
     }
-    client->n_lost_workers = (uint32_t)n_lost;
     return rc;
 }
 

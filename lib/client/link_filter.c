@@ -62,6 +62,18 @@ name_list(ps_client_link_t *link,
     return PSD_OK;
 }
 
+/* What both ends speak, and is worth its time on this way. */
+static ps_filter_t
+filter_of(psd_client_t *self, uint64_t number, const ps_filter_t *asked)
+{
+    uint32_t bits = ps_session_filters(self->session, number);
+
+    if (ps_socket_is_lane(self->links[number].socket)) {
+        bits &= PS_FILTER_BITS_LANE;
+    }
+    return ps_filter_within(asked, bits);
+}
+
 psd_status_t
 ps_link_send_filtered(psd_client_t *self,
                       uint64_t number,
@@ -71,8 +83,7 @@ ps_link_send_filtered(psd_client_t *self,
                       bool repeated)
 {
     ps_client_link_t *link = &self->links[number];
-    ps_filter_t filter =
-        ps_filter_within(asked, ps_session_filters(self->session, number));
+    ps_filter_t filter = filter_of(self, number, asked);
     PSD_AUTO(ps_payload_destroy) ps_payload_t *named = NULL;
     PSD_AUTO(ps_payload_destroy) ps_payload_t *coded = NULL;
     ps_message_t message = *plain;

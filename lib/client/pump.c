@@ -124,18 +124,6 @@ is_fixed(const ps_errand_t *errand, const ps_socket_t *socket)
            (errand->filtered && errand->filter.cache);
 }
 
-/* Fewer filters are offered where they would only cost time. */
-static psd_status_t
-send_hello(ps_socket_t *socket, const ps_message_t *plain)
-{
-    ps_message_t message = *plain;
-
-    if (ps_socket_is_lane(socket)) {
-        message.hello.filters &= PS_FILTER_BITS_LANE;
-    }
-    return ps_socket_send(socket, 0, &message, NULL, NULL);
-}
-
 static void
 send_message(psd_client_t *self, const ps_effect_t *effect)
 {
@@ -158,8 +146,6 @@ send_message(psd_client_t *self, const ps_effect_t *effect)
         rc = ps_link_send_filtered(self, effect->to, &errand->filter,
                                    &effect->message, effect->payload,
                                    errand->n_sends > 1);
-    } else if (effect->message.kind == PS_KIND_HELLO) {
-        rc = send_hello(socket, &effect->message);
     } else if (errand != NULL && errand->n_sends > 1) {
         rc = ps_socket_send_again(socket, &effect->message, effect->payload,
                                   NULL);

@@ -128,7 +128,8 @@ PSD_EXPORT void psd_call_set_ends_clock(psd_call_t *self, bool ends);
  *   skip=S       each value is left out with the chance S, and sent 1 / (1 - S)
  *                fold otherwise
  *
- * or "none". What the node does not speak is left out. Values of integers are
+ * or "none". What the node does not speak is left out, and over a lane delta,
+ * lz4 and zstd are, which take longer than they save. Values of integers are
  * never rounded: such a call is refused with PSD_INVALID when it is made.
  * The last three are for the updaters add and sgd, and do nothing to pulls and
  * pushpulls.

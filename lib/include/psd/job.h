@@ -66,9 +66,11 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_barrier(psd_client_t *client,
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_leave(psd_client_t *client,
                                                  uint32_t timeout_ms,
                                                  psd_error_t *err);
-/* Workers of the job that were lost, had failed or had never come when this
- * client left it (psd_leave): what was theirs to do nobody has done, but for
- * slices of work queues. 0 before. */
+/* Workers of the job that were known to be lost, to have failed or never to
+ * have come when this client last left one (psd_leave): what was theirs to do
+ * nobody has done, but for slices of work queues. One that was killed within
+ * workers.lost_after_ms may not be known yet, unless all have met since
+ * (psd_barrier). 0 before. */
 PSD_EXPORT uint32_t psd_lost_workers(const psd_client_t *client);
 
 /* Leaves because the program has failed: at once and with all members of the

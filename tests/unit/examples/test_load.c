@@ -157,7 +157,7 @@ Test(load,
 {
     const ex_load_options_t options = {
         .format = "libsvm", .bits = 18, .skip_bad = true};
-    const ex_share_t share = {.n_parts = 1, .key_max = 9};
+    ex_share_t share = {.n_parts = 1, .key_max = 9};
     psd_error_t *err = psd_error_new();
     ex_samples_t samples = {0};
 
@@ -172,5 +172,8 @@ Test(load,
     cr_assert_not_null(
         strstr(psd_error_text(err), "none of 2 samples can be used"), "%s",
         psd_error_text(err));
+    share.n_parts = 2;
+    write_file("3 1:1\n1 1:1\n");
+    cr_assert_eq(load(&options, &share, &samples, err), PSD_INVALID);
     psd_error_destroy(&err);
 }
