@@ -14,8 +14,7 @@
 #include "cli/workers.h"
 #include "transport/reach.h"
 
-#define PROBE_MS 1000 /* to find out whether a psd is there at all … */
-#define ASK_MS 1000   /* … and for its answers while workers run */
+#define PROBE_MS 1000 /* to find out whether a psd is there at all */
 #define JOB_SIZE 64
 
 static const ps_column_t WORKERS[] = {{"WORKER", "worker", PS_UNIT_NONE, false},
@@ -147,38 +146,6 @@ show_workers(const ps_cli_t *cli, const ps_workers_t *workers, const char *job)
     ps_out_list(&cli->out, doc, "workers", WORKERS);
 }
 
-/* What is asked when a worker has failed. */
-typedef struct asked {
-    ps_cli_t *cli;
-    const char *job;
-} asked_t;
-
-/* Where psd does not answer the workers are left alone. */
-static bool
-has_joined(void *of, uint32_t rank)
-{
-    const asked_t *self = of;
-    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
-    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    psd_status_t rc =
-        ps_cli_request(self->cli, "worker_list", "job", self->job, &reply, err);
-    const json_t *workers = NULL;
-    const json_t *worker = NULL;
-    size_t i = 0;
-
-    if (rc != PSD_OK) {
-        return rc != PSD_NO_JOB;
-    }
-    workers = json_object_get(reply, "workers");
-    json_array_foreach(workers, i, worker)
-    {
-        if (ps_json_u64(worker, "worker") == rank) {
-            return ps_json_u64(worker, "joins") > 0;
-        }
-    }
-    return false;
-}
-
 static psd_status_t
 run_workers(ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
 {
@@ -224,7 +191,8 @@ ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
     char job[JOB_SIZE] = "";
     bool shows =
         cli->out.format == PS_FORMAT_TABLE || cli->out.format == PS_FORMAT_WIDE;
-    asked_t asked = {.cli = cli, .job = job};
+    ps_workers_job_t registered = {.cli = cli};
+    const char *endpoint = cli->endpoint;
     ps_workers_args_t args = {
         .n = (uint32_t)ps_args_u64(&cli->args, "workers"),
         .endpoint = cli->endpoint,
@@ -233,8 +201,7 @@ ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
         .to = {shows ? cli->out.out : cli->out.err, cli->out.err},
         .out = &cli->out,
         .color = cli->out.color && shows,
-        .has_joined = has_joined,
-        .of = &asked};
+        .registered = &registered};
     psd_status_t rc = check_version(cli, err);
 
     if (rc == PSD_OK) {
@@ -260,10 +227,13 @@ ps_cmd_run(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK && ps_args_text(&cli->args, "job") == NULL) {
         ps_say(&cli->out, "job %s", job);
     }
-    cli->timeout_ms = cli->timeout_ms < ASK_MS ? cli->timeout_ms : ASK_MS;
+    if (rc == PSD_OK) {
+        rc = ps_workers_job_open(&registered, cli, job, args.n, err);
+    }
     if (rc == PSD_OK) {
         rc = run_workers(cli, &args, err);
     }
     psd_close(&cli->client); /* before a private psd ends */
+    cli->endpoint = endpoint;
     return rc;
 }

@@ -88,9 +88,10 @@ const ps_cmd_t ps_cmds_tool[] = {
          "tsv or name they all go to stderr, and how each worker ended goes "
          "to stdout. Signals are passed on to the workers; the third one "
          "kills them. A worker that fails before it has joined the job ends "
-         "the others, too; behind that they go on without it. The exit code "
-         "is that of the first worker that failed (128 + N for one that was "
-         "killed by signal N).",
+         "those that have; one that fails later does not, and nobody waits "
+         "for it any more. The exit code is that of the first worker that "
+         "failed (128 + N for one that was killed by signal N), or, when a "
+         "signal N ended pscli, the greatest and at least 128 + N.",
      .examples = RUN_EXAMPLES,
      .options = RUN_OPTIONS,
      .flags = PS_CMD_REST | PS_CMD_DRY_RUN,

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "cli/workers_lines.h"
+#include "cli/workers_inner.h"
 
 #define EXIT_NO_PROGRAM 127
 

@@ -3,8 +3,9 @@
  * ps_workers - the local processes of a job
  *
  * What     Starts them with their environment, shows their lines with the rank
- *          in front, says at once how each ended that did not end well, passes
- *          signals on, waits for all. One that fails may end the others.
+ *          in front, says at once how each ended that did not end well, to the
+ *          registry, too, passes signals on, waits for all. One that fails
+ *          before it has joined the job ends those that have.
  * Owner    The caller (ps_workers_done kills what still runs).
  */
 #ifndef PS_CLI_WORKERS_H
@@ -14,6 +15,7 @@
 #include <sys/types.h>
 
 #include "cli/cli.h"
+#include "cli/workers_job.h"
 
 #define PS_LINE_SIZE 8192 /* a longer line is shown in pieces */
 
@@ -24,12 +26,13 @@ typedef struct ps_worker_line {
 } ps_worker_line_t;
 
 typedef struct ps_local_worker {
-    pid_t pid;                 /* also of its process group */
-    bool ended;                /* and was waited for */
-    bool told;                 /* … and how was said */
-    int exit;                  /* 128 + N when signal N killed it */
-    int signal;                /* 0: none */
-    bool cut;                  /* had not ended when another one ended all */
+    pid_t pid;    /* also of its process group */
+    bool ended;   /* and was waited for */
+    bool told;    /* … and how was said … */
+    bool settled; /* … also to the registry, where it must know */
+    int exit;     /* 128 + N when signal N killed it */
+    int signal;   /* 0: none */
+    bool cut;     /* had not ended when another one ended all */
     ps_worker_line_t lines[2]; /* of stdout, stderr */
 } ps_local_worker_t;
 
@@ -42,10 +45,7 @@ typedef struct ps_workers_args {
     FILE *to[2];             /* where lines of stdout and stderr go */
     const ps_out_t *out;     /* that says how workers ended */
     bool color;
-    /* Has this one, which ended badly while others run, been a worker of the
-     * job? Whatever it was to do nobody does otherwise: all are ended. */
-    bool (*has_joined)(void *of, uint32_t rank);
-    void *of;
+    const ps_workers_job_t *registered; /* whom it is told who has failed */
 } ps_workers_args_t;
 
 typedef struct ps_workers {
@@ -53,11 +53,12 @@ typedef struct ps_workers {
     ps_local_worker_t *items; /* owned; args->n */
     uint32_t n;               /* started */
     sigset_t old_mask;
-    int signals;    /* a signalfd; -1: none */
-    int n_asked;    /* signals to end that came */
-    int asked;      /* the first of them; 0: none */
-    int first_exit; /* that was not 0; 0: none yet */
-    bool cut;       /* all were ended, as one had failed */
+    int signals;     /* a signalfd; -1: none */
+    int n_asked;     /* signals to end that came */
+    int asked;       /* the first of them; 0: none */
+    int first_exit;  /* that was not 0; 0: none yet */
+    uint64_t ask_ms; /* when the registry is asked again */
+    uint64_t cut_ms; /* when all were ended, as one had failed; 0: not yet */
 } ps_workers_t;
 
 /* Errors: PSD_IO, PSD_NOMEM; those started are killed by ps_workers_done. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Waits for the workers: their lines, their ends, and signals. */
-#include "cli/workers_lines.h"
+/* Waits for the workers: their lines, and signals. */
+#include "cli/workers_inner.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -107,16 +107,6 @@ reap(ps_workers_t *self)
 }
 
 static void
-send_all(const ps_workers_t *self, int number)
-{
-    for (uint32_t i = 0; i < self->n; i++) {
-        if (!self->items[i].ended) {
-            (void)kill(-self->items[i].pid, number);
-        }
-    }
-}
-
-static void
 pass_on(ps_workers_t *self, int number)
 {
     if (number == SIGINT || number == SIGTERM || number == SIGHUP) {
@@ -124,7 +114,7 @@ pass_on(ps_workers_t *self, int number)
         self->n_asked++;
         number = self->n_asked >= KILL_AT ? SIGKILL : number;
     }
-    send_all(self, number);
+    ps_workers_send(self, number);
 }
 
 static void
@@ -139,17 +129,6 @@ read_signals(ps_workers_t *self)
             pass_on(self, (int)info.ssi_signo);
         }
     }
-}
-
-static bool
-all_ended(const ps_workers_t *self)
-{
-    for (uint32_t i = 0; i < self->n; i++) {
-        if (!self->items[i].ended) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* Fills fds with the signals and every open pipe; returns how many. */
@@ -182,54 +161,6 @@ read_all(const ps_workers_t *self)
     }
 }
 
-/* The others would wait for it, or do without its share. */
-static void
-end_with(ps_workers_t *self, uint32_t rank)
-{
-    ps_say(self->args->out,
-           "worker %" PRIu32 " never joined job %s: the others are ended", rank,
-           self->args->job);
-    self->cut = true;
-    for (uint32_t i = 0; i < self->n; i++) {
-        self->items[i].cut = !self->items[i].ended;
-    }
-    send_all(self, SIGTERM);
-}
-
-static void
-tell_end(ps_workers_t *self, uint32_t rank)
-{
-    const ps_local_worker_t *worker = &self->items[rank];
-
-    if (worker->exit == 0 || (worker->cut && worker->signal == SIGTERM)) {
-        return;
-    }
-    if (worker->signal != 0) {
-        ps_say(self->args->out,
-               "worker %" PRIu32 " was killed by signal %d (%s)", rank,
-               worker->signal, strsignal(worker->signal));
-    } else {
-        ps_say(self->args->out, "worker %" PRIu32 " ended with exit code %d",
-               rank, worker->exit);
-    }
-    if (self->asked == 0 && !self->cut && !all_ended(self) &&
-        !self->args->has_joined(self->args->of, rank)) {
-        end_with(self, rank);
-    }
-}
-
-/* Behind the last lines that they wrote. */
-static void
-tell_ends(ps_workers_t *self)
-{
-    for (uint32_t i = 0; i < self->n; i++) {
-        if (self->items[i].ended && !self->items[i].told) {
-            self->items[i].told = true;
-            tell_end(self, i);
-        }
-    }
-}
-
 psd_status_t
 ps_workers_wait(ps_workers_t *self, psd_error_t *err)
 {
@@ -239,15 +170,19 @@ ps_workers_wait(ps_workers_t *self, psd_error_t *err)
     if (fds == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory to wait");
     }
-    while (!all_ended(self)) {
-        if (poll(fds, list_fds(self, fds), -1) < 0 && errno != EINTR) {
+    while (!ps_workers_all_ended(self)) {
+        if (poll(fds, list_fds(self, fds), ps_workers_time_left(self)) < 0 &&
+            errno != EINTR) {
             return psd_error_set(err, PSD_IO, "waiting for workers: %s",
                                  strerror(errno));
         }
         read_signals(self);
         read_all(self);
-        tell_ends(self);
+        ps_workers_tell_ends(self);
+        ps_workers_settle(self);
     }
+    self->ask_ms = 0;
+    ps_workers_settle(self);
     /* What they wrote last; a pipe that a grandchild keeps open is left. */
     read_all(self);
     for (uint32_t i = 0; i < self->n; i++) {

@@ -73,7 +73,7 @@ complete -c pscli -n '__fish_seen_subcommand_from table; and __fish_seen_subcomm
 complete -c pscli -n '__fish_seen_subcommand_from table; and __fish_seen_subcommand_from create' -l partition-by -r -d 'range, hash, or list:ROW,ROW,... (first rows of the partitions but the first)'
 complete -c pscli -n '__fish_seen_subcommand_from table; and __fish_seen_subcommand_from create' -l replicas -r -d 'copies of each partition, the primary included'
 complete -c pscli -n '__fish_seen_subcommand_from table; and __fish_seen_subcommand_from create' -l ack -x -a 'memory replica disk' -d 'what an acknowledged push survives'
-complete -c pscli -n '__fish_seen_subcommand_from table; and __fish_seen_subcommand_from create' -l filter -r -d 'what shrinks messages of calls that name nothing else, such as cache+delta+lz4+f16; docs/performance.md says what each does'
+complete -c pscli -n '__fish_seen_subcommand_from table; and __fish_seen_subcommand_from create' -l filter -r -d 'what shrinks messages of calls that name nothing else, such as cache+delta+lz4+f16; docs/performance.md says what each does, and that delta, lz4 and zstd are not used over lanes'
 complete -c pscli -n '__fish_seen_subcommand_from table; and __fish_seen_subcommand_from create' -l allow-nonfinite -d 'accept NaN and infinite deltas'
 complete -c pscli -n '__fish_seen_subcommand_from table; and __fish_seen_subcommand_from create' -l versions -d 'rows remember their last change, for pulls of what has changed; 8 bytes a row'
 complete -c pscli -f -n '__fish_seen_subcommand_from table; and not __fish_seen_subcommand_from create list inspect drop export import' -a list -d 'every table'

@@ -52,8 +52,8 @@ typedef struct ps_filter {
 #define PS_FILTER_BIT_BF16 0x20U
 #define PS_FILTER_BIT_FIXED 0x40U
 #define PS_FILTER_BITS_ALL 0x7FU
-/* What is used over a lane: what it is not faster than, and what rounds, as that
- * does not depend on the way that a message goes. */
+/* What is used over a lane: what it is not faster than, and what rounds, as
+ * that does not depend on the way that a message goes. */
 #define PS_FILTER_BITS_LANE                                         \
     (PS_FILTER_BIT_CACHE | PS_FILTER_BIT_F16 | PS_FILTER_BIT_BF16 | \
      PS_FILTER_BIT_FIXED)

@@ -13,30 +13,26 @@ expect 0 run -n 3 --job j --max-delay -1 -- bash -c \
 for rank in 0 1 2; do
     out_has "^\\[$rank\\] j $rank 3 -1 $PSCLI_ENDPOINT$"
 done
-# One that fails before it has joined ends the others; its exit code counts, and
-# is said at once, not when all have ended.
+# The exit code is that of the first one that failed.
 # shellcheck disable=SC2016
-expect 3 run -n 4 --job short -- bash -c '[ $PSD_WORKER = 2 ] && exit 3
-    sleep 100'
-err_has 'worker 2 ended with exit code 3'
-err_has 'worker 2 never joined job short: the others are ended'
-[ "$(wc -l <"$work/err")" -eq 2 ] || { fail "ends are told twice"; show; }
-# shellcheck disable=SC2016
-expect 137 run -n 2 -o json -- bash -c 'echo on
-    [ $PSD_WORKER = 0 ] && kill -9 $$
-    trap "exit 9" TERM; sleep 100 & wait'
-out_has '"exit":137,"workers":\[\{"worker":0,"exit":137,"signal":9\}'
-err_has 'worker 0 was killed by signal 9'
-# shellcheck disable=SC2016
-expect 4 run -n 3 -- bash -c 'trap "" TERM
-    has_failed() { grep -q "worker 1 ended with exit code 4" "$0"; }
-    [ $PSD_WORKER = 1 ] && exit 4
+expect 1 run -n 3 -- bash -c '[ $PSD_WORKER = 1 ] && exit 1
     for ((i = 0; i < 2000; i++)); do
-        has_failed && exit 5
+        grep -q "worker 1 ended with exit code 1" "$0" && exit 3
+        read -rt 0.05 <> <(:)
+    done' "$work/err"
+err_has 'worker 2 ended with exit code 3'
+# shellcheck disable=SC2016
+expect 137 run -n 2 -o json -- bash -c 'echo on; kill -9 $$'
+out_has '"exit":137,"workers":\[\{"worker":0,"exit":137,"signal":9\}'
+err_has '^\[1\] on$'
+# It is said at once, not when the others have ended.
+# shellcheck disable=SC2016
+expect 137 run -n 2 -- bash -c '[ $PSD_WORKER = 1 ] || kill -9 $$
+    for ((i = 0; i < 2000; i++)); do
+        grep -q "worker 0 was killed by signal 9" "$0" && exit 0
         read -rt 0.05 <> <(:)
     done
     exit 200' "$work/err"
-err_has 'worker 0 ended with exit code 5'
 expect 127 run -- "$work/no-such-program"
 err_has "$work/no-such-program cannot be started: No such file"
 expect 0 run -n 2 -- bash -c 'printf "no line end"; printf oops >&2'
@@ -56,21 +52,66 @@ out_is 'row,0
 3,5'
 expect 0 job list -o csv
 out_has '^real,finished,0,4,5,5,'
-# One that has joined and fails leaves the others at work.
-# shellcheck disable=SC2016
-expect 6 run -n 2 --job goes-on -- bash -c 'if [ $PSD_WORKER = 1 ]; then
-        "$1" ranks 1; exit 6
+# One that fails before it has joined ends those that have, also one that is
+# stopped, or hears no SIGTERM; under a name that was used, too.
+for state in one again; do
+    # shellcheck disable=SC2016
+    expect 3 run -n 4 --job short -- bash -c '
+        [ $PSD_WORKER = 0 ] && exec sleep 1000
+        [ $PSD_WORKER = 1 ] && exit 3
+        [ $PSD_WORKER = 2 ] && kill -STOP $$
+        trap "" TERM
+        "$0" ranks 5
+        sleep 1000' "$CLI_WORKER"
+    err_has 'worker 1 ended with exit code 3'
+    err_has 'worker 1 never joined job short: ending the others'
+    err_has 'worker 3 does not end: killing it'
+    err_has 'worker 3 was killed by signal 9'
+    if [ "$(wc -l <"$work/err")" -ne 4 ]; then
+        fail "$state: ends are told twice"
+        show
     fi
-    for ((i = 0; i < 2000; i++)); do
-        grep -q "worker 1 ended with exit code 6" "$0" && exec "$1" ranks 1
-        read -rt 0.05 <> <(:)
-    done' "$work/err" "$CLI_WORKER"
-err_has 'worker 1 ended with exit code 6'
-if grep -q 'never joined' "$work/err"; then
-    fail "a worker that joined is said not to have"
-fi
+done
 expect 0 job list -o csv
-out_has '^goes-on,finished,0,2,1,1,'
+out_has '^short,lost,'
+expect 0 cluster events -o csv
+out_has 'worker 1 of job short failed: ended with exit code 3'
+
+# One that has joined and fails leaves the others at work, and nobody waits for
+# it any more; so does one of another job.
+killed_as() {
+    local name=$1 said=$work/err
+    shift
+    # shellcheck disable=SC2016
+    "$PSCLI_PROGRAM" run -n 2 --max-delay -1 --job "$name" -- "$@" bash -c '
+        [ $PSD_WORKER = 1 ] && exec "$1" ranks 1000000000
+        for ((i = 0; i < 2000; i++)); do
+            grep -q "worker 1 was killed by signal 9" "$0" && exec "$1" ranks 1
+            read -rt 0.05 <> <(:)
+        done' "$said" "$CLI_WORKER" >"$work/out" 2>"$work/err" &
+    local pid=$! child children
+    has_joined() {
+        "$PSCLI_PROGRAM" job list -o csv | grep -q '^killed,running,'
+    }
+    wait_for has_joined || fail "$name: nobody has joined"
+    read -ra children <"/proc/$pid/task/$pid/children"
+    for child in "${children[@]}"; do
+        ! grep -q '^cli_worker' "/proc/$child/comm" || kill -9 "$child"
+    done
+    rc=0
+    wait "$pid" || rc=$?
+    n_checked=$((n_checked + 1))
+    if [ "$rc" -ne 137 ] || grep -q 'never joined' "$work/err"; then
+        fail "$name: exit code $rc of a run of which one was killed"
+        show
+    fi
+}
+killed_as killed
+expect 0 job list -o csv
+out_has '^killed,lost,'
+expect 0 cluster events -o csv
+out_has 'worker 1 of job killed failed: was killed by signal 9'
+killed_as other env PSD_JOB=killed
 
 # Signals reach the workers, also behind a shell, and the third one kills.
 run_and_signal() {

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is done about workers that have ended, and about those that do not. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/workers_inner.h"
+#include "transport/socket.h"
+
+#define END_SIZE 96        /* bytes of how one ended */
+#define ASK_AGAIN_MS 300   /* until the registry is asked again … */
+#define LOOK_AFTER 5       /* … and so many times what the last one took */
+#define END_WITHIN_MS 5000 /* when others were ended, until they are killed */
+
+bool
+ps_workers_all_ended(const ps_workers_t *self)
+{
+    for (uint32_t i = 0; i < self->n; i++) {
+        if (!self->items[i].ended) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void
+ps_workers_send(const ps_workers_t *self, int number)
+{
+    for (uint32_t i = 0; i < self->n; i++) {
+        if (!self->items[i].ended) {
+            (void)kill(-self->items[i].pid, number);
+        }
+    }
+}
+
+static void
+describe_end(const ps_local_worker_t *worker, char ret_text[END_SIZE])
+{
+    if (worker->signal != 0) {
+        (void)snprintf(ret_text, END_SIZE, "was killed by signal %d (%s)",
+                       worker->signal, strsignal(worker->signal));
+    } else {
+        (void)snprintf(ret_text, END_SIZE, "ended with exit code %d",
+                       worker->exit);
+    }
+}
+
+static void
+tell_end(const ps_workers_t *self, uint32_t rank)
+{
+    const ps_local_worker_t *worker = &self->items[rank];
+    char text[END_SIZE];
+
+    if (worker->exit != 0 && !(worker->cut && worker->signal == SIGTERM)) {
+        describe_end(worker, text);
+        ps_say(self->args->out, "worker %" PRIu32 " %s", rank, text);
+    }
+}
+
+void
+ps_workers_tell_ends(ps_workers_t *self)
+{
+    for (uint32_t i = 0; i < self->n; i++) {
+        if (self->items[i].ended && !self->items[i].told) {
+            self->items[i].told = true;
+            tell_end(self, i);
+        }
+    }
+}
+
+/* The others would wait for it, and then do without its share. One that was
+ * stopped cannot end. */
+static void
+end_others(ps_workers_t *self, uint32_t rank)
+{
+    ps_say(self->args->out,
+           "worker %" PRIu32 " never joined job %s: ending the others", rank,
+           self->args->job);
+    self->cut_ms = ps_now_ms();
+    for (uint32_t i = 0; i < self->n; i++) {
+        self->items[i].cut = !self->items[i].ended;
+    }
+    ps_workers_send(self, SIGTERM);
+    ps_workers_send(self, SIGCONT);
+}
+
+static void
+kill_if_due(ps_workers_t *self)
+{
+    if (self->cut_ms == 0 || ps_now_ms() < self->cut_ms + END_WITHIN_MS) {
+        return;
+    }
+    for (uint32_t i = 0; i < self->n; i++) {
+        if (!self->items[i].ended) {
+            ps_say(self->args->out,
+                   "worker %" PRIu32 " does not end: killing it", i);
+        }
+    }
+    ps_workers_send(self, SIGKILL);
+    self->cut_ms = UINT64_MAX - END_WITHIN_MS;
+}
+
+/* Says to the registry who has failed, until it does not know of one. */
+static void
+report_ends(ps_workers_t *self)
+{
+    uint64_t begun_ms = ps_now_ms();
+
+    for (uint32_t i = 0; i < self->n; i++) {
+        ps_local_worker_t *worker = &self->items[i];
+        ps_worker_fate_t fate = PS_FATE_WORKER;
+        uint64_t spent_ms = 0;
+        char text[END_SIZE];
+
+        if (!worker->ended || worker->settled) {
+            continue;
+        }
+        if (worker->exit != 0) {
+            describe_end(worker, text);
+            fate = ps_workers_job_end(self->args->registered, i, text);
+        }
+        if (fate == PS_FATE_UNKNOWN) {
+            spent_ms = ps_now_ms() - begun_ms;
+            self->ask_ms = begun_ms + ASK_AGAIN_MS + LOOK_AFTER * spent_ms;
+            return;
+        }
+        worker->settled = true;
+        if (fate == PS_FATE_ABSENT && self->asked == 0 && self->cut_ms == 0 &&
+            !ps_workers_all_ended(self)) {
+            end_others(self, i);
+        }
+    }
+}
+
+void
+ps_workers_settle(ps_workers_t *self)
+{
+    if (ps_now_ms() >= self->ask_ms) {
+        report_ends(self);
+    }
+    kill_if_due(self);
+}
+
+int
+ps_workers_time_left(const ps_workers_t *self)
+{
+    uint64_t now_ms = ps_now_ms();
+    uint64_t until_ms =
+        self->cut_ms == 0 ? UINT64_MAX : self->cut_ms + END_WITHIN_MS;
+
+    for (uint32_t i = 0; i < self->n; i++) {
+        if (self->items[i].ended && !self->items[i].settled &&
+            self->ask_ms < until_ms) {
+            until_ms = self->ask_ms;
+        }
+    }
+    if (until_ms == UINT64_MAX) {
+        return -1;
+    }
+    return until_ms > now_ms ? (int)(until_ms - now_ms) : 0;
+}
