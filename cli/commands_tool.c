@@ -87,9 +87,9 @@ const ps_cmd_t ps_cmds_tool[] = {
          "writes are shown with its rank in front; with -o json, jsonl, csv, "
          "tsv or name they all go to stderr, and how each worker ended goes "
          "to stdout. Signals are passed on to the workers; the third one "
-         "kills them. A worker that fails before it has joined the job ends "
-         "those that have; one that fails later does not, and nobody waits "
-         "for it any more. The exit code is that of the first worker that "
+         "kills them. When a worker fails before it has joined a job that "
+         "waits for it the others are ended; one that fails later leaves them "
+         "at work. The exit code is that of the first worker that "
          "failed (128 + N for one that was killed by signal N), or, when a "
          "signal N ended pscli, the greatest and at least 128 + N.",
      .examples = RUN_EXAMPLES,

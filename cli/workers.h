@@ -3,9 +3,9 @@
  * ps_workers - the local processes of a job
  *
  * What     Starts them with their environment, shows their lines with the rank
- *          in front, says at once how each ended that did not end well, to the
- *          registry, too, passes signals on, waits for all. One that fails
- *          before it has joined the job ends those that have.
+ *          in front, says at once how each ended that did not end well, passes
+ *          signals on, waits for all. One that fails before it has joined the
+ *          job ends the others when one of them has.
  * Owner    The caller (ps_workers_done kills what still runs).
  */
 #ifndef PS_CLI_WORKERS_H
@@ -45,7 +45,7 @@ typedef struct ps_workers_args {
     FILE *to[2];             /* where lines of stdout and stderr go */
     const ps_out_t *out;     /* that says how workers ended */
     bool color;
-    const ps_workers_job_t *registered; /* whom it is told who has failed */
+    const ps_workers_job_t *registered; /* who of them has joined */
 } ps_workers_args_t;
 
 typedef struct ps_workers {
@@ -53,11 +53,12 @@ typedef struct ps_workers {
     ps_local_worker_t *items; /* owned; args->n */
     uint32_t n;               /* started */
     sigset_t old_mask;
-    int signals;     /* a signalfd; -1: none */
-    int n_asked;     /* signals to end that came */
-    int asked;       /* the first of them; 0: none */
-    int first_exit;  /* that was not 0; 0: none yet */
-    uint64_t ask_ms; /* when the registry is asked again */
+    int signals;          /* a signalfd; -1: none */
+    int n_asked;          /* signals to end that came */
+    int asked;            /* the first of them; 0: none */
+    int first_exit;       /* that was not 0; 0: none yet */
+    uint64_t ask_ms;      /* when the registry is asked again … */
+    uint64_t ask_wait_ms; /* … for which it waits so long */
     uint64_t cut_ms; /* when all were ended, as one had failed; 0: not yet */
 } ps_workers_t;
 

@@ -7,9 +7,12 @@
 #include "cli/workers_inner.h"
 #include "transport/socket.h"
 
-#define END_SIZE 96        /* bytes of how one ended */
-#define ASK_AGAIN_MS 300   /* until the registry is asked again … */
-#define LOOK_AFTER 5       /* … and so many times what the last one took */
+#define END_SIZE 96 /* bytes of how one ended */
+#define ASK_FIRST_MS                                                         \
+    250                  /* until the registry is asked again, twice as long \
+                          */
+#define ASK_MOST_MS 4000 /* each time, and so many times what that took: */
+#define LOOK_AFTER 5
 #define END_WITHIN_MS 5000 /* when others were ended, until they are killed */
 
 bool
@@ -100,34 +103,40 @@ kill_if_due(ps_workers_t *self)
     self->cut_ms = UINT64_MAX - END_WITHIN_MS;
 }
 
-/* Says to the registry who has failed, until it does not know of one. */
 static void
-report_ends(ps_workers_t *self)
+wait_longer(ps_workers_t *self, uint64_t spent_ms)
+{
+    uint64_t wait_ms =
+        self->ask_wait_ms == 0 ? ASK_FIRST_MS : 2 * self->ask_wait_ms;
+
+    self->ask_wait_ms = wait_ms < ASK_MOST_MS ? wait_ms : ASK_MOST_MS;
+    self->ask_ms = ps_now_ms() + self->ask_wait_ms + LOOK_AFTER * spent_ms;
+}
+
+/* Finds out who is missed, until the registry does not know of one. */
+static void
+look_at_ends(ps_workers_t *self)
 {
     uint64_t begun_ms = ps_now_ms();
 
     for (uint32_t i = 0; i < self->n; i++) {
         ps_local_worker_t *worker = &self->items[i];
-        ps_worker_fate_t fate = PS_FATE_WORKER;
-        uint64_t spent_ms = 0;
-        char text[END_SIZE];
+        ps_worker_fate_t fate = PS_FATE_KNOWN;
 
         if (!worker->ended || worker->settled) {
             continue;
         }
         if (worker->exit != 0) {
-            describe_end(worker, text);
-            fate = ps_workers_job_end(self->args->registered, i, text);
+            fate = ps_workers_job_fate(self->args->registered, i);
         }
         if (fate == PS_FATE_UNKNOWN) {
-            spent_ms = ps_now_ms() - begun_ms;
-            self->ask_ms = begun_ms + ASK_AGAIN_MS + LOOK_AFTER * spent_ms;
+            wait_longer(self, ps_now_ms() - begun_ms);
             return;
         }
         worker->settled = true;
-        if (fate == PS_FATE_ABSENT && self->asked == 0 && self->cut_ms == 0 &&
-            !ps_workers_all_ended(self)) {
+        if (fate == PS_FATE_MISSED) {
             end_others(self, i);
+            return;
         }
     }
 }
@@ -135,8 +144,10 @@ report_ends(ps_workers_t *self)
 void
 ps_workers_settle(ps_workers_t *self)
 {
-    if (ps_now_ms() >= self->ask_ms) {
-        report_ends(self);
+    bool may_end = self->asked == 0 && self->cut_ms == 0;
+
+    if (may_end && ps_now_ms() >= self->ask_ms && !ps_workers_all_ended(self)) {
+        look_at_ends(self);
     }
     kill_if_due(self);
 }
@@ -147,8 +158,9 @@ ps_workers_time_left(const ps_workers_t *self)
     uint64_t now_ms = ps_now_ms();
     uint64_t until_ms =
         self->cut_ms == 0 ? UINT64_MAX : self->cut_ms + END_WITHIN_MS;
+    bool may_end = self->asked == 0 && self->cut_ms == 0;
 
-    for (uint32_t i = 0; i < self->n; i++) {
+    for (uint32_t i = 0; may_end && i < self->n; i++) {
         if (self->items[i].ended && !self->items[i].settled &&
             self->ask_ms < until_ms) {
             until_ms = self->ask_ms;

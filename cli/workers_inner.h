@@ -19,8 +19,8 @@ bool ps_workers_all_ended(const ps_workers_t *self);
 void ps_workers_send(const ps_workers_t *self, int number);
 /* Says how those ended that nothing was said of; behind their last lines. */
 void ps_workers_tell_ends(ps_workers_t *self);
-/* When it is due: tells the registry who has failed, ends the others of one
- * that never joined, kills those that do not end. */
+/* When it is due: looks whether one that has failed is missed, ends the others
+ * then, and kills those that do not end. */
 void ps_workers_settle(ps_workers_t *self);
 /* Milliseconds until something of that is due; -1: nothing is. */
 int ps_workers_time_left(const ps_workers_t *self);

@@ -10,22 +10,62 @@
 
 #define ANSWER_MS 1000 /* for psd, while workers run */
 
+/* PSD_NO_JOB, too, for a number that is another job's. */
+static psd_status_t
+inspect(ps_cli_t *cli, const char *name, json_t **ret_reply, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc =
+        ps_cli_request(cli, "job_inspect", "job", name, &reply, err);
+
+    if (rc == PSD_OK && strcmp(ps_json_text(reply, "job.name"), name) != 0) {
+        return PSD_NO_JOB;
+    }
+    if (rc == PSD_OK) {
+        *ret_reply = json_incref(reply);
+    }
+    return rc;
+}
+
+/* Whether any worker of the job is there, or is on its way. */
+static bool
+has_workers(const json_t *reply)
+{
+    const json_t *workers = ps_json_at(reply, "job.workers");
+    const json_t *worker = NULL;
+    size_t i = 0;
+
+    json_array_foreach(workers, i, worker)
+    {
+        const char *state = ps_json_text(worker, "state");
+
+        if (strcmp(state, "running") == 0 || strcmp(state, "joining") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One that is there and has had no worker since it was restored is theirs. */
 static psd_status_t
 look_for(ps_cli_t *cli, ps_known_job_t *job, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    psd_status_t rc =
-        ps_cli_request(cli, "job_inspect", "job", job->name, &reply, err);
+    psd_status_t rc = inspect(cli, job->name, &reply, err);
 
-    if (rc == PSD_OK) {
-        job->old_id = ps_json_u64(reply, "job.id");
-        job->is_shared =
-            strcmp(ps_json_text(reply, "job.state"), "running") == 0;
-    } else if (rc == PSD_NO_JOB) {
+    if (rc == PSD_NO_JOB) {
         psd_error_clear(err);
-        rc = PSD_OK;
+        return PSD_OK;
     }
-    return rc;
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    job->runs = has_workers(reply);
+    if (job->runs || strcmp(ps_json_text(reply, "job.state"), "running") != 0) {
+        job->old_id = ps_json_u64(reply, "job.id");
+        job->old_unix_ms = ps_json_u64(reply, "job.created_unix_ms");
+    }
+    return PSD_OK;
 }
 
 psd_status_t
@@ -51,107 +91,66 @@ ps_workers_job_open(ps_workers_job_t *ret_self,
     return rc;
 }
 
-static const json_t *
-find_worker(const json_t *reply, uint32_t rank)
+static ps_worker_fate_t
+fate_in(const json_t *reply, const ps_known_job_t *job, uint32_t rank)
 {
     const json_t *workers = ps_json_at(reply, "job.workers");
     const json_t *worker = NULL;
     size_t i = 0;
 
+    if (ps_json_u64(reply, "job.id") == job->old_id &&
+        ps_json_u64(reply, "job.created_unix_ms") == job->old_unix_ms) {
+        return job->runs ? PS_FATE_KNOWN : PS_FATE_UNKNOWN;
+    }
     json_array_foreach(workers, i, worker)
     {
         if (ps_json_u64(worker, "worker") == rank) {
-            return worker;
+            return ps_json_u64(worker, "joins") > 0 ? PS_FATE_KNOWN
+                                                    : PS_FATE_MISSED;
         }
     }
-    return NULL;
-}
-
-/* In its place; one that has ended already, or has joined again, stays as it
- * is. */
-static psd_status_t
-leave(ps_cli_t *cli,
-      uint64_t id,
-      const json_t *worker,
-      const char *reason,
-      psd_error_t *err)
-{
-    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    PSD_AUTO(ps_json_unref)
-    json_t *request =
-        json_pack("{s:s,s:I,s:O,s:O,s:s}", "op", "job_leave", "job_id",
-                  (json_int_t)id, "worker", json_object_get(worker, "worker"),
-                  "joins", json_object_get(worker, "joins"), "reason", reason);
-
-    return ps_cli_ask(cli, request, &reply, err);
+    return PS_FATE_KNOWN;
 }
 
 /* Of one of the two jobs. */
 static ps_worker_fate_t
-end_in(ps_cli_t *cli,
-       const ps_known_job_t *job,
-       uint32_t rank,
-       const char *reason,
-       psd_error_t *err)
+ask(ps_cli_t *cli, const ps_known_job_t *job, uint32_t rank)
 {
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    const json_t *worker = NULL;
-    uint64_t id = 0;
-    psd_status_t rc =
-        ps_cli_request(cli, "job_inspect", "job", job->name, &reply, err);
+    psd_status_t rc = inspect(cli, job->name, &reply, err);
 
     if (rc == PSD_OK) {
-        id = ps_json_u64(reply, "job.id");
-        if (id == job->old_id) {
-            return PS_FATE_UNKNOWN;
-        }
-        worker = find_worker(reply, rank);
-        if (worker == NULL) {
-            return PS_FATE_ABSENT;
-        }
-        rc = leave(cli, id, worker, reason, err);
+        return fate_in(reply, job, rank);
     }
-    psd_error_clear(err);
-    if (rc == PSD_DEADLINE || rc == PSD_CONNECT || worker == NULL) {
-        if (rc != PSD_NO_JOB) {
-            psd_close(&cli->client); /* the next one may get on */
-        }
-        return PS_FATE_UNKNOWN;
+    if (rc != PSD_NO_JOB) {
+        psd_close(&cli->client); /* the next one may get on */
     }
-    return ps_json_u64(worker, "joins") > 0 ? PS_FATE_WORKER : PS_FATE_ABSENT;
+    return PS_FATE_UNKNOWN;
 }
 
+/* Whoever fails between the meeting and the job is missed in the job. */
 static ps_worker_fate_t
-end(const ps_workers_job_t *self,
-    uint32_t rank,
-    const char *reason,
-    psd_error_t *err)
+ask_both(const ps_workers_job_t *self, uint32_t rank)
 {
-    ps_worker_fate_t fate = end_in(self->cli, &self->job, rank, reason, err);
-    bool meets = self->meeting.name[0] != '\0' && !self->meeting.is_shared;
+    ps_worker_fate_t fate = ask(self->cli, &self->job, rank);
+    bool may_meet = fate == PS_FATE_UNKNOWN && self->cli->client != NULL &&
+                    self->meeting.name[0] != '\0';
 
-    /* Whoever fails between the meeting and the job is missed in the job. */
-    if (fate == PS_FATE_UNKNOWN && meets && self->cli->client != NULL &&
-        end_in(self->cli, &self->meeting, rank, reason, err) ==
-            PS_FATE_ABSENT) {
-        return PS_FATE_ABSENT;
+    if (may_meet && ask(self->cli, &self->meeting, rank) == PS_FATE_MISSED) {
+        return PS_FATE_MISSED;
     }
     return fate;
 }
 
 ps_worker_fate_t
-ps_workers_job_end(const ps_workers_job_t *self,
-                   uint32_t rank,
-                   const char *reason)
+ps_workers_job_fate(const ps_workers_job_t *self, uint32_t rank)
 {
-    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     uint32_t timeout_ms = self->cli->timeout_ms;
-    ps_worker_fate_t fate = PS_FATE_WORKER;
+    ps_worker_fate_t fate = PS_FATE_UNKNOWN;
 
-    if (!self->job.is_shared) {
-        self->cli->timeout_ms = timeout_ms < ANSWER_MS ? timeout_ms : ANSWER_MS;
-        fate = end(self, rank, reason, err);
-        self->cli->timeout_ms = timeout_ms;
-    }
+    self->cli->timeout_ms = timeout_ms < ANSWER_MS ? timeout_ms : ANSWER_MS;
+    fate = ask_both(self, rank);
+    self->cli->timeout_ms = timeout_ms;
     return fate;
 }

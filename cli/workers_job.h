@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ps_workers_job - what the registry knows of the workers that pscli runs
+ * ps_workers_job - whether the registry knows the workers that pscli runs
  *
- * What     pscli sees at once that a process has ended; the registry would see
- *          it by its silence, or wait for a worker that never comes.
+ * What     pscli sees at once that a process has ended; whether others wait for
+ *          it only the registry can say. Nothing is changed there: a rank does
+ *          not tell which launch it is of.
  * Owner    The caller.
  * Threads  one; processes are forked behind ps_workers_job_open, and none
- *          behind the first ps_workers_job_end, which connects
+ *          behind the first ps_workers_job_fate, which connects
  */
 #ifndef PS_CLI_WORKERS_JOB_H
 #define PS_CLI_WORKERS_JOB_H
@@ -15,15 +16,18 @@
 
 typedef enum ps_worker_fate {
     PS_FATE_UNKNOWN, /* nobody has joined yet, or there is no answer */
-    PS_FATE_ABSENT,  /* it never joined the job that others have joined */
-    PS_FATE_WORKER,  /* it did, or it is not known which workers are ours */
+    PS_FATE_MISSED,  /* it never joined the job, which waits for it */
+    PS_FATE_KNOWN,   /* it joined, or nobody waits for it, or it is not known
+                        which workers are ours */
 } ps_worker_fate_t;
 
-/* One that may be there when the workers start. */
+/* A job that may be there when the workers start. */
 typedef struct ps_known_job {
     char name[PS_CLI_JOB_SIZE];
-    uint64_t old_id; /* of an ended one of that name; 0: there is none */
-    bool is_shared;  /* it ran before: others may have workers in it */
+    uint64_t old_id; /* of one of that name that is not theirs; 0: none is */
+    uint64_t
+        old_unix_ms; /* when it began: a psd that begins anew counts anew */
+    bool runs;       /* it had workers then */
 } ps_known_job_t;
 
 typedef struct ps_workers_job {
@@ -39,10 +43,8 @@ PSD_MUST_CHECK psd_status_t ps_workers_job_open(ps_workers_job_t *ret_self,
                                                 const char *job,
                                                 uint32_t n_workers,
                                                 psd_error_t *err);
-/* A process that was to be the worker of that rank has failed: nobody waits for
- * it any more, and `pscli why` says the reason. Waits some seconds at most for
- * a psd that does not answer. */
-ps_worker_fate_t ps_workers_job_end(const ps_workers_job_t *self,
-                                    uint32_t rank,
-                                    const char *reason);
+/* What of the worker of that rank, whose process has failed? Waits two seconds
+ * at most for a psd that does not answer. */
+ps_worker_fate_t ps_workers_job_fate(const ps_workers_job_t *self,
+                                     uint32_t rank);
 #endif

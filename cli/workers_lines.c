@@ -181,8 +181,6 @@ ps_workers_wait(ps_workers_t *self, psd_error_t *err)
         ps_workers_tell_ends(self);
         ps_workers_settle(self);
     }
-    self->ask_ms = 0;
-    ps_workers_settle(self);
     /* What they wrote last; a pipe that a grandchild keeps open is left. */
     read_all(self);
     for (uint32_t i = 0; i < self->n; i++) {
