@@ -95,17 +95,16 @@ check_version(const ps_cli_t *cli, psd_error_t *err)
 }
 
 /* Is a psd there? With --servers 1 a private one is started when nobody
- * listens: beside one that is slow it would have the tables to itself. The
- * connection is closed again: its threads would not survive a fork. */
+ * listens: beside one that is slow it would have the tables to itself. */
 static psd_status_t
-find_psd(const ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
+find_psd(ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
 {
-    psd_client_t *client = NULL;
     char why[PS_REACH_TEXT];
     bool may_start = ps_args_u64(&cli->args, "servers") == 1;
     uint32_t timeout_ms =
         may_start && cli->timeout_ms > PROBE_MS ? PROBE_MS : cli->timeout_ms;
-    psd_status_t rc = ps_cli_connect_by(cli, "auto", timeout_ms, &client, err);
+    psd_status_t rc =
+        ps_cli_connect_by(cli, "auto", timeout_ms, &cli->client, err);
 
     if (rc == PSD_CONNECT && may_start &&
         ps_reach_why(cli->endpoint, PROBE_MS, why)) {
@@ -113,10 +112,9 @@ find_psd(const ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
         if (timeout_ms < cli->timeout_ms) {
             psd_error_clear(err);
             rc = ps_cli_connect_by(cli, "auto", cli->timeout_ms - timeout_ms,
-                                   &client, err);
+                                   &cli->client, err);
         }
     }
-    psd_close(&client);
     if (rc != PSD_CONNECT || !may_start) {
         return rc;
     }

@@ -17,7 +17,7 @@ const ps_opt_t ps_opts_global[] = {
      .value = "URL",
      .fallback = "tcp://127.0.0.1:7171",
      .help = "where a node's control port is: tcp://HOST:PORT or ipc://PATH "
-             "(behind all others PSD_ENDPOINT, which programs use)"},
+             "(last of all PSD_ENDPOINT, as programs do)"},
     {.name = "context",
      .kind = PS_OPT_TEXT,
      .value = "NAME",

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is done about workers that have ended, and about those that do not. */
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/workers_inner.h"
@@ -37,26 +36,20 @@ ps_workers_send(const ps_workers_t *self, int number)
 }
 
 static void
-describe_end(const ps_local_worker_t *worker, char ret_text[END_SIZE])
-{
-    if (worker->signal != 0) {
-        (void)snprintf(ret_text, END_SIZE, "was killed by signal %d (%s)",
-                       worker->signal, strsignal(worker->signal));
-    } else {
-        (void)snprintf(ret_text, END_SIZE, "ended with exit code %d",
-                       worker->exit);
-    }
-}
-
-static void
 tell_end(const ps_workers_t *self, uint32_t rank)
 {
     const ps_local_worker_t *worker = &self->items[rank];
-    char text[END_SIZE];
 
-    if (worker->exit != 0 && !(worker->cut && worker->signal == SIGTERM)) {
-        describe_end(worker, text);
-        ps_say(self->args->out, "worker %" PRIu32 " %s", rank, text);
+    if (worker->exit == 0 || (worker->cut && worker->signal == SIGTERM)) {
+        return;
+    }
+    if (worker->signal != 0) {
+        ps_say(self->args->out,
+               "worker %" PRIu32 " was killed by signal %d (%s)", rank,
+               worker->signal, strsignal(worker->signal));
+    } else {
+        ps_say(self->args->out, "worker %" PRIu32 " ended with exit code %d",
+               rank, worker->exit);
     }
 }
 
@@ -103,6 +96,13 @@ kill_if_due(ps_workers_t *self)
     self->cut_ms = UINT64_MAX - END_WITHIN_MS;
 }
 
+/* A worker that fails may end the others, once. */
+static bool
+may_end_others(const ps_workers_t *self)
+{
+    return self->asked == 0 && self->cut_ms == 0;
+}
+
 static void
 wait_longer(ps_workers_t *self, uint64_t spent_ms)
 {
@@ -144,9 +144,8 @@ look_at_ends(ps_workers_t *self)
 void
 ps_workers_settle(ps_workers_t *self)
 {
-    bool may_end = self->asked == 0 && self->cut_ms == 0;
-
-    if (may_end && ps_now_ms() >= self->ask_ms && !ps_workers_all_ended(self)) {
+    if (may_end_others(self) && ps_now_ms() >= self->ask_ms &&
+        !ps_workers_all_ended(self)) {
         look_at_ends(self);
     }
     kill_if_due(self);
@@ -158,7 +157,7 @@ ps_workers_time_left(const ps_workers_t *self)
     uint64_t now_ms = ps_now_ms();
     uint64_t until_ms =
         self->cut_ms == 0 ? UINT64_MAX : self->cut_ms + END_WITHIN_MS;
-    bool may_end = self->asked == 0 && self->cut_ms == 0;
+    bool may_end = may_end_others(self);
 
     for (uint32_t i = 0; may_end && i < self->n; i++) {
         if (self->items[i].ended && !self->items[i].settled &&

@@ -17,7 +17,7 @@ complete -c pscli -f -n __fish_use_subcommand -a bench -d 'measure pushes and pu
 complete -c pscli -f -n __fish_use_subcommand -a explain -d 'what an error code means'
 complete -c pscli -f -n __fish_use_subcommand -a completion -d 'completion for a shell'
 complete -c pscli -f -n __fish_use_subcommand -a help -d 'help for a command'
-complete -c pscli -l endpoint -r -d 'where a node\'s control port is: tcp://HOST:PORT or ipc://PATH (behind all others PSD_ENDPOINT, which programs use)'
+complete -c pscli -l endpoint -r -d 'where a node\'s control port is: tcp://HOST:PORT or ipc://PATH (last of all PSD_ENDPOINT, as programs do)'
 complete -c pscli -l context -r -d 'take settings from ~/.config/pscli/contexts/NAME (lines like endpoint=tcp://10.0.0.5:7171)'
 complete -c pscli -l output -s o -x -a 'table wide json jsonl csv tsv name' -d 'how data is written to stdout'
 complete -c pscli -l timeout -r -d 'deadline of connecting and of each request (250ms, 10s, 5m)'
