@@ -15,6 +15,9 @@
 void
 ps_args_done(ps_args_t *self)
 {
+    for (size_t i = 0; i < PS_OPTS_MAX; i++) {
+        ps_free(self->values[i].joined);
+    }
     ps_free(self->words);
     ps_free(self->context);
     *self = (ps_args_t){0};
@@ -126,6 +129,33 @@ set_value(ps_args_t *self,
     return PSD_OK;
 }
 
+/* Adds a value to those that a repeated option has already. */
+static psd_status_t
+add_value(ps_args_t *self,
+          int at,
+          const char *value,
+          const char *origin,
+          psd_error_t *err)
+{
+    ps_args_value_t *slot = &self->values[at];
+    psd_status_t rc =
+        ps_args_check(opt_at(self, (size_t)at), value, origin, err);
+    size_t size = strlen(slot->text) + strlen(value) + 2;
+    char *joined = rc == PSD_OK ? ps_alloc(size, 1) : NULL;
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (joined == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for the command line");
+    }
+    (void)snprintf(joined, size, "%s,%s", slot->text, value);
+    ps_free(slot->joined);
+    slot->joined = joined;
+    slot->text = joined;
+    return PSD_OK;
+}
+
 /* Reads the option at argv[*at] and its value, and moves *at to the last word
  * that it took. */
 static psd_status_t
@@ -162,7 +192,9 @@ read_option(
         }
         value = argv[++*at];
     }
-    return set_value(self, i, value, origin, err);
+    return opt->many && self->values[i].text != NULL
+               ? add_value(self, i, value, origin, err)
+               : set_value(self, i, value, origin, err);
 }
 
 static psd_status_t

@@ -14,11 +14,13 @@
 
 #include <stdbool.h>
 
+#include "base/env.h"
 #include "cli/command.h"
 
 typedef struct ps_args_value {
     const char *text; /* NULL: not given */
     char origin[96];  /* for errors: "--rows", "PSCLI_ROWS", "FILE:3: rows" */
+    char *joined;     /* owned; the text of an option that was given again */
 } ps_args_value_t;
 
 typedef struct ps_args {
@@ -64,7 +66,6 @@ int64_t ps_args_i64(const ps_args_t *self, const char *name);
 uint64_t ps_args_ms(const ps_args_t *self, const char *name);
 
 /* The name of the option's environment variable. */
-#define PS_ENV_NAME_SIZE 64
 void ps_args_env_name(const ps_opt_t *opt, char ret_name[PS_ENV_NAME_SIZE]);
 /* Is the value one that the option takes? origin names it in the error.
  * Errors: PSD_USAGE. */

@@ -12,6 +12,60 @@
 #include "cli/help.h"
 #include "cli/output_cell.h"
 
+#define OPTION_NAMES_MAX 200
+
+/* The options' variables, of all commands; NULL at the end. */
+static void
+list_option_names(char names[OPTION_NAMES_MAX][PS_ENV_NAME_SIZE],
+                  const char *ret_list[OPTION_NAMES_MAX + 1])
+{
+    const ps_cmd_t *cmd = NULL;
+    const ps_opt_t *opt = ps_opts_global;
+    size_t n = 0;
+
+    for (size_t i = 0; opt != NULL; i++) {
+        for (; opt->name != NULL && n < OPTION_NAMES_MAX; opt++) {
+            ps_args_env_name(opt, names[n]);
+            ret_list[n] = names[n];
+            n++;
+        }
+        while ((cmd = ps_cmd_at(i)) != NULL && cmd->options == NULL) {
+            i++;
+        }
+        opt = cmd == NULL ? NULL : cmd->options;
+    }
+    ret_list[n] = NULL;
+}
+
+/* A variable with a slip in its name would be passed over without a word. */
+static void
+warn_of_near(const ps_out_t *out, const char *prefix, const char *const *known)
+{
+    char name[PS_ENV_NAME_SIZE];
+
+    for (size_t at = 0; ps_env_next(environ, &at, prefix, name);) {
+        const char *near = ps_text_suggest(name, known);
+
+        if (near != NULL && strcmp(near, name) != 0) {
+            ps_say(out, "warning: nobody reads %s; did you mean %s?", name,
+                   near);
+        }
+    }
+}
+
+/* Only near misses: other programs have variables of these prefixes, too, and
+ * psd has a key for many. */
+static void
+warn_of_environment(const ps_out_t *out)
+{
+    char names[OPTION_NAMES_MAX][PS_ENV_NAME_SIZE];
+    const char *list[OPTION_NAMES_MAX + 1];
+
+    list_option_names(names, list);
+    warn_of_near(out, "PSCLI_", list);
+    warn_of_near(out, "PSD_", ps_env_names);
+}
+
 psd_status_t
 ps_cli_init(ps_cli_t *self, int argc, char *const *argv, psd_error_t *err)
 {
@@ -31,9 +85,12 @@ ps_cli_init(ps_cli_t *self, int argc, char *const *argv, psd_error_t *err)
     (void)ps_format_parse(ps_args_text(&self->args, "output"),
                           &self->out.format);
     self->out.quiet = ps_args_on(&self->args, "quiet");
+    self->out.verbose = ps_args_on(&self->args, "verbose");
+    self->out.big_as_text = ps_args_on(&self->args, "big-as-text");
     self->out.color = isatty(STDOUT_FILENO) &&
                       !ps_args_on(&self->args, "no-color") &&
                       (no_color == NULL || no_color[0] == '\0');
+    warn_of_environment(&self->out);
     self->endpoint = ps_args_text(&self->args, "endpoint");
     self->timeout_ms = (uint32_t)ps_args_ms(&self->args, "timeout");
     return PSD_OK;

@@ -105,6 +105,7 @@ psd_status_t ps_cmd_table_create(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_inspect(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_drop(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_table_ack(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_export(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_table_import(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_push(ps_cli_t *cli, psd_error_t *err);
@@ -127,4 +128,5 @@ psd_status_t ps_cmd_bench_suite(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_explain(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_completion(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_help(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_version(ps_cli_t *cli, psd_error_t *err);
 #endif

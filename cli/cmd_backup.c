@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/alloc.h"
@@ -110,6 +111,23 @@ write_file(const char *path,
     return ps_new_file_commit(&file, ret_bytes, err);
 }
 
+/* An older backup may be the only one that is good. Pipes and devices are there
+ * to be written to. */
+static psd_status_t
+check_is_new(const char *path, psd_error_t *err)
+{
+    struct stat there = {0};
+
+    if (ps_file_out_names_stdout(path) || lstat(path, &there) != 0 ||
+        !(S_ISREG(there.st_mode) || S_ISLNK(there.st_mode))) {
+        return PSD_OK;
+    }
+    return psd_error_set(err, PSD_USAGE,
+                         "--to is \"%s\", which is there already; allowed: a "
+                         "new file (a backup never replaces another)",
+                         path);
+}
+
 psd_status_t
 ps_cmd_cluster_backup(ps_cli_t *cli, psd_error_t *err)
 {
@@ -124,7 +142,10 @@ ps_cmd_cluster_backup(ps_cli_t *cli, psd_error_t *err)
         return psd_error_set(err, PSD_USAGE,
                              "\"cluster backup\" needs --to FILE");
     }
-    rc = fetch(cli, &bytes, err);
+    rc = check_is_new(path, err);
+    if (rc == PSD_OK) {
+        rc = fetch(cli, &bytes, err);
+    }
     if (rc == PSD_OK) {
         rc = write_file(path, &bytes, &n_bytes, &is_stdout, err);
     }

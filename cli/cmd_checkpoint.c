@@ -40,6 +40,7 @@ static const ps_column_t LIST[] = {
     {"TABLES", "tables", PS_UNIT_NONE, false},
     {"BYTES", "bytes", PS_UNIT_BYTES, false},
     {"SINCE", "since", PS_UNIT_NONE, false},
+    {"CREATED", "created_unix_ms", PS_UNIT_UNIX_MS, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 static const ps_column_t FILES[] = {
     {"TABLE", "table", PS_UNIT_NONE, false},
@@ -122,29 +123,28 @@ work(ps_cli_t *cli, const json_t *request, json_t **ret_reply, psd_error_t *err)
     return rc;
 }
 
-/* "tables": the names of --tables, between commas. */
+/* The names of all --table, in order; NULL when there is none. The caller owns
+ * them. */
 static psd_status_t
-add_names(const ps_cli_t *cli, json_t *request, psd_error_t *err)
+table_names(const ps_cli_t *cli, json_t **ret_names, psd_error_t *err)
 {
-    const char *at = ps_args_text(&cli->args, "tables");
-    json_t *names = at == NULL ? NULL : json_array();
+    PSD_AUTO(ps_json_unref) json_t *names = NULL;
+    const char *at = ps_args_text(&cli->args, "table");
 
-    while (at != NULL) {
+    for (names = at == NULL ? NULL : json_array(); at != NULL;) {
         size_t size = strcspn(at, ",");
 
         if (size == 0 ||
             json_array_append_new(names, json_stringn(at, size)) != 0) {
-            json_decref(names);
             return psd_error_set(err, PSD_USAGE,
-                                 "--tables is \"%s\"; allowed: names of tables "
-                                 "between commas",
-                                 ps_args_text(&cli->args, "tables"));
+                                 "--table is \"%s\"; allowed: the name of a "
+                                 "table, or several with commas between",
+                                 ps_args_text(&cli->args, "table"));
         }
         at = at[size] == ',' ? at + size + 1 : NULL;
     }
-    if (names != NULL) {
-        (void)json_object_set_new(request, "tables", names);
-    }
+    *ret_names = names;
+    names = NULL;
     return PSD_OK;
 }
 
@@ -153,6 +153,7 @@ ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *request = NULL;
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    PSD_AUTO(ps_json_unref) json_t *names = NULL;
     const char *since = ps_args_text(&cli->args, "since");
     const char *job = ps_args_text(&cli->args, "job");
     const char *name = NULL;
@@ -161,10 +162,14 @@ ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (job != NULL && ps_args_text(&cli->args, "tables") != NULL) {
+    if (job != NULL && ps_args_given(&cli->args, "table")) {
         return psd_error_set(err, PSD_USAGE,
-                             "--tables beside --job; allowed: one of them, for "
+                             "--table beside --job; allowed: one of them, for "
                              "--job takes all tables of the job");
+    }
+    rc = table_names(cli, &names, err);
+    if (rc != PSD_OK) {
+        return rc;
     }
     request = json_pack("{s:s,s:s}", "op", "checkpoint_create", "name", name);
     if (since != NULL) {
@@ -173,10 +178,10 @@ ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
     if (job != NULL) {
         (void)json_object_set_new(request, "job", json_string(job));
     }
-    rc = add_names(cli, request, err);
-    if (rc == PSD_OK) {
-        rc = work(cli, request, &reply, err);
+    if (names != NULL) {
+        (void)json_object_set(request, "tables", names);
     }
+    rc = work(cli, request, &reply, err);
     if (rc == PSD_OK) {
         ps_out_object(&cli->out, reply, WORKED);
     }
@@ -382,6 +387,23 @@ check_names_are_free(ps_cli_t *cli, const json_t *tables, psd_error_t *err)
     return rc;
 }
 
+static psd_status_t
+restore_some(ps_cli_t *cli,
+             const char *name,
+             const json_t *names,
+             json_t *restored,
+             psd_error_t *err)
+{
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; rc == PSD_OK && i < json_array_size(names); i++) {
+        rc = restore_table(cli, name,
+                           json_string_value(json_array_get(names, i)),
+                           restored, err);
+    }
+    return rc;
+}
+
 /* All tables of the checkpoint, then its jobs. */
 static psd_status_t
 restore_all(ps_cli_t *cli,
@@ -433,14 +455,12 @@ show_restored(const ps_cli_t *cli,
 }
 
 static psd_status_t
-check_restore(const ps_cli_t *cli, psd_error_t *err)
+check_restore(const ps_cli_t *cli, const json_t *names, psd_error_t *err)
 {
-    const char *table = ps_args_text(&cli->args, "table");
-
-    if (table == NULL && ps_args_text(&cli->args, "as") != NULL) {
-        return psd_error_set(err, PSD_USAGE, "--as needs --table");
+    if (json_array_size(names) != 1 && ps_args_given(&cli->args, "as")) {
+        return psd_error_set(err, PSD_USAGE, "--as needs one --table");
     }
-    if (table != NULL && ps_args_text(&cli->args, "job") != NULL) {
+    if (names != NULL && ps_args_given(&cli->args, "job")) {
         return psd_error_set(err, PSD_USAGE,
                              "--table beside --job; allowed: one of them");
     }
@@ -453,13 +473,16 @@ ps_cmd_checkpoint_restore(ps_cli_t *cli, psd_error_t *err)
     PSD_AUTO(ps_json_unref) json_t *restored = json_array();
     PSD_AUTO(ps_json_unref) json_t *resumed = json_array();
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    const char *table = ps_args_text(&cli->args, "table");
+    PSD_AUTO(ps_json_unref) json_t *names = NULL;
     const char *job = ps_args_text(&cli->args, "job");
     const char *name = NULL;
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
     if (rc == PSD_OK) {
-        rc = check_restore(cli, err);
+        rc = table_names(cli, &names, err);
+    }
+    if (rc == PSD_OK) {
+        rc = check_restore(cli, names, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -471,7 +494,7 @@ ps_cmd_checkpoint_restore(ps_cli_t *cli, psd_error_t *err)
         }
         return rc;
     }
-    rc = table != NULL ? restore_table(cli, name, table, restored, err)
+    rc = names != NULL ? restore_some(cli, name, names, restored, err)
                        : restore_all(cli, name, restored, resumed, err);
     if (rc == PSD_OK || json_array_size(restored) > 0) {
         show_restored(cli, name, restored, resumed);

@@ -117,11 +117,26 @@ wait_drained(ps_cli_t *cli,
         }
     }
     ps_pace_done(&pace);
-    if (rc == PSD_OK) {
-        ps_say(&cli->out, "node \"%s\" is empty: it may be stopped and removed",
-               name);
-    }
     return rc;
+}
+
+static void
+show_drained(const ps_cli_t *cli, const char *name, const json_t *reply)
+{
+    uint64_t left = ps_json_u64(reply, "left.copies");
+
+    if (!json_is_true(ps_json_at(reply, "draining"))) {
+        ps_out_answer(&cli->out, reply, DRAINED,
+                      "node \"%s\" stays, with %" PRIu64 " copies", name, left);
+    } else if (left == 0) {
+        ps_out_answer(&cli->out, reply, DRAINED,
+                      "node \"%s\" is empty: it may be stopped and removed",
+                      name);
+    } else {
+        ps_out_answer(&cli->out, reply, DRAINED,
+                      "node \"%s\" drains: %" PRIu64 " copies are left", name,
+                      left);
+    }
 }
 
 psd_status_t
@@ -139,15 +154,13 @@ ps_cmd_node_drain(ps_cli_t *cli, psd_error_t *err)
         ps_moves_show(cli, reply);
         return PSD_OK;
     }
-    if (rc == PSD_OK && !ps_args_on(&cli->args, "wait") &&
-        !ps_args_on(&cli->args, "stay")) {
+    if (rc == PSD_OK && ps_args_on(&cli->args, "no-wait")) {
         show_why(cli, reply, why);
-    }
-    if (rc == PSD_OK && ps_args_on(&cli->args, "wait")) {
+    } else if (rc == PSD_OK && !ps_args_on(&cli->args, "stay")) {
         rc = wait_drained(cli, name, &reply, err);
     }
     if (rc == PSD_OK) {
-        ps_out_object(&cli->out, reply, DRAINED);
+        show_drained(cli, name, reply);
     }
     return rc;
 }
@@ -167,7 +180,7 @@ ps_cmd_node_remove(ps_cli_t *cli, psd_error_t *err)
                         "force", ps_args_on(&cli->args, "force") ? 1 : 0);
     rc = ps_cli_ask(cli, request, &reply, err);
     if (rc == PSD_OK) {
-        ps_out_object(&cli->out, reply, REMOVED);
+        ps_out_answer(&cli->out, reply, REMOVED, "removed node \"%s\"", name);
     }
     return rc;
 }

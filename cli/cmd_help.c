@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli help and pscli completion: texts made from the table of commands. */
+/* pscli help, completion and version: what needs no psd. */
 #include "cli/cli.h"
 
 #include <string.h>
@@ -33,6 +33,19 @@ ps_cmd_help(ps_cli_t *cli, psd_error_t *err)
         }
     }
     ps_help_write(cli->out.out, noun, cmd);
+    return PSD_OK;
+}
+
+psd_status_t
+ps_cmd_version(ps_cli_t *cli, psd_error_t *err)
+{
+    (void)err;
+    if (ps_format_is_json(cli->out.format)) {
+        ps_print(cli->out.out, "{\"schema_version\":1,\"version\":\"%s\"}\n",
+                 psd_version());
+    } else {
+        ps_print(cli->out.out, "pscli %s\n", psd_version());
+    }
     return PSD_OK;
 }
 

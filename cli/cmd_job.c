@@ -12,6 +12,7 @@ static const ps_column_t JOBS[] = {
     {"MIN", "min", PS_UNIT_NONE, false},
     {"MAX", "max", PS_UNIT_NONE, false},
     {"TABLES", "tables", PS_UNIT_NONE, true},
+    {"CREATED", "created_unix_ms", PS_UNIT_UNIX_MS, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
 static const ps_column_t JOB[] = {
@@ -22,6 +23,7 @@ static const ps_column_t JOB[] = {
     {"MIN", "job.min|min", PS_UNIT_NONE, false},
     {"MAX", "job.max|max", PS_UNIT_NONE, false},
     {"TABLES", "job.tables|tables", PS_UNIT_NONE, false},
+    {"CREATED", "job.created_unix_ms|created_unix_ms", PS_UNIT_UNIX_MS, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
 static const ps_column_t QUEUES[] = {
@@ -102,11 +104,10 @@ ps_cmd_job_stop(ps_cli_t *cli, psd_error_t *err)
 
         doc = json_pack("{s:s,s:s,s:b}", "job", job, "state",
                         state[0] == '\0' ? "?" : state, "dry_run", 1);
-        ps_say(&cli->out, "would stop job \"%s\"", job);
     } else {
         doc = json_pack("{s:s,s:s}", "job", job, "state", "stopped");
-        ps_say(&cli->out, "stopped job \"%s\"", job);
     }
-    ps_out_object(&cli->out, doc, STOPPED);
+    ps_out_answer(&cli->out, doc, STOPPED, "%s job \"%s\"",
+                  dry_run ? "would stop" : "stopped", job);
     return PSD_OK;
 }

@@ -2,8 +2,11 @@
 /* pscli node: the psd processes of the cluster. */
 #include "cli/cmd_node.h"
 
+#include <inttypes.h>
+
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/json_text.h"
 
 const ps_column_t ps_node_columns[] = {
     {"NODE", "name", PS_UNIT_NONE, false},
@@ -45,6 +48,24 @@ ps_cmd_node_list(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
+static void
+show_node(const ps_cli_t *cli,
+          const char *name,
+          const json_t *node,
+          const json_t *reply)
+{
+    char memory[PS_NUMBER_SIZE];
+
+    ps_bytes_format((double)ps_json_u64(node, "bytes"), memory);
+    ps_out_answer(&cli->out, reply, INSPECT,
+                  "node \"%s\" at %s is %s: %" PRIu64 " shards, %" PRIu64
+                  " primaries, %" PRIu64 " replicas, %s",
+                  name, ps_json_text(node, "endpoint"),
+                  ps_json_text(node, "state"), ps_json_u64(node, "shards"),
+                  ps_json_u64(node, "partitions.primary"),
+                  ps_json_u64(node, "partitions.replica"), memory);
+}
+
 psd_status_t
 ps_cmd_node_inspect(ps_cli_t *cli, psd_error_t *err)
 {
@@ -56,7 +77,7 @@ ps_cmd_node_inspect(ps_cli_t *cli, psd_error_t *err)
         rc = ps_cli_request(cli, "node_inspect", "name", name, &reply, err);
     }
     if (rc == PSD_OK) {
-        ps_out_object(&cli->out, reply, INSPECT);
+        show_node(cli, name, ps_json_at(reply, "node"), reply);
     }
     return rc;
 }

@@ -24,6 +24,8 @@ pull(ps_cli_t *cli,
                          .n_table_cols = view->cols,
                          .cols = cols,
                          .n_cols = n_cols,
+                         .any_key = view->is_hash,
+                         .big_as_text = cli->out.big_as_text,
                          .sparse = view->is_sparse && cols == NULL};
     ps_scan_sink_t sink = ps_rows_out_sink(&out);
     ps_scan_args_t args = {.table = view->table,

@@ -184,7 +184,8 @@ sort_deltas(deltas_t *self, psd_error_t *err)
         if (compare_deltas(&self->items[i - 1], &self->items[i]) == 0) {
             return psd_error_set(err, PSD_USAGE,
                                  "row %" PRIu64 " column %" PRIu32
-                                 " is given twice",
+                                 " is given twice; give it once, or push "
+                                 "twice if both deltas are meant",
                                  self->items[i].row, self->items[i].col);
         }
     }
@@ -304,8 +305,10 @@ ps_cmd_push(ps_cli_t *cli, psd_error_t *err)
                     "ack", view.ack);
     if (dry_run) {
         (void)json_object_set_new(doc, "dry_run", json_true());
-        ps_say(&cli->out, "would push %" PRIu64 " rows to \"%s\"", rows, name);
     }
-    ps_out_object(&cli->out, doc, PUSHED);
+    ps_out_answer(&cli->out, doc, PUSHED,
+                  dry_run ? "would push %" PRIu64 " rows to \"%s\" (ack %s)"
+                          : "pushed %" PRIu64 " rows to \"%s\" (ack %s)",
+                  rows, name, view.ack);
     return PSD_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pscli table create, list, inspect: what tables there are. */
+/* pscli table create, list, inspect, ack: what tables there are. */
 #include "cli/cli.h"
 
 #include <inttypes.h>
@@ -23,6 +23,7 @@ static const ps_column_t TABLES[] = {
     {"REPLICAS", "replicas", PS_UNIT_NONE, true},
     {"ACK", "ack", PS_UNIT_NONE, true},
     {"ID", "id", PS_UNIT_NONE, true},
+    {"LOST", "lost", PS_UNIT_NONE, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
 static const ps_column_t TABLE[] = {
@@ -77,6 +78,12 @@ static const ps_column_t COPIES[] = {
     {"LAG", "lag_s", PS_UNIT_SECONDS, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
+static const ps_column_t ACKED[] = {
+    {"TABLE", "table.name", PS_UNIT_NONE, false},
+    {"ROWS_LOST", "table.rows_lost", PS_UNIT_NONE, false},
+    {"ACKED", "table.loss_acked", PS_UNIT_NONE, false},
+    {NULL, NULL, PS_UNIT_NONE, false}};
+
 static const ps_column_t PLANNED[] = {
     {"TABLE", "table", PS_UNIT_NONE, false},
     {"DRY_RUN", "dry_run", PS_UNIT_NONE, false},
@@ -89,6 +96,23 @@ static const char *const SPEC_KEYS[] = {
     "updater",  "init", "seed",  "partitions", "partition-by",
     "replicas", "ack",  "filter"};
 
+/* A word that is seen, beside "rows_lost" for programs. */
+static void
+mark_lost(const ps_out_t *out, json_t *tables)
+{
+    for (size_t i = 0;
+         !ps_format_is_json(out->format) && i < json_array_size(tables); i++) {
+        json_t *table = json_array_get(tables, i);
+        bool lost = json_is_true(ps_json_at(table, "rows_lost"));
+        bool acked = json_is_true(ps_json_at(table, "loss_acked"));
+
+        (void)json_object_set_new(table, "lost",
+                                  json_string(!lost   ? "-"
+                                              : acked ? "known"
+                                                      : "ROWS LOST"));
+    }
+}
+
 psd_status_t
 ps_cmd_table_list(ps_cli_t *cli, psd_error_t *err)
 {
@@ -97,6 +121,7 @@ ps_cmd_table_list(ps_cli_t *cli, psd_error_t *err)
         ps_cli_request(cli, "table_list", NULL, NULL, &reply, err);
 
     if (rc == PSD_OK) {
+        mark_lost(&cli->out, json_object_get(reply, "tables"));
         ps_out_list(&cli->out, reply, "tables", TABLES);
     }
     return rc;
@@ -130,15 +155,8 @@ show_copies(const ps_out_t *out, const json_t *table, psd_error_t *err)
 }
 
 static psd_status_t
-show_table(ps_cli_t *cli, const char *name, psd_error_t *err)
+show_table(ps_cli_t *cli, const json_t *reply, psd_error_t *err)
 {
-    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    psd_status_t rc =
-        ps_cli_request(cli, "table_inspect", "name", name, &reply, err);
-
-    if (rc != PSD_OK) {
-        return rc;
-    }
     ps_out_object(&cli->out, reply, TABLE);
     if (cli->out.format == PS_FORMAT_WIDE) {
         (void)putc('\n', cli->out.out);
@@ -151,13 +169,45 @@ show_table(ps_cli_t *cli, const char *name, psd_error_t *err)
                : PSD_OK;
 }
 
+/* 'created table "w" (1000 x 1 f32, 8 partitions)'; all of it with -v and in
+ * other formats. */
+static psd_status_t
+show_created(ps_cli_t *cli, const char *name, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    char rows[24] = "any";
+    psd_status_t rc =
+        ps_cli_request(cli, "table_inspect", "name", name, &reply, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (cli->out.format != PS_FORMAT_TABLE || cli->out.verbose) {
+        return show_table(cli, reply, err);
+    }
+    if (ps_json_u64(reply, "table.rows") > 0) {
+        (void)snprintf(rows, sizeof rows, "%" PRIu64,
+                       ps_json_u64(reply, "table.rows"));
+    }
+    ps_out_answer(&cli->out, reply, TABLE,
+                  "created table \"%s\" (%s x %" PRIu64 " %s, %zu partitions)",
+                  name, rows, ps_json_u64(reply, "table.cols"),
+                  ps_json_text(reply, "table.type"),
+                  json_array_size(ps_json_at(reply, "table.partitions")));
+    return PSD_OK;
+}
+
 psd_status_t
 ps_cmd_table_inspect(ps_cli_t *cli, psd_error_t *err)
 {
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const char *name = NULL;
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
-    return rc != PSD_OK ? rc : show_table(cli, name, err);
+    if (rc == PSD_OK) {
+        rc = ps_cli_request(cli, "table_inspect", "name", name, &reply, err);
+    }
+    return rc != PSD_OK ? rc : show_table(cli, reply, err);
 }
 
 static psd_status_t
@@ -216,8 +266,7 @@ plan_create(ps_cli_t *cli, const char *name, json_t *shown, psd_error_t *err)
     psd_error_clear(err);
     doc =
         json_pack("{s:s,s:b,s:O}", "table", name, "dry_run", 1, "spec", shown);
-    ps_say(&cli->out, "would create table \"%s\"", name);
-    ps_out_object(&cli->out, doc, PLANNED);
+    ps_out_answer(&cli->out, doc, PLANNED, "would create table \"%s\"", name);
     return PSD_OK;
 }
 
@@ -252,5 +301,25 @@ ps_cmd_table_create(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = psd_table_create(cli->client, name, spec, &table, err);
     }
-    return rc != PSD_OK ? rc : show_table(cli, name, err);
+    return rc != PSD_OK ? rc : show_created(cli, name, err);
+}
+
+psd_status_t
+ps_cmd_table_ack(ps_cli_t *cli, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    const char *name = NULL;
+    psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_cli_request(cli, "table_ack", "name", name, &reply, err);
+    }
+    if (rc == PSD_OK) {
+        ps_out_answer(&cli->out, reply, ACKED,
+                      json_is_true(ps_json_at(reply, "table.rows_lost"))
+                          ? "table \"%s\" goes on without the rows it lost"
+                          : "table \"%s\" has lost no rows",
+                      name);
+    }
+    return rc;
 }

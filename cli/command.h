@@ -9,6 +9,7 @@
 #ifndef PS_CLI_COMMAND_H
 #define PS_CLI_COMMAND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,8 @@ typedef struct ps_opt {
     uint64_t min, max;        /* U64, COUNT, DURATION */
     const char *const *words; /* CHOICE: NULL-terminated; else NULL */
     const char *fallback;     /* the default; NULL: none */
+    bool many;                /* TEXT: may be given again; the values are then
+                                 one list with commas */
     const char *help;         /* one sentence, no full stop */
 } ps_opt_t;
 
@@ -86,7 +89,8 @@ extern const ps_cmd_t ps_cmds_bench[];
 
 /* All of them, in the order of help; NULL behind the last. */
 const ps_cmd_t *ps_cmd_at(size_t i);
-/* NULL when there is none; verb NULL for a noun that stands alone. */
+/* NULL when there is none; verb NULL for a noun that stands alone. "ls" and
+ * "rm" stand for list, and for drop or remove. */
 const ps_cmd_t *ps_cmd_find(const char *noun, const char *verb);
 /* The nouns, in the order of help; NULL behind the last. */
 const ps_noun_t *ps_noun_at(size_t i);

@@ -43,11 +43,22 @@ const ps_opt_t ps_opts_global[] = {
      .min = 10,
      .max = 86400000,
      .help = "show again after every DURATION, until interrupted"},
-    {.name = "yes", .help = "do not ask before something is destroyed"},
+    {.name = "yes",
+     .letter = 'y',
+     .help = "do not ask before something is destroyed"},
     {.name = "dry-run", .help = "say what would be done, and change nothing"},
-    {.name = "quiet", .help = "no words on stderr but errors"},
+    {.name = "quiet",
+     .letter = 'q',
+     .help = "no words on stderr but errors, and no line that says what was "
+             "done"},
+    {.name = "verbose",
+     .letter = 'v',
+     .help = "all that there is, where one line is the answer"},
+    {.name = "big-as-text",
+     .help = "JSON integers beyond 2^53 as strings, for readers that would "
+             "round them (jq, JavaScript)"},
     {.name = "no-color", .help = "no colors on a terminal (so does NO_COLOR)"},
-    {.name = "help", .help = "show help for the command"},
+    {.name = "help", .letter = 'h', .help = "show help for the command"},
     {.name = "version", .help = "show the version"},
     {.name = NULL},
 };
@@ -70,6 +81,7 @@ static const ps_noun_t NOUNS[] = {
     {"explain", "what an error code means"},
     {"completion", "completion for a shell"},
     {"help", "help for a command"},
+    {"version", "the version of pscli"},
 };
 
 static const ps_cmd_t *const LISTS[] = {
@@ -90,8 +102,13 @@ ps_cmd_at(size_t i)
     return NULL;
 }
 
-const ps_cmd_t *
-ps_cmd_find(const char *noun, const char *verb)
+/* Short forms of verbs, for those who have them in their fingers. */
+static const struct {
+    const char *shorter, *verb;
+} ALIASES[] = {{"ls", "list"}, {"rm", "drop"}, {"rm", "remove"}};
+
+static const ps_cmd_t *
+find_exact(const char *noun, const char *verb)
 {
     const ps_cmd_t *cmd = NULL;
 
@@ -105,6 +122,21 @@ ps_cmd_find(const char *noun, const char *verb)
         }
     }
     return NULL;
+}
+
+const ps_cmd_t *
+ps_cmd_find(const char *noun, const char *verb)
+{
+    const ps_cmd_t *cmd = find_exact(noun, verb);
+
+    for (size_t i = 0;
+         cmd == NULL && verb != NULL && i < sizeof ALIASES / sizeof ALIASES[0];
+         i++) {
+        if (strcmp(ALIASES[i].shorter, verb) == 0) {
+            cmd = find_exact(noun, ALIASES[i].verb);
+        }
+    }
+    return cmd;
 }
 
 const ps_noun_t *

@@ -6,7 +6,8 @@
 
 static const ps_example_t CREATE_EXAMPLES[] = {
     {"pscli checkpoint create monday", "all tables, while jobs go on"},
-    {"pscli checkpoint create monday --tables w,b", "tables \"w\" and \"b\""},
+    {"pscli checkpoint create monday --table w --table b",
+     "tables \"w\" and \"b\""},
     {"pscli checkpoint create noon --job lr",
      "job \"lr\" behind one clock: its tables, clock and work queues"},
     {"pscli checkpoint create tuesday --since monday",
@@ -22,10 +23,11 @@ static const ps_opt_t CREATE_OPTIONS[] = {
      .kind = PS_OPT_TEXT,
      .value = "NAME",
      .help = "only rows that have changed since that checkpoint"},
-    {.name = "tables",
+    {.name = "table",
      .kind = PS_OPT_TEXT,
-     .value = "T,…",
-     .help = "only these tables; else all"},
+     .value = "T",
+     .many = true,
+     .help = "only this table, and those of further --table; else all"},
     {.name = NULL}};
 static const ps_example_t LIST_EXAMPLES[] = {
     {"pscli checkpoint list", "every checkpoint, and whether it is whole"},
@@ -58,7 +60,8 @@ static const ps_opt_t RESTORE_OPTIONS[] = {
     {.name = "table",
      .kind = PS_OPT_TEXT,
      .value = "T",
-     .help = "only this table; else all"},
+     .many = true,
+     .help = "only this table, and those of further --table; else all"},
     {.name = "as",
      .kind = PS_OPT_TEXT,
      .value = "NAME",

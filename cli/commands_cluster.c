@@ -60,14 +60,16 @@ static const ps_example_t NODE_INSPECT_EXAMPLES[] = {
     {"pscli node inspect a", "all that is known of node \"a\""}, {NULL, NULL}};
 
 static const ps_example_t DRAIN_EXAMPLES[] = {
-    {"pscli node drain a --wait", "until nothing is left on node \"a\""},
+    {"pscli node drain a", "waits until nothing is left on node \"a\""},
+    {"pscli node drain a --no-wait", "only begins it"},
     {"pscli node drain a --dry-run", "what would move, bytes and time"},
     {"pscli node drain a --stay", "it stays after all"},
     {NULL, NULL}};
 static const ps_opt_t DRAIN_OPTIONS[] = {
-    {.name = "wait",
-     .help = "until nothing is left, saying how much is; when nothing can go "
-             "anywhere for --timeout, the reason and exit code 7"},
+    {.name = "no-wait",
+     .help = "do not wait until nothing is left. Who waits sees how much is "
+             "left, and, when nothing can go anywhere for --timeout, the "
+             "reason and exit code 7; the drain goes on"},
     {.name = "stay", .help = "end the drain: the node gets copies again"},
     {.name = NULL}};
 static const ps_example_t REMOVE_EXAMPLES[] = {

@@ -132,6 +132,10 @@ static const ps_example_t DROP_EXAMPLES[] = {
     {"pscli table drop w w.counts", "both of them"},
     {NULL, NULL}};
 
+static const ps_example_t ACK_EXAMPLES[] = {
+    {"pscli table ack w", "the rows that \"w\" has lost are known to be gone"},
+    {NULL, NULL}};
+
 static const ps_example_t EXPORT_EXAMPLES[] = {
     {"pscli table export w --to w.npy", "for numpy.load"},
     {"pscli table export w --to w.csv", "with a line of titles"},
@@ -205,7 +209,8 @@ const ps_cmd_t ps_cmds_table[] = {
      .min_args = 1,
      .max_args = 1,
      .summary = "make a table",
-     .details = "Shows the table as \"table inspect\" does.",
+     .details = "Says what was made in one line; -v, and every format but "
+                "table, shows all of it, as \"table inspect\" does.",
      .examples = CREATE_EXAMPLES,
      .options = CREATE_OPTIONS,
      .flags = PS_CMD_DRY_RUN,
@@ -241,6 +246,20 @@ const ps_cmd_t ps_cmds_table[] = {
      .examples = DROP_EXAMPLES,
      .flags = PS_CMD_DRY_RUN | PS_CMD_ALIKE,
      .run = ps_cmd_table_drop},
+    {.noun = "table",
+     .verb = "ack",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .complete = "table",
+     .summary = "go on with a table that has lost rows",
+     .details =
+         "A table whose rows no node had any more after a restart is a problem "
+         "in \"cluster status\" until somebody has seen it. From then on the "
+         "cluster is healthy again and the table goes on with the rows that "
+         "came since; a further loss is a problem again.",
+     .examples = ACK_EXAMPLES,
+     .run = ps_cmd_table_ack},
     {.noun = "table",
      .verb = "export",
      .arguments = "NAME",

@@ -68,6 +68,8 @@ static const ps_example_t HELP_EXAMPLES[] = {
     {"pscli help table create", "the same as pscli table create --help"},
     {"pscli help --man DIR", "writes the man pages to DIR"},
     {NULL, NULL}};
+static const ps_example_t VERSION_EXAMPLES[] = {
+    {"pscli version", "the same as pscli --version"}, {NULL, NULL}};
 static const ps_opt_t HELP_OPTIONS[] = {{.name = "man",
                                          .kind = PS_OPT_TEXT,
                                          .value = "DIR",
@@ -123,4 +125,10 @@ const ps_cmd_t ps_cmds_tool[] = {
      .examples = HELP_EXAMPLES,
      .options = HELP_OPTIONS,
      .run = ps_cmd_help},
+    {.noun = "version",
+     .arguments = "",
+     .summary = "show the version",
+     .details = "",
+     .examples = VERSION_EXAMPLES,
+     .run = ps_cmd_version},
     {.noun = NULL}};

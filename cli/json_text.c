@@ -110,10 +110,47 @@ is_integer_in_text(const char *key, const json_t *value)
     return false;
 }
 
+bool
+ps_json_is_big(uint64_t magnitude)
+{
+    return magnitude > UINT64_C(1) << 53;
+}
+
+/* Digits, in quotes where they are asked for and needed. */
+static void
+write_digits(FILE *file, const char *digits, bool is_big, bool big_as_text)
+{
+    const char *quote = is_big && big_as_text ? "\"" : "";
+
+    ps_print(file, "%s%s%s", quote, digits, quote);
+}
+
+static void
+write_integer(FILE *file, json_int_t value, bool big_as_text)
+{
+    char digits[24];
+    uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value;
+
+    (void)snprintf(digits, sizeof digits, "%" JSON_INTEGER_FORMAT, value);
+    write_digits(file, digits, ps_json_is_big(magnitude), big_as_text);
+}
+
+static void
+write_integer_text(FILE *file, const char *digits, bool big_as_text)
+{
+    uint64_t value = 0;
+    bool is_u64 = ps_text_u64(digits, &value);
+
+    write_digits(file, digits, !is_u64 || ps_json_is_big(value), big_as_text);
+}
+
 /* first_gap stands in front of the first member. Recursion ends: jansson's
  * parser bounds the depth. */
 static void
-write_members(FILE *file, const json_t *object, const char *first_gap)
+write_members(FILE *file,
+              const json_t *object,
+              const char *first_gap,
+              bool big_as_text)
 {
     const char *gap = first_gap;
     const char *key = NULL;
@@ -127,19 +164,19 @@ write_members(FILE *file, const json_t *object, const char *first_gap)
         ps_json_write_text(file, key);
         (void)putc(':', file);
         if (is_integer_in_text(key, value)) {
-            ps_print(file, "%s", json_string_value(value));
+            write_integer_text(file, json_string_value(value), big_as_text);
         } else {
-            ps_json_write(file, value);
+            ps_json_write(file, value, big_as_text);
         }
     }
 }
 
 void
-ps_json_write(FILE *file, const json_t *value)
+ps_json_write(FILE *file, const json_t *value, bool big_as_text)
 {
     if (json_is_object(value)) {
         (void)putc('{', file);
-        write_members(file, value, "");
+        write_members(file, value, "", big_as_text);
         (void)putc('}', file);
     } else if (json_is_array(value)) {
         (void)putc('[', file);
@@ -147,13 +184,13 @@ ps_json_write(FILE *file, const json_t *value)
             if (i > 0) {
                 (void)putc(',', file);
             }
-            ps_json_write(file, json_array_get(value, i));
+            ps_json_write(file, json_array_get(value, i), big_as_text);
         }
         (void)putc(']', file);
     } else if (json_is_string(value)) {
         ps_json_write_text(file, json_string_value(value));
     } else if (json_is_integer(value)) {
-        ps_print(file, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
+        write_integer(file, json_integer_value(value), big_as_text);
     } else if (json_is_real(value)) {
         write_real(file, json_real_value(value));
     } else if (json_is_true(value)) {
@@ -166,9 +203,9 @@ ps_json_write(FILE *file, const json_t *value)
 }
 
 void
-ps_json_write_doc(FILE *file, const json_t *doc)
+ps_json_write_doc(FILE *file, const json_t *doc, bool big_as_text)
 {
     ps_print(file, "{\"schema_version\":1");
-    write_members(file, doc, ",");
+    write_members(file, doc, ",", big_as_text);
     (void)putc('}', file);
 }

@@ -6,17 +6,6 @@
 #include "cli/cli.h"
 #include "cli/help.h"
 
-static void
-show_version(const ps_out_t *out)
-{
-    if (ps_format_is_json(out->format)) {
-        ps_print(out->out, "{\"schema_version\":1,\"version\":\"%s\"}\n",
-                 psd_version());
-    } else {
-        ps_print(out->out, "pscli %s\n", psd_version());
-    }
-}
-
 static psd_status_t
 run(ps_cli_t *cli, int argc, char *const *argv, psd_error_t *err)
 {
@@ -30,8 +19,9 @@ run(ps_cli_t *cli, int argc, char *const *argv, psd_error_t *err)
         return ps_out_finish(&cli->out, err);
     }
     if (cli->args.version) {
-        show_version(&cli->out);
-        return ps_out_finish(&cli->out, err);
+        psd_status_t shown = ps_cmd_version(cli, err);
+
+        return shown != PSD_OK ? shown : ps_out_finish(&cli->out, err);
     }
     return ps_cli_run(cli, err);
 }

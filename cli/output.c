@@ -103,7 +103,7 @@ static void
 write_item(const ps_out_t *self, const json_t *item, const ps_column_t *columns)
 {
     if (self->format == PS_FORMAT_JSONL) {
-        ps_json_write_doc(self->out, item);
+        ps_json_write_doc(self->out, item, self->big_as_text);
         (void)putc('\n', self->out);
     } else if (self->format == PS_FORMAT_NAME) {
         ps_cell_write(self->out, item, &columns[0], self->format);
@@ -122,7 +122,7 @@ ps_out_list(const ps_out_t *self,
     const json_t *items = json_object_get(doc, key);
 
     if (self->format == PS_FORMAT_JSON) {
-        ps_json_write_doc(self->out, doc);
+        ps_json_write_doc(self->out, doc, self->big_as_text);
         (void)putc('\n', self->out);
         return;
     }
@@ -146,7 +146,7 @@ ps_out_object(const ps_out_t *self,
     switch (self->format) {
     case PS_FORMAT_JSON:
     case PS_FORMAT_JSONL:
-        ps_json_write_doc(self->out, doc);
+        ps_json_write_doc(self->out, doc, self->big_as_text);
         (void)putc('\n', self->out);
         break;
     case PS_FORMAT_CSV:
@@ -162,6 +162,29 @@ ps_out_object(const ps_out_t *self,
     default:
         ps_out_lines(self, doc, columns);
     }
+}
+
+void
+ps_out_answer(const ps_out_t *self,
+              const json_t *doc,
+              const ps_column_t *columns,
+              const char *format,
+              ...)
+{
+    bool is_table = self->format == PS_FORMAT_TABLE;
+    va_list arguments;
+
+    if (!is_table || (self->verbose && !self->quiet)) {
+        ps_out_object(self, doc, columns);
+        return;
+    }
+    if (self->quiet) {
+        return;
+    }
+    va_start(arguments, format);
+    print_to(self->out, format, arguments);
+    va_end(arguments);
+    (void)putc('\n', self->out);
 }
 
 /* The part of a hint that does not only point back at the message. */
@@ -213,7 +236,7 @@ ps_out_error(const ps_out_t *self,
     ps_json_write_text(self->out, psd_status_hint(status));
     ps_print(self->out, ",\"details\":");
     if (json_is_object(details)) {
-        ps_json_write(self->out, details);
+        ps_json_write(self->out, details, self->big_as_text);
     } else {
         ps_print(self->out, "{}");
     }

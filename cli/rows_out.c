@@ -11,6 +11,7 @@
 
 #define SHOWN_MAX 8 /* values of a row in the narrow table */
 #define CELL_WIDTH 12
+#define KEY_WIDTH 20 /* of a row's key that may have all digits of 64 bits */
 
 static uint64_t
 col_at(const ps_rows_out_t *self, uint64_t i)
@@ -24,6 +25,26 @@ n_selected(const ps_rows_out_t *self)
     return self->cols == NULL ? self->n_table_cols : self->n_cols;
 }
 
+/* Of the first column of a table. */
+static int
+row_width(const ps_rows_out_t *self)
+{
+    return self->any_key ? KEY_WIDTH : CELL_WIDTH;
+}
+
+/* VALUE over the only column of a table, else C and its number. */
+static void
+write_column_titles(const ps_rows_out_t *self, uint64_t n, uint64_t shown)
+{
+    char title[24];
+
+    for (uint64_t i = 0; i < shown; i++) {
+        (void)snprintf(title, sizeof title, "C%" PRIu64, col_at(self, i));
+        ps_print(self->file, "  %-*s", i + 1 < n ? CELL_WIDTH : 0,
+                 self->n_table_cols == 1 ? "VALUE" : title);
+    }
+}
+
 static void
 write_titles(const ps_rows_out_t *self)
 {
@@ -35,15 +56,12 @@ write_titles(const ps_rows_out_t *self)
     char gap = self->format == PS_ROWS_CSV ? ',' : '\t';
 
     if (is_table && self->sparse) {
-        ps_print(self->file, "%-*s  COL:VALUE\n", CELL_WIDTH, "ROW");
+        ps_print(self->file, "%-*s  COL:VALUE\n", row_width(self), "ROW");
         return;
     }
     if (is_table) {
-        ps_print(self->file, "%-*s", CELL_WIDTH, "ROW");
-        for (uint64_t i = 0; i < shown; i++) {
-            ps_print(self->file, "  %-*" PRIu64, i + 1 < n ? CELL_WIDTH : 0,
-                     col_at(self, i));
-        }
+        ps_print(self->file, "%-*s", row_width(self), "ROW");
+        write_column_titles(self, n, shown);
         ps_print(self->file, "%s\n", shown < n ? "  ..." : "");
         return;
     }
@@ -101,13 +119,16 @@ write_cols_json(const ps_rows_out_t *self, const uint32_t *cols, size_t n)
 static void
 write_row_start(const ps_rows_out_t *self)
 {
+    const char *quote = "";
+
     switch (self->format) {
     case PS_ROWS_JSON:
     case PS_ROWS_JSONL:
-        ps_print(self->file, "%s{%s\"row\":%" PRIu64,
+        quote = self->big_as_text && ps_json_is_big(self->row) ? "\"" : "";
+        ps_print(self->file, "%s{%s\"row\":%s%" PRIu64 "%s",
                  self->format == PS_ROWS_JSON && self->n_rows > 0 ? "," : "",
                  self->format == PS_ROWS_JSONL ? "\"schema_version\":1," : "",
-                 self->row);
+                 quote, self->row, quote);
         if (!self->sparse) {
             if (self->cols != NULL) {
                 write_cols_json(self, self->cols, self->n_cols);
@@ -161,7 +182,7 @@ write_value(const ps_rows_out_t *self, uint64_t col, const void *value)
     case PS_ROWS_TABLE:
     case PS_ROWS_WIDE:
         if (self->n_in_row == 0) {
-            ps_print(self->file, "%-*" PRIu64, CELL_WIDTH, self->row);
+            ps_print(self->file, "%-*" PRIu64, row_width(self), self->row);
         }
         if (self->format == PS_ROWS_TABLE && self->n_in_row >= SHOWN_MAX) {
             ps_print(self->file, "%s",
@@ -194,6 +215,21 @@ write_value(const ps_rows_out_t *self, uint64_t col, const void *value)
 }
 
 static void
+write_value_json(const ps_rows_out_t *self, const void *value)
+{
+    int64_t number = 0;
+
+    if (self->big_as_text && self->type == PS_TYPE_I64) {
+        memcpy(&number, value, sizeof number);
+    }
+    if (ps_json_is_big(number < 0 ? -(uint64_t)number : (uint64_t)number)) {
+        ps_print(self->file, "\"%" PRId64 "\"", number);
+    } else {
+        ps_value_write_json(self->file, self->type, value);
+    }
+}
+
+static void
 write_values_json(const ps_rows_out_t *self,
                   const uint32_t *cols,
                   const char *values,
@@ -209,7 +245,7 @@ write_values_json(const ps_rows_out_t *self,
         if (self->n_in_row + i > 0) {
             (void)putc(',', self->file);
         }
-        ps_value_write_json(self->file, self->type, values + i * size);
+        write_value_json(self, values + i * size);
     }
 }
 

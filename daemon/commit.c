@@ -44,6 +44,8 @@ event_of(ps_command_kind_t kind)
         return "work_changed";
     case PS_COMMAND_RESTORED:
         return "table_restored";
+    case PS_COMMAND_ACK:
+        return "table_loss_acked";
     case PS_COMMAND_NOTE:
         return "noted";
     default:

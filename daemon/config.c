@@ -373,6 +373,20 @@ ps_config_done(ps_config_t *self)
     *self = (ps_config_t){0};
 }
 
+bool
+ps_config_reads_env(const char *name)
+{
+    for (int id = 0; id < PS_KEY_COUNT; id++) {
+        char of_key[PS_KEY_ENV_SIZE];
+
+        if (strcmp(ps_key_env(ps_config_key((ps_key_id_t)id), of_key), name) ==
+            0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 psd_status_t
 ps_config_take_env(ps_config_t *self, psd_error_t *err)
 {

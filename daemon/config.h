@@ -131,6 +131,8 @@ PSD_MUST_CHECK psd_status_t ps_config_parse(ps_config_t *self,
                                             const char *name,
                                             ps_bytes_t text,
                                             psd_error_t *err);
+/* Does the variable name a key? */
+bool ps_config_reads_env(const char *name);
 /* Takes every PSD_… variable that names a key. Errors: PSD_CONFIG, PSD_NOMEM.
  */
 PSD_MUST_CHECK psd_status_t ps_config_take_env(ps_config_t *self,

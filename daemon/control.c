@@ -32,6 +32,7 @@ static const struct {
     {"table_list", ps_control_table_list, false, false, ASK_INSPECT},
     {"table_inspect", ps_control_table_inspect, false, false, ASK_INSPECT},
     {"table_drop", ps_control_table_drop, false, true, ASK_NONE},
+    {"table_ack", ps_control_table_ack, false, true, ASK_NONE},
     {"job_join", ps_control_job_join, false, true, ASK_NONE},
     {"job_leave", ps_control_job_leave, false, true, ASK_NONE},
     {"heartbeat", ps_control_heartbeat, false, false, ASK_NONE},

@@ -284,14 +284,16 @@ ps_control_table_doc(const ps_control_t *self,
         !add_bytes(doc, &sum) ||
         !ps_doc_set_u64(doc, "limit_bytes",
                         self->is.config->limits.table_bytes) ||
-        !ps_doc_set_bool(doc, "rows_lost", table->rows_lost)) {
+        !ps_doc_set_bool(doc, "rows_lost", table->rows_lost) ||
+        !ps_doc_set_bool(doc, "loss_acked", table->loss_acked)) {
         return false;
     }
-    if (table->rows_lost &&
+    if (table->rows_lost && !table->loss_acked &&
         !ps_doc_set_text(doc, "hint",
                          "the node was restarted and the rows begin again at "
-                         "their first values; drop and create the table to "
-                         "clear this")) {
+                         "their first values; \"pscli table ack\" goes on with "
+                         "those that came since, or drop and create the "
+                         "table")) {
         return false;
     }
     return !with_partitions || add_partitions(self, table, answers, doc);

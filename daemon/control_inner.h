@@ -127,6 +127,7 @@ ps_control_op_t ps_control_routes;
 ps_control_op_t ps_control_table_list;
 ps_control_op_t ps_control_table_inspect;
 ps_control_op_t ps_control_table_drop;
+ps_control_op_t ps_control_table_ack;
 /* control_job.c */
 ps_control_op_t ps_control_job_join;
 ps_control_op_t ps_control_job_leave;

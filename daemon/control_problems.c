@@ -256,12 +256,12 @@ ps_control_add_table_problems(const ps_control_t *self,
     if (done && counts.n_few > 0) {
         done = add_few(table, &counts, array);
     }
-    if (done && table->rows_lost) {
+    if (done && table->rows_lost && !table->loss_acked) {
         (void)snprintf(text, sizeof text,
                        "table \"%s\" lost rows with the last node that had "
-                       "them; drop and create it, or go on with those that "
-                       "came since",
-                       table->spec.name);
+                       "them; \"pscli table ack %s\" goes on with those that "
+                       "came since, or drop and create it",
+                       table->spec.name, table->spec.name);
         done = ps_doc_append_text(array, text);
     }
     return done;

@@ -289,6 +289,31 @@ ps_control_table_drop(ps_control_t *self,
     return rc == PSD_OK ? ps_control_drop_table(self, name, err) : rc;
 }
 
+psd_status_t
+ps_control_table_ack(ps_control_t *self,
+                     ps_control_request_t *request,
+                     psd_error_t *err)
+{
+    PSD_AUTO(ps_command_done) ps_command_t command = {0};
+    const ps_table_t *table = NULL;
+    ps_doc_t *doc = ps_doc_add_object(request->reply, "table");
+    psd_status_t rc =
+        ps_control_find_table(self, request->doc, "name", &table, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (doc == NULL || !ps_doc_set_text(doc, "name", table->spec.name) ||
+        !ps_doc_set_bool(doc, "rows_lost", table->rows_lost) ||
+        !ps_doc_set_bool(doc, "loss_acked", table->rows_lost)) {
+        return ps_control_no_memory(err);
+    }
+    rc = ps_registry_plan_ack(self->is.registry, table->spec.name, ps_unix_ms(),
+                              &command, err);
+    return rc == PSD_OK ? ps_control_commit(self, &command, PS_LOG_INFO, err)
+                        : rc;
+}
+
 /* ---- open and look ---- */
 
 /* Makes the table that is to be opened and is not there. */

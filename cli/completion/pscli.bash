@@ -6,7 +6,7 @@ _pscli() {
     local noun="" verb="" rest="" words="" value=""
     current=${COMP_WORDS[COMP_CWORD]}
     previous=${COMP_WORDS[COMP_CWORD - 1]}
-    flags=" --endpoint --context --output --timeout --watch --yes --dry-run --quiet --no-color --help --version"
+    flags=" --endpoint --context --output --timeout --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version"
     for ((i = 1; i < COMP_CWORD; i++)); do
         word=${COMP_WORDS[i]}
         case $word in
@@ -19,10 +19,10 @@ _pscli() {
         esac
     done
     case $noun in
-    "") words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help" ;;
+    "") words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version" ;;
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove" ;;
-    table) [ -z "$verb" ] && words=" create list inspect drop export import" ;;
+    table) [ -z "$verb" ] && words=" create list inspect drop ack export import" ;;
     checkpoint) [ -z "$verb" ] && words=" create list inspect verify restore drop" ;;
     push) rest=$verb; verb="" ;;
     pull) rest=$verb; verb="" ;;
@@ -37,6 +37,7 @@ _pscli() {
     explain) rest=$verb; verb="" ;;
     completion) rest=$verb; verb="" ;;
     help) rest=$verb; verb="" ;;
+    version) rest=$verb; verb="" ;;
     esac
     case "$noun${verb:+ $verb}" in
     "cluster status")
@@ -70,7 +71,7 @@ _pscli() {
             words=$(pscli node list -o name --timeout 300ms 2>/dev/null)
         ;;
     "node drain")
-        flags+=" --wait --stay"
+        flags+=" --no-wait --stay"
         case $previous in
         esac
         [ -z "$rest$value" ] && [[ $current != -* ]] &&
@@ -126,6 +127,10 @@ _pscli() {
         [ -z "$value" ] && [[ $current != -* ]] &&
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
+    "table ack")
+        [ -z "$rest$value" ] && [[ $current != -* ]] &&
+            words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
+        ;;
     "table export")
         flags+=" --to --format"
         case $previous in
@@ -157,7 +162,7 @@ _pscli() {
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
     "checkpoint create")
-        flags+=" --job --since --tables"
+        flags+=" --job --since --table"
         case $previous in
         esac
         ;;
@@ -218,7 +223,9 @@ _pscli() {
         flags+=" --man"
         case $previous in
         esac
-        words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help"
+        words=" cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version"
+        ;;
+    "version")
         ;;
     "bench push")
         flags+=" --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration --in-place"

@@ -9,12 +9,12 @@ _pscli() {
         if [[ -z $noun ]]; then noun=$word
         elif [[ -z $verb ]]; then verb=$word; fi
     done
-    flags=( --endpoint --context --output --timeout --watch --yes --dry-run --quiet --no-color --help --version)
+    flags=( --endpoint --context --output --timeout --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
     case $noun in
-    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help) ;;
+    '') words_=( cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove) ;;
-    table) [[ -z $verb ]] && words_=( create list inspect drop export import) ;;
+    table) [[ -z $verb ]] && words_=( create list inspect drop ack export import) ;;
     checkpoint) [[ -z $verb ]] && words_=( create list inspect verify restore drop) ;;
     push) verb="" ;;
     pull) verb="" ;;
@@ -29,6 +29,7 @@ _pscli() {
     explain) verb="" ;;
     completion) verb="" ;;
     help) verb="" ;;
+    version) verb="" ;;
     esac
     case "$noun${verb:+ $verb}" in
     'cluster status') flags+=() ;;
@@ -39,7 +40,7 @@ _pscli() {
     'cluster restore') flags+=( --from --data-dir) ;;
     'node list') flags+=() ;;
     'node inspect') flags+=(); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
-    'node drain') flags+=( --wait --stay); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
+    'node drain') flags+=( --no-wait --stay); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'node remove') flags+=( --force); ask='pscli node list -o name --timeout 300ms 2>/dev/null' ;;
     'job list') flags+=() ;;
     'job inspect') flags+=(); ask='pscli job list -o name --timeout 300ms 2>/dev/null' ;;
@@ -52,11 +53,12 @@ _pscli() {
     'table list') flags+=() ;;
     'table inspect') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table drop') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
+    'table ack') flags+=(); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table export') flags+=( --to --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'table import') flags+=( --from --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'push') flags+=( --from); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'pull') flags+=( --cols); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
-    'checkpoint create') flags+=( --job --since --tables) ;;
+    'checkpoint create') flags+=( --job --since --table) ;;
     'checkpoint list') flags+=() ;;
     'checkpoint inspect') flags+=() ;;
     'checkpoint verify') flags+=() ;;
@@ -70,6 +72,7 @@ _pscli() {
     'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;
     'completion') flags+=(); ask='printf "%s\n" bash zsh fish' ;;
     'help') flags+=( --man) ;;
+    'version') flags+=() ;;
     'bench push') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration --in-place) ;;
     'bench pull') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;
     'bench pushpull') flags+=( --transport --sizes --keys --floats --random --partitions --in-flight --workers --repeats --duration) ;;

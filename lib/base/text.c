@@ -10,8 +10,8 @@
 
 #define NAME_MAX_LENGTH 63
 #define SUGGEST_MAX_LENGTH 63 /* longer words have no suggestion */
-#define SUGGEST_MAX_EDITS 2
-#define COUNT_SIZE 40    /* bytes of a count's text */
+#define SUGGEST_SHORT 5       /* letters of a word in which one edit is near */
+#define COUNT_SIZE 40         /* bytes of a count's text */
 #define COUNT_MAX 0x1p53 /* up to which a double holds every whole number */
 
 static bool
@@ -324,9 +324,9 @@ ps_text_suggest(const char *word, const char *const *words)
 {
     const char *nearest = NULL;
     size_t length = strlen(word);
-    size_t fewest = least(SUGGEST_MAX_EDITS + 1, length);
+    size_t fewest = length <= SUGGEST_SHORT ? 2 : 3; /* edits; one too many */
 
-    if (length > SUGGEST_MAX_LENGTH) {
+    if (length < 2 || length > SUGGEST_MAX_LENGTH) {
         return NULL;
     }
     for (; *words != NULL; words++) {

@@ -29,8 +29,8 @@ PSD_MUST_CHECK bool ps_text_count(const char *text, uint64_t *ret_count);
 /* A name of a table, node, job: [A-Za-z0-9_.-]{1,63}, no leading dot or dash.
  */
 bool ps_text_is_name(const char *text);
-/* The word of the NULL-terminated list nearest to `word`, if near enough
- * (edit distance <= 2 and < length of `word`; swapped neighbours are one edit),
- * the first of several; NULL when none is. Borrowed. */
+/* The word of the NULL-terminated list nearest to `word`, if near enough: one
+ * edit in a word of up to 5 letters, two in a longer one; swapped neighbours
+ * are one edit. The first of several; NULL when none is. Borrowed. */
 const char *ps_text_suggest(const char *word, const char *const *words);
 #endif

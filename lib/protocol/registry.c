@@ -214,6 +214,10 @@ apply_checked(ps_registry_t *self,
         ps_registry_find_table(self, (uint32_t)command->number)->restoring =
             false; /* it was checked */
         return PSD_OK;
+    case PS_COMMAND_ACK:
+        ps_registry_find_table(self, (uint32_t)command->number)->loss_acked =
+            true; /* it was checked */
+        return PSD_OK;
     case PS_COMMAND_NOTE:
         return PSD_OK;
     default:

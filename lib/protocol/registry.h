@@ -69,6 +69,8 @@ typedef struct ps_table {
     bool rows_lost;         /* the last whole copy of a partition was restarted:
                                what was pushed before is gone; stays true until
                                the table is dropped */
+    bool loss_acked;        /* somebody knows, and goes on with the rows that
+                               came since; a further loss clears it */
     uint64_t lost_sessions; /* sessions up to this one are of before that, and
                                are refused; 0: none */
     uint32_t lost_jobs;     /* jobs up to this one that have it open had so
@@ -118,8 +120,9 @@ typedef enum ps_command_kind {
     PS_COMMAND_WORK = 11,      /* slices of one are given or done; no row of the
                                   history */
     PS_COMMAND_NOTE = 12,      /* nothing: a row of the history, `text` */
-    PS_COMMAND_RESTORED = 13   /* all rows of a table that was being restored
+    PS_COMMAND_RESTORED = 13,  /* all rows of a table that was being restored
                                   are there */
+    PS_COMMAND_ACK = 14        /* somebody knows that a table lost rows */
 } ps_command_kind_t;
 
 typedef struct ps_command {
@@ -130,7 +133,8 @@ typedef struct ps_command {
     char name[PS_NAME_MAX + 1]; /* CLUSTER, DROP, NODE_STATE, QUEUE */
     ps_id_t uuid;               /* CLUSTER */
     uint64_t number;            /* CLUSTER, SESSIONS: sessions stored so far;
-                                   DROP, JOB_TABLE and RESTORED: table id;
+                                   DROP, JOB_TABLE, RESTORED, ACK: table
+                                   id;
                                    NODE_STATE: ps_node_state_t */
     uint32_t last_table;        /* CLUSTER: highest ids given so far */
     uint32_t last_job;
@@ -225,6 +229,13 @@ PSD_MUST_CHECK psd_status_t ps_registry_plan_table(const ps_registry_t *self,
                                                    psd_error_t *err);
 /* A table that was planned with `restoring` may be used. Kind 0 when it may
  * already. Errors: PSD_NO_TABLE. */
+/* Somebody knows that the table lost rows: it is a problem no more. Kind 0 when
+ * it lost none, or it is known already. Errors: PSD_NO_TABLE. */
+PSD_MUST_CHECK psd_status_t ps_registry_plan_ack(const ps_registry_t *self,
+                                                 const char *name,
+                                                 uint64_t unix_ms,
+                                                 ps_command_t *ret_command,
+                                                 psd_error_t *err);
 PSD_MUST_CHECK psd_status_t ps_registry_plan_restored(const ps_registry_t *self,
                                                       uint32_t table,
                                                       uint64_t unix_ms,

@@ -64,6 +64,7 @@ copy_table(const ps_registry_t *self,
     ps_table_t table = {.id = from->id,
                         .created_unix_ms = from->created_unix_ms,
                         .rows_lost = from->rows_lost,
+                        .loss_acked = from->loss_acked,
                         .restoring = from->restoring,
                         .lost_sessions = from->lost_sessions,
                         .lost_jobs = from->lost_jobs};

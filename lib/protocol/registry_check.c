@@ -240,6 +240,23 @@ check_worker(const ps_job_t *job, size_t i, psd_error_t *err)
 }
 
 static psd_status_t
+check_ack(const ps_registry_t *self,
+          const ps_command_t *command,
+          psd_error_t *err)
+{
+    const ps_table_t *table =
+        command->number > UINT32_MAX
+            ? NULL
+            : ps_registry_table_by_id(self, (uint32_t)command->number);
+
+    return table != NULL && table->rows_lost && !table->loss_acked
+               ? PSD_OK
+               : psd_error_set(err, PSD_DAMAGED,
+                               "there is no table %llu whose loss nobody knows",
+                               (unsigned long long)command->number);
+}
+
+static psd_status_t
 check_job(const ps_registry_t *self,
           const ps_command_t *command,
           psd_error_t *err)
@@ -339,6 +356,8 @@ check_kind(const ps_registry_t *self,
         return ps_registry_check_work(self, command, err);
     case PS_COMMAND_RESTORED:
         return check_restored(self, command, err);
+    case PS_COMMAND_ACK:
+        return check_ack(self, command, err);
     case PS_COMMAND_NOTE:
         return PSD_OK;
     default:

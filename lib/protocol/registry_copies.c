@@ -241,6 +241,7 @@ lose_rows(ps_registry_t *self, ps_table_t *table)
     self->next_session = self->sessions + 1;
     self->old_sessions = self->sessions;
     table->rows_lost = true;
+    table->loss_acked = false;
     table->lost_sessions = self->sessions;
     table->lost_jobs = self->last_job;
 }

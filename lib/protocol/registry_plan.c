@@ -222,6 +222,31 @@ ps_registry_plan_restored(const ps_registry_t *self,
 }
 
 psd_status_t
+ps_registry_plan_ack(const ps_registry_t *self,
+                     const char *name,
+                     uint64_t unix_ms,
+                     ps_command_t *ret_command,
+                     psd_error_t *err)
+{
+    ps_command_t command = ps_registry_command(self, PS_COMMAND_ACK, unix_ms);
+    const ps_table_t *table = ps_registry_table(self, name);
+
+    if (table == NULL) {
+        return psd_error_set(err, PSD_NO_TABLE,
+                             "table \"%.80s\" does not exist", name);
+    }
+    if (!table->rows_lost || table->loss_acked) {
+        *ret_command = (ps_command_t){0};
+        return PSD_OK;
+    }
+    command.number = table->id;
+    (void)snprintf(command.text, sizeof command.text,
+                   "the loss of rows of table %s was acknowledged", name);
+    *ret_command = command;
+    return PSD_OK;
+}
+
+psd_status_t
 ps_registry_plan_drop(const ps_registry_t *self,
                       const char *name,
                       uint64_t unix_ms,

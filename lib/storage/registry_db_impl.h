@@ -41,17 +41,18 @@
     X(SHARD_CUT, "shards",                                                    \
       "DELETE FROM shards WHERE node_id = ? AND shard >= ?")                  \
     X(TABLE_LOST, "tables",                                                   \
-      "UPDATE tables SET rows_lost = 1, "                                     \
+      "UPDATE tables SET rows_lost = 1, loss_acked = 0, "                     \
       "lost_sessions = (SELECT sessions FROM cluster), "                      \
       "lost_jobs = (SELECT last_job FROM cluster) WHERE id = ?")              \
+    X(TABLE_ACKED, "tables", "UPDATE tables SET loss_acked = 1 WHERE id = ?") \
     X(TABLE_TOLD, "tables", "UPDATE tables SET lost_jobs = 0 WHERE id = ?")   \
     X(TABLE_ADD, "tables",                                                    \
       "INSERT INTO tables(id, name, created_unix_ms, rows_lost, n_rows, "     \
       "n_cols, type, row_format, keys, updater, init, seed, n_partitions, "   \
       "n_col_slices, partition_by, replicas, ack, allow_nonfinite, filter, "  \
-      "versions, lost_sessions, lost_jobs, restoring) "                       \
+      "versions, lost_sessions, lost_jobs, restoring, loss_acked) "           \
       "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, "   \
-      "?, ?, ?)")                                                             \
+      "?, ?, ?, ?)")                                                          \
     X(TABLE_RESTORED, "tables",                                               \
       "UPDATE tables SET restoring = 0 WHERE id = ?")                         \
     X(PARTITION_PUT, "partitions",                                            \
@@ -126,7 +127,8 @@
       "SELECT id, name, created_unix_ms, rows_lost, n_rows, n_cols, type, "   \
       "row_format, keys, updater, init, seed, n_partitions, n_col_slices, "   \
       "partition_by, replicas, ack, allow_nonfinite, filter, versions, "      \
-      "lost_sessions, lost_jobs, restoring FROM tables ORDER BY id")          \
+      "lost_sessions, lost_jobs, restoring, loss_acked FROM tables "          \
+      "ORDER BY id")                                                          \
     X(PARTITION_ALL, "partitions",                                            \
       "SELECT table_id, partition, epoch, fenced FROM partitions "            \
       "WHERE table_id = ? ORDER BY partition")                                \

@@ -237,6 +237,7 @@ read_table(ps_query_t *query, ps_table_t *table, psd_error_t *err)
         table->lost_sessions = ps_query_u64(query);
         table->lost_jobs = ps_query_u32(query);
         table->restoring = ps_query_bool(query);
+        table->loss_acked = ps_query_bool(query);
     }
     psd_error_destroy(&why);
     if (rc == PSD_OK) {

@@ -188,6 +188,8 @@ static const char *const migrations[] = {
     "PRAGMA user_version = 9",
     "ALTER TABLE tables ADD COLUMN restoring INTEGER NOT NULL DEFAULT 0;"
     "PRAGMA user_version = 10",
+    "ALTER TABLE tables ADD COLUMN loss_acked INTEGER NOT NULL DEFAULT 0;"
+    "PRAGMA user_version = 11",
 };
 #define SCHEMA_VERSION ((int64_t)(sizeof migrations / sizeof *migrations))
 

@@ -34,6 +34,8 @@ kind_name(ps_command_kind_t kind)
         return "work";
     case PS_COMMAND_RESTORED:
         return "restored";
+    case PS_COMMAND_ACK:
+        return "loss_acked";
     case PS_COMMAND_NOTE:
         return "note";
     default:
@@ -272,6 +274,7 @@ add_table(ps_registry_db_t *self, const ps_table_t *table, psd_error_t *err)
     ps_query_put_u64(&query, table->lost_sessions);
     ps_query_put_u64(&query, table->lost_jobs);
     ps_query_put_u64(&query, table->restoring ? 1 : 0);
+    ps_query_put_u64(&query, table->loss_acked ? 1 : 0);
     return ps_query_run(&query, err);
 }
 
@@ -310,6 +313,15 @@ store_restored(ps_registry_db_t *self,
                psd_error_t *err)
 {
     psd_status_t rc = ps_registry_db_run(self, STATEMENT_TABLE_RESTORED,
+                                         &command->number, 1, err);
+
+    return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
+}
+
+static psd_status_t
+store_ack(ps_registry_db_t *self, const ps_command_t *command, psd_error_t *err)
+{
+    psd_status_t rc = ps_registry_db_run(self, STATEMENT_TABLE_ACKED,
                                          &command->number, 1, err);
 
     return rc == PSD_OK ? check_one_changed(self, command, err) : rc;
@@ -419,6 +431,8 @@ store_kind(ps_registry_db_t *self,
         return store_drop(self, command, err);
     case PS_COMMAND_RESTORED:
         return store_restored(self, command, err);
+    case PS_COMMAND_ACK:
+        return store_ack(self, command, err);
     case PS_COMMAND_JOB:
         return store_job(self, command, err);
     case PS_COMMAND_JOB_TABLE:

@@ -70,7 +70,7 @@ expect 0 checkpoint verify one
 expect 6 checkpoint create one
 err_has 'one'
 expect 5 checkpoint verify none
-expect 5 checkpoint create two --tables still,none
+expect 5 checkpoint create two --table still,none
 expect 0 checkpoint restore one --table still --as still2 --partitions 5 -o csv
 out_has '^still2,'
 expect 0 checkpoint restore one --table states --as states2 --partitions 7
@@ -145,7 +145,7 @@ try_on_clock() {
         "$PSCLI_PROGRAM" pull "$name" 0 -o csv | grep -q '^0,[1-9]'
     }
     wait_for moves || fail "the job does not begin"
-    expect 0 checkpoint create "$name" --tables "$name"
+    expect 0 checkpoint create "$name" --table "$name"
     "$PSCLI_PROGRAM" job list -o csv >"$work/jobs"
     wait "$helper" || fail "the job failed: $(cat run.err)"
     helper=
@@ -179,7 +179,7 @@ expect 0 table import kept --from kept.npy # first values are in no checkpoint
 rm kept.npy
 expect 0 pull kept 0-99,399900-399999 -o csv
 cp out kept.rows
-expect 0 checkpoint create kept --tables kept
+expect 0 checkpoint create kept --table kept
 expect 0 checkpoint restore kept --table kept --as kept2 --ack disk
 kill -9 "$psd_pid"
 wait "$psd_pid" 2>/dev/null
@@ -193,7 +193,7 @@ expect 0 table drop kept2 --yes
 expect 0 table create big --rows $((1 << 22)) --cols 8 --init normal:0,1
 # Once more when it was faster than the kill.
 for cut in cut{1..20}; do
-    "$PSCLI_PROGRAM" checkpoint create "$cut" --tables big >cut.out 2>&1 &
+    "$PSCLI_PROGRAM" checkpoint create "$cut" --table big >cut.out 2>&1 &
     helper=$!
     wait_for test -d "$files/$cut"
     kill -9 "$psd_pid" $helper
@@ -212,6 +212,6 @@ if grep -q "^$cut" out; then
     fail "what was interrupted was dropped, and is in the list"
 fi
 expect 0 table create again --rows 10
-expect 0 checkpoint create "$cut" --tables again
+expect 0 checkpoint create "$cut" --table again
 expect 0 checkpoint verify "$cut"
 cli_finish

@@ -89,7 +89,7 @@ for delay in 0 2; do
         wait_for at_least "$name" $((i * 2)) || fail "the job does not begin"
         expect 0 checkpoint create "$name.$i" --job "$name"
     done
-    expect 2 checkpoint create no --job "$name" --tables "$name"
+    expect 2 checkpoint create no --job "$name" --table "$name"
     expect 1 checkpoint restore "$name.1" --job "$name"
     err_has 'runs'
     kill "$job"

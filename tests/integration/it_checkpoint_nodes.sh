@@ -88,7 +88,7 @@ in_the_middle() {
 
 for ((i = 0; i < rounds; i++)); do
     victim=n$((i % 3))
-    in_the_middle $victim checkpoint create "made$i" --tables big
+    in_the_middle $victim checkpoint create "made$i" --table big
     ended=$rc
     expect 0 checkpoint list -o csv
     listed=$(grep -c "^made$i,whole," out)

@@ -50,7 +50,7 @@ expect 0 checkpoint create mon --since sun
 err_has '2 of 9 partitions were written with all rows'
 expect 0 push arr 5000=1,1,1,1,1,1,1,1
 expect 0 push thin 5:99=-2
-expect 0 checkpoint create tue --since mon --tables arr,thin
+expect 0 checkpoint create tue --since mon --table arr,thin
 if since sun 1 | grep -qv '^0$'; then fail "a full one is since something"; fi
 if since mon 1 | grep -q '^0$'; then fail "mon has all rows of arr"; fi
 if since tue 3 | grep -q '^0$'; then fail "tue has all rows of thin"; fi
@@ -58,7 +58,7 @@ if since tue 3 | grep -q '^0$'; then fail "tue has all rows of thin"; fi
 [ $(($(bytes tue) * 20)) -lt "$(bytes sun)" ] ||
     fail "tue has $(bytes tue) bytes, sun $(bytes sun)"
 expect 0 checkpoint list -o csv
-out_has '^tue,whole,partition,2,[0-9]+,mon$'
+out_has '^tue,whole,partition,2,[0-9]+,mon,[0-9]+$'
 expect 0 checkpoint verify tue
 expect 0 checkpoint restore tue --table arr --as arr2 --partitions 5
 expect 0 checkpoint restore tue --table thin --as thin2 --partitions 3
@@ -69,7 +69,7 @@ same keyed keyed2 7,8,9000000000
 same thin thin2 5,6,7
 same plain plain2 0-99
 # A checkpoint of a restored table is one of another table.
-expect 0 checkpoint create wed --since tue --tables arr2
+expect 0 checkpoint create wed --since tue --table arr2
 err_has '5 of 5 partitions'
 expect 0 push keyed 7=1,1,1,1 # states came along
 expect 0 push keyed2 7=1,1,1,1
@@ -87,7 +87,7 @@ err_has '"tue" was made since "mon".*does not exist'
 expect 5 checkpoint restore tue --table arr --as arr3
 err_has '"mon"'
 expect 5 table inspect arr3
-expect 0 checkpoint create mon --tables arr
+expect 0 checkpoint create mon --table arr
 expect 9 checkpoint restore tue --table arr --as arr3
 err_has 'made since another "mon"'
 expect 9 checkpoint verify tue
@@ -118,7 +118,7 @@ expect 0 checkpoint drop bad --yes
 
 # ---- versions mean the same behind a restart, if the rows are there still ----
 expect 0 push keyed 7=1,1,1,1
-expect 0 checkpoint create base --tables arr,keyed
+expect 0 checkpoint create base --table arr,keyed
 kill -9 "$psd_pid"
 wait "$psd_pid" 2>/dev/null
 rm -f "$work/data/endpoints.json"
@@ -126,7 +126,7 @@ cli_start
 expect 0 push arr 1=1,1,1,1,1,1,1,1
 expect 0 push keyed 8=1,1,1,1
 expect 0 push keyed 9=1,1,1,1
-expect 0 checkpoint create more --since base --tables arr,keyed
+expect 0 checkpoint create more --since base --table arr,keyed
 if since more 1 | grep -q '^0$'; then
     fail "a table with a log has lost its history"
 fi

@@ -57,7 +57,12 @@ wait_for waits || { cat "$work/worker"; fail "worker 0 does not wait"; }
 good cluster status
 good cluster events
 good cluster events -n 2
-good cluster backup --to "$work/backup"
+for format in $formats; do
+    rm -f "$work/backup"
+    expect 0 cluster backup --to "$work/backup" -o "$format"
+    keep "$format" ok
+done
+bad 2 cluster backup --to "$work/backup" # is not written over
 mode=$(stat -c %a "$work/backup")
 [ "$mode" = 600 ] || fail "a backup, with secrets in it, has mode $mode"
 bad 6 cluster restore --from "$work/backup" --data-dir "$work/data"

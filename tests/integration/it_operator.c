@@ -155,7 +155,7 @@ a_drain_without_another_node_says_so(cluster_t *cluster, psd_client_t *admin)
     int status = 0;
 
     (void)snprintf(command, sizeof command,
-                   "%s --endpoint %s node drain n1 --wait --timeout 500ms "
+                   "%s --endpoint %s node drain n1 --timeout 500ms "
                    "2>&1 | grep -q 'have no other node to go to'",
                    getenv("PSCLI_PROGRAM"), cluster->nodes[0].control);
     status = run_line(command);

@@ -130,16 +130,17 @@ fixture_dump_table(const ps_table_t *table, ps_buffer_t *text)
     ps_init_spec_format(&spec->init, init);
     ok = ps_buffer_print(
              text,
-             "table %u %s created %" PRIu64 " lost %d %" PRIu64
+             "table %u %s created %" PRIu64 " lost %d %d %" PRIu64
              " %u rows %" PRIu64 " cols %u %s %s %s %s %s seed %" PRIu64
              " parts %u slices %u replicas %u ack %s nonfinite %d filter "
              "\"%s\" ",
              table->id, spec->name, table->created_unix_ms, table->rows_lost,
-             table->lost_sessions, table->lost_jobs, spec->n_rows, spec->n_cols,
-             ps_type_name(spec->type), ps_row_format_name(spec->row_format),
-             ps_keys_name(spec->keys), updater, init, spec->seed,
-             spec->n_partitions, spec->n_col_slices, spec->replicas,
-             ps_ack_name(spec->ack), spec->allow_nonfinite, spec->filter) &&
+             table->loss_acked, table->lost_sessions, table->lost_jobs,
+             spec->n_rows, spec->n_cols, ps_type_name(spec->type),
+             ps_row_format_name(spec->row_format), ps_keys_name(spec->keys),
+             updater, init, spec->seed, spec->n_partitions, spec->n_col_slices,
+             spec->replicas, ps_ack_name(spec->ack), spec->allow_nonfinite,
+             spec->filter) &&
          ps_partition_by_format(spec, text) && ps_buffer_append(text, "\n", 1);
     for (uint32_t i = 0; i < spec->n_partitions; i++) {
         const ps_route_t *route = &table->routes[i];

@@ -314,6 +314,7 @@ Test(text, suggest_finds_the_nearest)
 Test(text, suggest_stays_silent_when_nothing_is_near)
 {
     static const char *const words[] = {"list", "id", NULL};
+    static const char *const pushes[] = {"push", NULL};
     static const char *const none[] = {NULL};
     char word[200];
 
@@ -321,6 +322,8 @@ Test(text, suggest_stays_silent_when_nothing_is_near)
     cr_assert_null(ps_text_suggest("", words));
     /* Two edits make any word of two letters from any other. */
     cr_assert_null(ps_text_suggest("xx", words));
+    /* Nor do they bring two short words near. */
+    cr_assert_null(ps_text_suggest("auth", pushes));
     cr_assert_null(ps_text_suggest("list", none));
     memset(word, 'l', sizeof word);
     word[sizeof word - 1] = '\0';

@@ -128,7 +128,7 @@ doc_of(const char *json)
     FILE *file = open_memstream(&text, &size);
 
     cr_assert_not_null(value);
-    ps_json_write_doc(file, value);
+    ps_json_write_doc(file, value, false);
     (void)fclose(file);
     json_decref(value);
     return text;

@@ -74,7 +74,7 @@ Test(registry_db, has_the_settings_that_its_promises_need)
         const char *pragma;
         int value;
     } cases[] = {{"PRAGMA application_id", 0x70735247},
-                 {"PRAGMA user_version", 10}};
+                 {"PRAGMA user_version", 11}};
     sqlite3 *db = NULL;
     sqlite3_stmt *stmt = NULL;
 
@@ -140,6 +140,7 @@ static const char to_version_3[] =
     "ALTER TABLE nodes DROP COLUMN secret;"
     "ALTER TABLE tables DROP COLUMN lost_sessions;"
     "ALTER TABLE tables DROP COLUMN lost_jobs;"
+    "ALTER TABLE tables DROP COLUMN loss_acked;"
     "ALTER TABLE tables DROP COLUMN restoring;"
     "PRAGMA user_version = 3";
 

@@ -24,9 +24,9 @@ write_file(const char *text, size_t at)
 Test(registry_db_damage, a_newer_schema_is_refused_by_both_versions)
 {
     make_data();
-    run_sql("PRAGMA user_version = 11");
+    run_sql("PRAGMA user_version = 12");
     assert_open_fails(PSD_FOREIGN,
-                      "its schema is version 11; psd 0.1.0 knows up to 10");
+                      "its schema is version 12; psd 0.1.0 knows up to 11");
 }
 
 Test(registry_db_damage, somebody_elses_database_is_refused_and_not_touched)
@@ -114,6 +114,7 @@ static const char *const damaged_rows[][2] = {
     {"UPDATE shards SET ipc = printf('%0300d', 1)", "ipc is not of"},
     {"UPDATE tables SET name = '-w'", "name of the table"},
     {"UPDATE tables SET rows_lost = 2", "rows_lost is not of"},
+    {"UPDATE tables SET loss_acked = 2", "loss_acked is not of"},
     {"UPDATE tables SET n_rows = 0", "table tables, row id=1, name=w"},
     {"UPDATE tables SET n_rows = -1", "table w"},
     {"UPDATE tables SET n_cols = 0", "table w"},

@@ -86,6 +86,21 @@ Test(registry_db_loss, a_job_is_told_by_the_next_start)
     load_again();
 }
 
+Test(registry_db_loss, what_was_acknowledged_stays_so_until_a_further_loss)
+{
+    start_node("n0", 10);
+    do_planned(ps_registry_plan_ack(registry, "w", 6, &command, err));
+    load_again();
+    cr_assert(ps_registry_table(registry, "w")->rows_lost);
+    cr_assert(ps_registry_table(registry, "w")->loss_acked);
+    cr_assert_eq(ps_registry_plan_ack(registry, "w", 7, &command, err), PSD_OK);
+    cr_assert_eq(command.kind, 0, "once is enough");
+    cr_assert_eq(ps_registry_plan_ack(registry, "x", 7, &command, err),
+                 PSD_NO_TABLE);
+    start_node("n0", 11);
+    cr_assert_not(ps_registry_table(registry, "w")->loss_acked);
+}
+
 Test(registry_db_loss, a_table_may_be_opened_behind_its_loss)
 {
     start_job("a");
