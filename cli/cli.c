@@ -92,6 +92,10 @@ ps_cli_init(ps_cli_t *self, int argc, char *const *argv, psd_error_t *err)
                       (no_color == NULL || no_color[0] == '\0');
     warn_of_environment(&self->out);
     self->endpoint = ps_args_text(&self->args, "endpoint");
+    if (!ps_args_given(&self->args, "endpoint")) {
+        ps_nearest_endpoint(self->nearest);
+        self->endpoint = self->nearest;
+    }
     self->timeout_ms = (uint32_t)ps_args_ms(&self->args, "timeout");
     return PSD_OK;
 }

@@ -15,13 +15,15 @@
 
 #include "cli/args.h"
 #include "cli/output.h"
+#include "client/nearest.h"
 
 #define PS_CLI_JOB_SIZE 64
 
 typedef struct ps_cli {
     ps_args_t args;
     ps_out_t out;
-    const char *endpoint; /* borrowed from args */
+    const char *endpoint; /* borrowed from args, or nearest */
+    char nearest[PS_ENDPOINT_MAX + 1];
     uint32_t timeout_ms;
     psd_client_t *client;      /* owned; NULL until it is needed */
     json_t *details;           /* owned; of the last refusal, or NULL */

@@ -17,7 +17,8 @@ const ps_opt_t ps_opts_global[] = {
      .value = "URL",
      .fallback = "tcp://127.0.0.1:7171",
      .help = "where a node's control port is: tcp://HOST:PORT or ipc://PATH "
-             "(last of all PSD_ENDPOINT, as programs do)"},
+             "(last of all PSD_ENDPOINT, then the psd of /run/psd, as programs "
+             "do)"},
     {.name = "context",
      .kind = PS_OPT_TEXT,
      .value = "NAME",

@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "daemon/endpoint.h"
-#include "transport/lane_meet.h"
+#include "transport/door.h"
 
 #define SHARDS_DEFAULT_MAX 4
 #define SHOWN_MAX 200 /* bytes of a wrong value that an error repeats */
@@ -127,6 +127,30 @@ set_number(uint64_t *value, const ps_key_t *key, const char *text)
     return PSD_OK;
 }
 
+static psd_status_t
+set_ports(ps_ports_t *value, const char *text)
+{
+    const char *dash = strchr(text, '-');
+    char first[8] = "";
+    uint64_t from = 0;
+    uint64_t to = 0;
+
+    if (text[0] == '\0') {
+        *value = (ps_ports_t){0};
+        return PSD_OK;
+    }
+    if (dash == NULL || (size_t)(dash - text) >= sizeof first) {
+        return PSD_CONFIG;
+    }
+    memcpy(first, text, (size_t)(dash - text));
+    if (!ps_text_u64(first, &from) || !ps_text_u64(dash + 1, &to) || from < 1 ||
+        to < from || to > UINT16_MAX) {
+        return PSD_CONFIG;
+    }
+    *value = (ps_ports_t){.first = (uint16_t)from, .last = (uint16_t)to};
+    return PSD_OK;
+}
+
 static const struct {
     const char *name;
     ps_log_level_t level;
@@ -147,16 +171,23 @@ set_level(int *value, const char *text)
     return PSD_CONFIG;
 }
 
+static const struct {
+    const char *name;
+    ps_peers_t peers;
+} PEERS[] = {{"owner", PS_PEERS_OWNER},
+             {"group", PS_PEERS_GROUP},
+             {"any", PS_PEERS_ANY}};
+
 static psd_status_t
 set_peers(int *value, const char *text)
 {
-    bool is_any = strcmp(text, "any") == 0;
-
-    if (!is_any && strcmp(text, "owner") != 0) {
-        return PSD_CONFIG;
+    for (size_t i = 0; i < sizeof PEERS / sizeof PEERS[0]; i++) {
+        if (strcmp(text, PEERS[i].name) == 0) {
+            *value = (int)PEERS[i].peers;
+            return PSD_OK;
+        }
     }
-    *value = is_any ? PS_LANE_ANY : PS_LANE_OWNER;
-    return PSD_OK;
+    return PSD_CONFIG;
 }
 
 static psd_status_t
@@ -184,6 +215,8 @@ set_value(void *value, const ps_key_t *key, const char *text)
         return is_host(text, key) ? set_text(value, text) : PSD_CONFIG;
     case PS_KEY_KIND_URLS:
         return set_list(value, key, text);
+    case PS_KEY_KIND_PORTS:
+        return set_ports(value, text);
     case PS_KEY_KIND_UINT:
     case PS_KEY_KIND_SIZE:
         return set_number(value, key, text);
@@ -271,6 +304,16 @@ ps_config_set(ps_config_t *self,
 
 /* ---- defaults ---- */
 
+/* systemd lists several with colons; the first is ours. "": there is none. */
+static void
+take_first_dir(const char *list, char *ret, size_t size)
+{
+    ret[0] = '\0';
+    if (list != NULL && list[0] == '/') {
+        (void)snprintf(ret, size, "%.*s", (int)strcspn(list, ":"), list);
+    }
+}
+
 /* Where the state is kept when nobody says: "" when there is no such place. */
 static void
 default_data_dir(char *ret, size_t size)
@@ -280,8 +323,7 @@ default_data_dir(char *ret, size_t size)
     const char *home = getenv("HOME");
 
     if (state != NULL && state[0] == '/') {
-        /* systemd lists several with colons; the first is ours. */
-        (void)snprintf(ret, size, "%.*s", (int)strcspn(state, ":"), state);
+        take_first_dir(state, ret, size);
     } else if (xdg != NULL && xdg[0] == '/') {
         (void)snprintf(ret, size, "%s/psd", xdg);
     } else if (home != NULL && home[0] == '/') {
@@ -323,7 +365,9 @@ set_default(ps_config_t *self, const ps_key_t *key, psd_error_t *err)
     char text[4096];
     const ps_origin_t origin = {.source = PS_SOURCE_DEFAULT};
 
-    if (key->id == PS_KEY_data_dir) {
+    if (key->id == PS_KEY_runtime_dir) {
+        take_first_dir(getenv("RUNTIME_DIRECTORY"), text, sizeof text);
+    } else if (key->id == PS_KEY_data_dir) {
         default_data_dir(text, sizeof text);
         if (text[0] == '\0') {
             return PSD_OK; /* ps_config_check asks for one */

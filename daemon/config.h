@@ -20,10 +20,11 @@
     X(NAME, char *)         /* ps_text_is_name */                         \
     X(HOST, char *)         /* letters, digits, '.', '-', ':'; "" none */ \
     X(URLS, ps_text_list_t) /* tcp://HOST:PORT, ipc://PATH */             \
+    X(PORTS, ps_ports_t)    /* FIRST-LAST; "" none */                     \
     X(UINT, uint64_t)                                                     \
     X(SIZE, uint64_t) /* as ps_text_size */                               \
     X(LEVEL, int)     /* ps_log_level_t */                                \
-    X(PEERS, int)     /* ps_lane_peers_t: owner, any */                   \
+    X(PEERS, int)     /* ps_peers_t: owner, group, any */                 \
     X(BOOL, bool)
 
 #define PS_KIND_ENUM_ROW(KIND, type) PS_KEY_KIND_##KIND,
@@ -34,6 +35,11 @@ typedef struct ps_text_list {
     char **items; /* owned, each too */
     size_t n_items;
 } ps_text_list_t;
+
+typedef struct ps_ports {
+    uint16_t first; /* 0: none are said */
+    uint16_t last;  /* at least first */
+} ps_ports_t;
 
 #define PS_KIND_TYPE_ROW(KIND, type) typedef type ps_value_##KIND##_t;
 PS_KEY_KINDS(PS_KIND_TYPE_ROW)

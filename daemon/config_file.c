@@ -18,6 +18,7 @@
 #define RAW_DIR(member) char *member;
 #define RAW_NAME(member) char *member;
 #define RAW_HOST(member) char *member;
+#define RAW_PORTS(member) char *member;
 #define RAW_UINT(member) char *member;
 #define RAW_SIZE(member) char *member;
 #define RAW_LEVEL(member) char *member;
@@ -51,6 +52,7 @@ static const cyaml_schema_value_t ITEM = {
 #define FIELD_DIR(type, member) TEXT_FIELD(type, member)
 #define FIELD_NAME(type, member) TEXT_FIELD(type, member)
 #define FIELD_HOST(type, member) TEXT_FIELD(type, member)
+#define FIELD_PORTS(type, member) TEXT_FIELD(type, member)
 #define FIELD_UINT(type, member) TEXT_FIELD(type, member)
 #define FIELD_SIZE(type, member) TEXT_FIELD(type, member)
 #define FIELD_LEVEL(type, member) TEXT_FIELD(type, member)
@@ -135,6 +137,7 @@ take_list(const loading_t *self,
 #define COUNT_DIR(type, member) NOWHERE
 #define COUNT_NAME(type, member) NOWHERE
 #define COUNT_HOST(type, member) NOWHERE
+#define COUNT_PORTS(type, member) NOWHERE
 #define COUNT_UINT(type, member) NOWHERE
 #define COUNT_SIZE(type, member) NOWHERE
 #define COUNT_LEVEL(type, member) NOWHERE

@@ -91,6 +91,8 @@ ps_key_allowed(const ps_key_t *key, ps_buffer_t *buffer)
                                "%" PRIu64 " .. %" PRIu64
                                " of tcp://HOST:PORT and ipc://PATH",
                                key->min, key->max);
+    case PS_KEY_KIND_PORTS:
+        return ps_buffer_print(buffer, "FIRST-LAST of 1 .. 65535, or \"\"");
     case PS_KEY_KIND_UINT:
         return ps_buffer_print(buffer, "%" PRIu64 " .. %" PRIu64 " %s",
                                key->min, key->max, key->unit);
@@ -101,7 +103,7 @@ ps_key_allowed(const ps_key_t *key, ps_buffer_t *buffer)
     case PS_KEY_KIND_LEVEL:
         return ps_buffer_print(buffer, "error | warn | info | debug");
     case PS_KEY_KIND_PEERS:
-        return ps_buffer_print(buffer, "owner | any");
+        return ps_buffer_print(buffer, "owner | group | any");
     case PS_KEY_KIND_BOOL:
         return ps_buffer_print(buffer, "true | false");
     default:

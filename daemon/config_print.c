@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "transport/lane_meet.h"
+#include "transport/door.h"
 
 #define COMMENT_COLUMN 46 /* where the origins stand */
 
@@ -38,6 +38,19 @@ level_name(int level)
     }
 }
 
+static const char *
+peers_name(int peers)
+{
+    switch (peers) {
+    case PS_PEERS_ANY:
+        return "any";
+    case PS_PEERS_GROUP:
+        return "group";
+    default:
+        return "owner";
+    }
+}
+
 static bool
 print_list(const ps_text_list_t *list, ps_buffer_t *buffer)
 {
@@ -48,6 +61,14 @@ print_list(const ps_text_list_t *list, ps_buffer_t *buffer)
         }
     }
     return true;
+}
+
+static bool
+print_ports(const ps_ports_t *ports, ps_buffer_t *buffer)
+{
+    return ports->first == 0 ||
+           ps_buffer_print(buffer, "%u-%u", (unsigned)ports->first,
+                           (unsigned)ports->last);
 }
 
 bool
@@ -68,6 +89,8 @@ ps_config_value_print(const ps_config_t *self,
         return ps_buffer_print(buffer, "%s", text == NULL ? "" : text);
     case PS_KEY_KIND_URLS:
         return print_list(value, buffer);
+    case PS_KEY_KIND_PORTS:
+        return print_ports(value, buffer);
     case PS_KEY_KIND_UINT:
         return ps_buffer_print(buffer, "%" PRIu64, *(const uint64_t *)value);
     case PS_KEY_KIND_SIZE:
@@ -75,8 +98,7 @@ ps_config_value_print(const ps_config_t *self,
     case PS_KEY_KIND_LEVEL:
         return ps_buffer_print(buffer, "%s", level_name(*(const int *)value));
     case PS_KEY_KIND_PEERS:
-        return ps_buffer_print(
-            buffer, "%s", *(const int *)value == PS_LANE_ANY ? "any" : "owner");
+        return ps_buffer_print(buffer, "%s", peers_name(*(const int *)value));
     case PS_KEY_KIND_BOOL:
         return ps_buffer_print(buffer, "%s",
                                *(const bool *)value ? "true" : "false");
@@ -105,6 +127,10 @@ print_yaml(const ps_config_t *self, const ps_key_t *key, ps_buffer_t *buffer)
     if (key->kind == PS_KEY_KIND_PATH || key->kind == PS_KEY_KIND_DIR ||
         key->kind == PS_KEY_KIND_NAME || key->kind == PS_KEY_KIND_HOST) {
         return print_quoted(*(char *const *)value, buffer);
+    }
+    if (key->kind == PS_KEY_KIND_PORTS &&
+        ((const ps_ports_t *)value)->first == 0) {
+        return ps_buffer_print(buffer, "\"\"");
     }
     if (key->kind == PS_KEY_KIND_URLS) {
         const ps_text_list_t *list = value;

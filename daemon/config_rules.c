@@ -4,6 +4,7 @@
 #include "daemon/config.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -95,6 +96,17 @@ check_endpoints(const ps_config_t *self, psd_error_t *err)
     char place[512];
 
     for (size_t i = 0; i < list->n_items; i++) {
+        if (ps_endpoint_is_abstract(list->items[i])) {
+            return psd_error_set(
+                err, PSD_CONFIG,
+                "%s: listen.endpoints has %s, which is no file that could keep "
+                "others out; allowed: ipc://PATH with a PATH that begins with "
+                "neither @ nor *",
+                ps_origin_print(&self->origins[PS_KEY_listen_endpoints],
+                                ps_config_key(PS_KEY_listen_endpoints), place,
+                                sizeof place),
+                list->items[i]);
+        }
         if (ps_endpoint_is_local(list->items[i]) ||
             self->security.allow_plaintext) {
             continue;
@@ -112,6 +124,56 @@ check_endpoints(const ps_config_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
+/* The address of HOST:PORT is none of the shards' own. */
+static psd_status_t
+check_port(const ps_config_t *self, const char *endpoint, psd_error_t *err)
+{
+    const ps_ports_t *ports = &self->listen.shard_ports;
+    uint64_t port = ps_endpoint_port(endpoint);
+    char place[512];
+
+    if (port < ports->first || port >= ports->first + self->shards) {
+        return PSD_OK;
+    }
+    return psd_error_set(
+        err, PSD_CONFIG,
+        "%s: listen.shard_ports is %u-%u, of which shard %" PRIu64
+        " has %" PRIu64 ", as listen.endpoints has (%s); allowed: other ports",
+        ps_origin_print(&self->origins[PS_KEY_listen_shard_ports],
+                        ps_config_key(PS_KEY_listen_shard_ports), place,
+                        sizeof place),
+        (unsigned)ports->first, (unsigned)ports->last, port - ports->first,
+        port, endpoint);
+}
+
+static psd_status_t
+check_ports(const ps_config_t *self, psd_error_t *err)
+{
+    const ps_ports_t *ports = &self->listen.shard_ports;
+    uint64_t n = (uint64_t)ports->last - ports->first + 1;
+    psd_status_t rc = PSD_OK;
+    char place[512];
+
+    if (ports->first == 0) {
+        return PSD_OK;
+    }
+    if (n < self->shards) {
+        return psd_error_set(
+            err, PSD_CONFIG,
+            "%s: listen.shard_ports is %u-%u, which is %" PRIu64
+            " ports; allowed: one for each of shards, which is %" PRIu64,
+            ps_origin_print(&self->origins[PS_KEY_listen_shard_ports],
+                            ps_config_key(PS_KEY_listen_shard_ports), place,
+                            sizeof place),
+            (unsigned)ports->first, (unsigned)ports->last, n, self->shards);
+    }
+    for (size_t i = 0; rc == PSD_OK && i < self->listen.endpoints.n_items;
+         i++) {
+        rc = check_port(self, self->listen.endpoints.items[i], err);
+    }
+    return rc;
+}
+
 psd_status_t
 ps_config_check(const ps_config_t *self, psd_error_t *err)
 {
@@ -127,7 +189,8 @@ ps_config_check(const ps_config_t *self, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    return check_endpoints(self, err);
+    rc = check_endpoints(self, err);
+    return rc == PSD_OK ? check_ports(self, err) : rc;
 }
 
 /* ---- new values while psd runs ---- */
@@ -168,6 +231,7 @@ copy_value(ps_config_t *self, const ps_config_t *from, const ps_key_t *key)
     case PS_KEY_KIND_DIR:
     case PS_KEY_KIND_NAME:
     case PS_KEY_KIND_HOST:
+    case PS_KEY_KIND_PORTS:
     case PS_KEY_KIND_URLS:
     default:
         assert(false); /* a reloadable key that owns memory */

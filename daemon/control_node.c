@@ -197,7 +197,7 @@ read_shards(const ps_doc_t *doc, ps_node_t *node, psd_error_t *err)
 
         rc = ps_doc_at_object(array, i, &shard, err);
         if (rc == PSD_OK) {
-            rc = read_endpoint(shard, "tcp", false, node->shards[i].tcp, err);
+            rc = read_endpoint(shard, "tcp", true, node->shards[i].tcp, err);
         }
         if (rc == PSD_OK) {
             rc = read_endpoint(shard, "ipc", true, node->shards[i].ipc, err);

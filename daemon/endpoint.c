@@ -111,6 +111,21 @@ ps_endpoint_is_local(const char *text)
 }
 
 bool
+ps_endpoint_is_abstract(const char *text)
+{
+    return has_prefix(text, IPC) && strchr("@*", text[strlen(IPC)]) != NULL;
+}
+
+uint64_t
+ps_endpoint_port(const char *text)
+{
+    const char *colon = has_prefix(text, TCP) ? port_colon(text) : NULL;
+    uint64_t port = 0;
+
+    return colon != NULL && ps_text_u64(colon + 1, &port) ? port : 0;
+}
+
+bool
 ps_endpoint_is_wildcard(const char *text)
 {
     char host[PS_ENDPOINT_MAX + 1];

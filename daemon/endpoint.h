@@ -15,6 +15,10 @@ bool ps_endpoint_is_valid(const char *text);
 bool ps_endpoint_is_local(const char *text);
 /* HOST of a valid tcp endpoint, with its brackets; "" for ipc. */
 void ps_endpoint_host(const char *text, char ret_host[PS_ENDPOINT_MAX + 1]);
+/* ipc, by a name that is no file: @NAME of Linux, * of ZeroMQ. */
+bool ps_endpoint_is_abstract(const char *text);
+/* PORT of a valid tcp endpoint; 0: the kernel chooses it, or it is ipc. */
+uint64_t ps_endpoint_port(const char *text);
 /* HOST is every address: *, 0.0.0.0 or [::]. */
 bool ps_endpoint_is_wildcard(const char *text);
 /* The same endpoint with another host; "" when it would be too long. */

@@ -11,6 +11,7 @@
 
 #define ALONE_BEAT_MS 250   /* to a registry that does not answer */
 #define GONE_AFTER_BEATS 10 /* of silence */
+#define REFUSED_AGAIN_MS 3600000
 #define BATCH 256
 #define OP_MAX 64
 
@@ -236,11 +237,32 @@ announce_again(ps_member_t *self, uint64_t id)
     }
 }
 
+/* Each beat is refused while the reason lasts, as when the registry at that
+ * address is another cluster's now: that is told once, and again after an
+ * hour. */
+static void
+take_refusal(ps_member_t *self, uint64_t id, psd_status_t status)
+{
+    uint64_t now_ms = ps_now_ms();
+    char quoted[512];
+
+    if (self->refused_ms != 0 && self->refused == status &&
+        now_ms < self->refused_ms + REFUSED_AGAIN_MS) {
+        return;
+    }
+    self->refused_ms = now_ms;
+    self->refused = status;
+    ps_log(PS_LOG_ERROR, "registry_refuses",
+           "what=%s id=%" PRIu64 " registry=%s status=%s reason=%s",
+           id == self->announce_id ? "announcement" : "message", id,
+           self->registry, psd_status_name(status),
+           ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+}
+
 /* An answer to what has that number. */
 static void
 take_reply(ps_member_t *self, const ps_doc_t *doc)
 {
-    char quoted[512];
     uint64_t id = 0;
     psd_status_t rc = ps_doc_get_u64(doc, "id", 0, UINT64_MAX, &id, self->err);
 
@@ -250,6 +272,7 @@ take_reply(ps_member_t *self, const ps_doc_t *doc)
     if (rc == PSD_OK) {
         if (id == self->announce_id && !self->is_announced) {
             self->is_announced = true;
+            self->refused_ms = 0;
             ps_shards_joined(self->is.shards);
         }
         return;
@@ -260,11 +283,7 @@ take_reply(ps_member_t *self, const ps_doc_t *doc)
         (void)snprintf(self->refusal, sizeof self->refusal, "%s",
                        psd_error_text(self->err));
     } else {
-        ps_log(PS_LOG_ERROR, "registry_refuses",
-               "what=%s id=%" PRIu64 " status=%s reason=%s",
-               id == self->announce_id ? "announcement" : "message", id,
-               psd_status_name(rc),
-               ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
+        take_refusal(self, id, rc);
     }
     psd_error_clear(self->err);
 }

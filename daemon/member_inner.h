@@ -32,6 +32,9 @@ struct ps_member {
     uint64_t beat_ms;  /* when the next beat is due */
     bool is_announced; /* the registry has answered that */
     bool is_heard;
+    uint64_t refused_ms;  /* when a refusal was last told; 0: none since it was
+                             taken in */
+    psd_status_t refused; /* what that was */
     char refusal[PS_DAMAGE_TEXT_SIZE]; /* what is lost has no other copy; "" */
     uint32_t *tables;                  /* owned; that the shards were told */
     size_t n_tables;

@@ -8,19 +8,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 
 static psd_status_t
-make_one(const char *dir, psd_error_t *err)
+make_one(const char *dir, mode_t mode, psd_error_t *err)
 {
     struct stat is;
 
-    if (mkdir(dir, 0700) == 0) {
+    if (mkdir(dir, mode) == 0 && chmod(dir, mode) == 0) {
         return PSD_OK;
     }
     if (errno == EEXIST && stat(dir, &is) == 0 && S_ISDIR(is.st_mode)) {
@@ -32,7 +30,7 @@ make_one(const char *dir, psd_error_t *err)
 }
 
 psd_status_t
-ps_place_make(const char *dir, char **ret_path, psd_error_t *err)
+ps_place_make(const char *dir, mode_t mode, char **ret_path, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) char *copy = ps_strdup(dir);
     char real[PATH_MAX];
@@ -47,13 +45,13 @@ ps_place_make(const char *dir, char **ret_path, psd_error_t *err)
             continue;
         }
         *at = '\0';
-        rc = make_one(copy, err);
+        rc = make_one(copy, mode, err);
         *at = '/';
         if (rc != PSD_OK) {
             return rc;
         }
     }
-    if (make_one(copy, err) != PSD_OK) {
+    if (make_one(copy, mode, err) != PSD_OK) {
         return PSD_IO;
     }
     if (realpath(copy, real) == NULL) {
@@ -84,7 +82,7 @@ write_all(int fd, ps_bytes_t text)
 
 /* Writes and flushes the file `path`. */
 static bool
-write_file(const char *path, ps_bytes_t text)
+write_file(const char *path, mode_t mode, ps_bytes_t text)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     bool done = false;
@@ -92,7 +90,7 @@ write_file(const char *path, ps_bytes_t text)
     if (fd < 0) {
         return false;
     }
-    done = write_all(fd, text) && fsync(fd) == 0;
+    done = write_all(fd, text) && fchmod(fd, mode) == 0 && fsync(fd) == 0;
     if (close(fd) != 0) {
         return false;
     }
@@ -116,6 +114,7 @@ flush_dir(const char *dir)
 psd_status_t
 ps_place_write(const char *dir,
                const char *name,
+               mode_t mode,
                ps_bytes_t text,
                psd_error_t *err)
 {
@@ -126,33 +125,13 @@ ps_place_write(const char *dir,
         !ps_buffer_print(&beside, "%s/%s.new", dir, name)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a path");
     }
-    if (!write_file((const char *)beside.data, text) ||
+    if (!write_file((const char *)beside.data, mode, text) ||
         rename((const char *)beside.data, (const char *)path.data) != 0 ||
         !flush_dir(dir)) {
         return psd_error_set(err, PSD_IO, "cannot write %s: %s",
                              (const char *)path.data, strerror(errno));
     }
     return PSD_OK;
-}
-
-bool
-ps_place_is_served(const char *path)
-{
-    struct sockaddr_un to = {.sun_family = AF_UNIX};
-    int fd = -1;
-    bool is_served = false;
-
-    if (strlen(path) >= sizeof to.sun_path) {
-        return false;
-    }
-    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        return false;
-    }
-    memcpy(to.sun_path, path, strlen(path) + 1);
-    is_served = connect(fd, (const struct sockaddr *)&to, sizeof to) == 0;
-    (void)close(fd);
-    return is_served;
 }
 
 void

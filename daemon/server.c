@@ -9,12 +9,9 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "daemon/commit.h"
-#include "daemon/endpoint.h"
 #include "daemon/place.h"
 #include "protocol/registry_decide.h"
-#include "transport/lane_meet.h"
 
-#define IPC_DIR_MAX 85      /* so that DIR/shard-255.ipc.lane fits a path */
 #define PIECE_WAIT_MS 30000 /* for the rest of a message in pieces */
 #define LINGER_MS 1000      /* for answers that are queued at the end */
 #define IO_THREADS_MAX 4
@@ -143,107 +140,11 @@ ps_server_socket_args(const ps_server_t *self)
         .piece_wait_ms = PIECE_WAIT_MS,
         .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
         .linger_ms = LINGER_MS,
+        .peers = (ps_peers_t)config->lane.peers,
         .lane = {.most = (uint32_t)config->lane.max,
                  .arena_bytes = config->lane.arena_bytes,
-                 .any_peer = config->lane.peers == PS_LANE_ANY,
                  .spin_us = (uint32_t)config->lane.spin_us},
     };
-}
-
-/* The first tcp endpoint to listen on; NULL when there is only ipc. */
-static const char *
-first_tcp(const ps_config_t *config)
-{
-    for (size_t i = 0; i < config->listen.endpoints.n_items; i++) {
-        char host[PS_ENDPOINT_MAX + 1];
-
-        ps_endpoint_host(config->listen.endpoints.items[i], host);
-        if (host[0] != '\0') {
-            return config->listen.endpoints.items[i];
-        }
-    }
-    return NULL;
-}
-
-/* Which host the shards bind, and which one clients are told. */
-static void
-settle_hosts(ps_server_t *self)
-{
-    const ps_config_t *config = self->config;
-    const char *tcp = first_tcp(config);
-
-    (void)snprintf(self->host, sizeof self->host, "127.0.0.1");
-    if (tcp != NULL) {
-        ps_endpoint_host(tcp, self->host);
-    }
-    if (config->listen.advertise[0] != '\0') {
-        (void)snprintf(self->advertise, sizeof self->advertise, "%.*s",
-                       PS_ENDPOINT_MAX, config->listen.advertise);
-    } else if (tcp != NULL && ps_endpoint_is_wildcard(tcp) &&
-               gethostname(self->advertise, sizeof self->advertise - 1) != 0) {
-        self->advertise[0] = '\0';
-    }
-}
-
-/* The control port as others are told it. */
-static void
-settle_endpoint(ps_server_t *self)
-{
-    const ps_config_t *config = self->config;
-    const char *tcp = first_tcp(config);
-    const char *bound = ps_socket_endpoint(self->port, 0);
-
-    for (size_t i = 0; i < config->listen.endpoints.n_items; i++) {
-        if (config->listen.endpoints.items[i] == tcp) {
-            bound = ps_socket_endpoint(self->port, i);
-        }
-    }
-    if (tcp != NULL && self->advertise[0] != '\0') {
-        ps_endpoint_with_host(bound, self->advertise, self->endpoint);
-    } else {
-        (void)snprintf(self->endpoint, sizeof self->endpoint, "%.*s",
-                       PS_ENDPOINT_MAX, bound);
-    }
-}
-
-/* A unix socket that another process serves must stay its own. */
-static psd_status_t
-check_ipc(const ps_text_list_t *list, psd_error_t *err)
-{
-    for (size_t i = 0; i < list->n_items; i++) {
-        if (strncmp(list->items[i], "ipc://", 6) == 0 &&
-            ps_place_is_served(list->items[i] + 6)) {
-            return psd_error_set(err, PSD_IO,
-                                 "cannot listen on %s: address already in use",
-                                 list->items[i]);
-        }
-    }
-    return PSD_OK;
-}
-
-static psd_status_t
-open_port(ps_server_t *self, psd_error_t *err)
-{
-    const ps_text_list_t *list = &self->config->listen.endpoints;
-    const ps_socket_args_t args = ps_server_socket_args(self);
-    psd_status_t rc = check_ipc(list, err);
-
-    if (rc == PSD_OK) {
-        rc = ps_socket_bind((const char *const *)list->items, list->n_items,
-                            &args, &self->port, err);
-    }
-    if (rc != PSD_OK) {
-        return rc;
-    }
-    if (strlen(self->dir) <= IPC_DIR_MAX) {
-        (void)snprintf(self->ipc, sizeof self->ipc, "ipc://%s/psd.ipc",
-                       self->dir);
-        rc = ps_socket_bind_more(self->port, self->ipc, err);
-    }
-    if (rc == PSD_OK) {
-        settle_endpoint(self);
-    }
-    return rc;
 }
 
 static psd_status_t
@@ -285,13 +186,17 @@ start_shards(ps_server_t *self, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     (void)snprintf(args.host, sizeof args.host, "%.200s", self->host);
+    args.first_port = config->listen.shard_ports.first;
     (void)snprintf(args.advertise, sizeof args.advertise, "%.200s",
                    self->advertise);
     if (self->ipc[0] != '\0') {
-        (void)snprintf(args.dir, sizeof args.dir, "%.*s", IPC_DIR_MAX,
-                       self->dir);
+        (void)snprintf(args.dir, sizeof args.dir, "%.*s", PS_IPC_DIR_MAX,
+                       self->run_dir);
     }
     rc = ps_shards_start(&args, &self->shards, err);
+    if (rc != PSD_OK && args.first_port > 0) {
+        return psd_error_wrap(err, rc, "listen.shard_ports");
+    }
     self->damage.accepted = config->accept_loss;
     if (rc == PSD_OK) {
         rc = ps_node_damage_gather(&self->damage, self->shards, err);
@@ -383,7 +288,7 @@ log_addresses(const ps_server_t *self)
 
     for (uint32_t i = 0; i < ps_shards_n(self->shards); i++) {
         if (!ps_buffer_print(&line, "%s%s", i == 0 ? "" : ",",
-                             ps_shards_route(self->shards, i)->tcp)) {
+                             ps_route_any(ps_shards_route(self->shards, i)))) {
             break;
         }
     }
@@ -396,9 +301,8 @@ log_addresses(const ps_server_t *self)
            PSD_RELEASE, (long)getpid());
     if (self->ipc[0] == '\0') {
         ps_log(PS_LOG_WARN, "ipc_off",
-               "reason=\"the path of the data directory is longer than %d "
-               "bytes\"",
-               IPC_DIR_MAX);
+               "reason=\"the path %s is longer than %d bytes\"", self->run_dir,
+               PS_IPC_DIR_MAX);
     }
 }
 
@@ -454,8 +358,12 @@ open_all(ps_server_t *self, psd_error_t *err)
 {
     int n_io = (int)self->config->shards;
     bool joins = self->config->cluster.join.n_items > 0;
-    psd_status_t rc = ps_place_make(self->config->data_dir, &self->dir, err);
+    psd_status_t rc =
+        ps_place_make(self->config->data_dir, 0700, &self->dir, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_server_open_run_dir(self, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_context_new(n_io > IO_THREADS_MAX ? IO_THREADS_MAX : n_io,
                             &self->context, err);
@@ -467,11 +375,11 @@ open_all(ps_server_t *self, psd_error_t *err)
         return rc;
     }
     ps_log_set_level((ps_log_level_t)self->config->log.level);
-    settle_hosts(self);
+    ps_server_settle_hosts(self);
     /* Tables that the shards read from the disk may call for them. */
     rc = ps_plugins_load(self->config->updaters.dir, &self->plugins, err);
     if (rc == PSD_OK) {
-        rc = open_port(self, err);
+        rc = ps_server_open_port(self, err);
     }
     if (rc == PSD_OK) {
         rc = start_shards(self, err);
@@ -496,6 +404,7 @@ ps_server_open(const ps_config_t *config,
     }
     self->config = config;
     self->lock = -1;
+    self->run_lock = -1;
     rc = open_all(self, err);
     if (rc != PSD_OK) {
         return rc;
@@ -503,28 +412,6 @@ ps_server_open(const ps_config_t *config,
     *ret_server = self;
     self = NULL;
     return PSD_OK;
-}
-
-/* What only a running node has. The data directory is still locked. */
-static void
-remove_files(const ps_server_t *self)
-{
-    if (self->control != NULL || self->member != NULL) {
-        ps_place_remove(self->dir, PS_ANNOUNCEMENT);
-    }
-    if (self->ipc[0] == '\0') {
-        return;
-    }
-    ps_place_remove(self->dir, "psd.ipc");
-    for (uint32_t i = 0; self->shards != NULL && i < ps_shards_n(self->shards);
-         i++) {
-        char name[32];
-
-        (void)snprintf(name, sizeof name, "shard-%" PRIu32 ".ipc", i);
-        ps_place_remove(self->dir, name);
-        (void)snprintf(name, sizeof name, "shard-%" PRIu32 ".ipc.lane", i);
-        ps_place_remove(self->dir, name);
-    }
 }
 
 void
@@ -535,7 +422,7 @@ ps_server_close(ps_server_t **self_p)
     if (self == NULL) {
         return;
     }
-    remove_files(self);
+    ps_server_remove_files(self);
     ps_control_destroy(&self->control);
     if (self->member != NULL) {
         ps_member_end(self->member);
@@ -551,6 +438,10 @@ ps_server_close(ps_server_t **self_p)
     if (self->lock >= 0) {
         (void)close(self->lock);
     }
+    if (self->run_lock >= 0) {
+        (void)close(self->run_lock);
+    }
+    ps_free(self->run_dir);
     ps_free(self->dir);
     ps_free(self);
     *self_p = NULL;

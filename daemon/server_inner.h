@@ -8,15 +8,18 @@
 #include "daemon/server.h"
 
 #define PS_ANNOUNCEMENT "endpoints.json"
+#define PS_IPC_DIR_MAX 85 /* so that DIR/shard-255.ipc.lane fits a path */
 
 struct ps_server {
     const ps_config_t *config; /* borrowed */
     char *dir;                 /* owned; absolute */
+    char *run_dir;             /* owned; absolute; of the sockets; may be dir */
     char node[PS_NAME_MAX + 1];
     ps_id_t cluster;
     uint64_t incarnation;
     ps_context_t *context; /* owned, and all below */
     int lock;              /* of the data directory, when there is no db */
+    int run_lock;          /* of run_dir, when it is not dir; else -1 */
     uint64_t old_sessions; /* may have been given out before this life */
     ps_member_t *member;   /* the registry is elsewhere; then no db, registry
                               and control */
@@ -27,11 +30,28 @@ struct ps_server {
     ps_control_t *control;
     ps_plugins_t plugins;
     ps_node_damage_t damage;        /* what the shards found */
-    char host[PS_ENDPOINT_MAX + 1]; /* that the shards bind */
+    char host[PS_ENDPOINT_MAX + 1]; /* that the shards bind; "" for ipc alone */
     char advertise[PS_ENDPOINT_MAX + 1];
     char endpoint[PS_ENDPOINT_MAX + 1]; /* control, as others are told */
     char ipc[PS_ENDPOINT_MAX + 1];      /* control; "" for none */
 };
+
+/* ---- server_doors.c ---- */
+
+/* Makes the directory of the sockets, and takes it. Errors: PSD_IO; PSD_HELD
+ * another psd has it; PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_open_run_dir(ps_server_t *self,
+                                                   psd_error_t *err);
+/* Which host the shards bind, and which one clients are told. */
+void ps_server_settle_hosts(ps_server_t *self);
+/* Binds the control port, with psd.ipc. Errors: those of ps_socket_bind;
+ * PSD_CONFIG there is ipc alone and no room for the shards' sockets. */
+PSD_MUST_CHECK psd_status_t ps_server_open_port(ps_server_t *self,
+                                                psd_error_t *err);
+/* What only a running node has. Its directories are still locked. */
+void ps_server_remove_files(const ps_server_t *self);
+
+/* ---- server.c ---- */
 
 /* How its sockets are. */
 ps_socket_args_t ps_server_socket_args(const ps_server_t *self);

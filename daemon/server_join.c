@@ -170,7 +170,7 @@ write_membership(const ps_server_t *self,
     if (!ps_buffer_print(&text, "%s", end)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for %s", MEMBERSHIP);
     }
-    return ps_place_write(self->dir, MEMBERSHIP,
+    return ps_place_write(self->dir, MEMBERSHIP, 0600,
                           (ps_bytes_t){.data = text.data, .size = text.size},
                           err);
 }

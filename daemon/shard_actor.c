@@ -533,6 +533,8 @@ static psd_status_t
 open_all(actor_t *self, ps_shard_actor_args_t *args)
 {
     const char *endpoints[] = {args->tcp, args->ipc};
+    size_t first = args->tcp[0] == '\0' ? 1 : 0;
+    size_t end = args->ipc[0] == '\0' ? 1 : 2;
     psd_status_t rc = PSD_OK;
 
     self->err = psd_error_new();
@@ -552,7 +554,7 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
     if (rc != PSD_OK) {
         return rc;
     }
-    rc = ps_socket_bind(endpoints, args->ipc[0] == '\0' ? 1 : 2, &args->socket,
+    rc = ps_socket_bind(endpoints + first, end - first, &args->socket,
                         &self->port, self->err);
     if (rc != PSD_OK) {
         return rc;
@@ -560,7 +562,7 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
     if (self->journal != NULL) {
         ps_socket_wake_by(self->port, ps_journal_thread_fd(self->journal));
     }
-    (void)snprintf(args->tcp, sizeof args->tcp, "%s",
+    (void)snprintf(first == 0 ? args->tcp : args->ipc, sizeof args->tcp, "%s",
                    ps_socket_endpoint(self->port, 0));
     if (args->with_lane && args->ipc[0] != '\0') {
         open_lane(self, args);

@@ -42,8 +42,8 @@ typedef struct ps_shard_actor_args {
     ps_socket_args_t socket;
     ps_journal_args_t journal;     /* dir NULL: there is none */
     ps_shard_found_t found;        /* out: on the disk; the starter frees it */
-    char tcp[PS_ENDPOINT_MAX + 1]; /* in: to bind; out: as bound */
-    char ipc[PS_ENDPOINT_MAX + 1]; /* the same; "" for none */
+    char tcp[PS_ENDPOINT_MAX + 1]; /* in: to bind; out: as bound; "" none */
+    char ipc[PS_ENDPOINT_MAX + 1]; /* the same; one of the two is there */
     bool with_lane;                /* beside ipc: at its path and ".lane" */
     ps_shard_common_t *common;     /* borrowed for good */
     ps_shard_news_t news;          /* reports to the registry */

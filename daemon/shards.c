@@ -50,7 +50,13 @@ fill_args(ps_shards_t *self, uint32_t i, const ps_shards_args_t *args)
     mine->core.shard = i;
     mine->socket = args->socket;
     mine->common = &self->common;
-    (void)snprintf(mine->tcp, sizeof mine->tcp, "tcp://%.200s:*", args->host);
+    if (args->host[0] != '\0' && args->first_port > 0) {
+        (void)snprintf(mine->tcp, sizeof mine->tcp, "tcp://%.200s:%" PRIu32,
+                       args->host, args->first_port + i);
+    } else if (args->host[0] != '\0') {
+        (void)snprintf(mine->tcp, sizeof mine->tcp, "tcp://%.200s:*",
+                       args->host);
+    }
     if (args->dir[0] != '\0') {
         (void)snprintf(mine->ipc, sizeof mine->ipc, "ipc://%.200s/shard-%u.ipc",
                        args->dir, i);
@@ -78,7 +84,7 @@ start_shard(ps_shard_thread_t *shard,
     }
     shard->route.shard = mine->core.shard;
     shard->route.incarnation = mine->core.incarnation;
-    if (args->advertise[0] != '\0') {
+    if (args->advertise[0] != '\0' && mine->tcp[0] != '\0') {
         ps_endpoint_with_host(mine->tcp, args->advertise, shard->route.tcp);
     } else {
         memcpy(shard->route.tcp, mine->tcp, sizeof shard->route.tcp);

@@ -25,9 +25,12 @@ typedef struct ps_shards ps_shards_t;
 
 typedef struct ps_shards_args {
     uint32_t n_shards;
-    ps_shard_args_t core;            /* of each; `shard` is set for each */
-    ps_socket_args_t socket;         /* of each port */
-    char host[PS_ENDPOINT_MAX];      /* that the ports are bound on */
+    ps_shard_args_t core;       /* of each; `shard` is set for each */
+    ps_socket_args_t socket;    /* of each port */
+    char host[PS_ENDPOINT_MAX]; /* that the ports are bound on; "" for ipc
+                                   alone */
+    uint16_t first_port;        /* shard 0's, and so on; 0: the kernel chooses
+                                   them */
     char advertise[PS_ENDPOINT_MAX]; /* host that clients are told; "" for the
                                         address that is bound */
     char dir[PS_ENDPOINT_MAX + 1];   /* of the ipc sockets; "" for none */

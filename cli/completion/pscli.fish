@@ -18,7 +18,7 @@ complete -c pscli -f -n __fish_use_subcommand -a explain -d 'what an error code 
 complete -c pscli -f -n __fish_use_subcommand -a completion -d 'completion for a shell'
 complete -c pscli -f -n __fish_use_subcommand -a help -d 'help for a command'
 complete -c pscli -f -n __fish_use_subcommand -a version -d 'the version of pscli'
-complete -c pscli -l endpoint -r -d 'where a node\'s control port is: tcp://HOST:PORT or ipc://PATH (last of all PSD_ENDPOINT, as programs do)'
+complete -c pscli -l endpoint -r -d 'where a node\'s control port is: tcp://HOST:PORT or ipc://PATH (last of all PSD_ENDPOINT, then the psd of /run/psd, as programs do)'
 complete -c pscli -l context -r -d 'take settings from ~/.config/pscli/contexts/NAME (lines like endpoint=tcp://10.0.0.5:7171)'
 complete -c pscli -l output -s o -x -a 'table wide json jsonl csv tsv name' -d 'how data is written to stdout'
 complete -c pscli -l timeout -r -d 'deadline of connecting and of each request (250ms, 10s, 5m)'

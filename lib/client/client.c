@@ -12,10 +12,10 @@
 #include "client/client_state.h"
 #include "client/draft.h"
 #include "client/job.h"
+#include "client/nearest.h"
 #include "client/ticket.h"
 #include "transport/reach.h"
 
-#define DEFAULT_ENDPOINT "tcp://127.0.0.1:7171"
 #define RESEND_MS 250
 #define HIGH_WATER 1000
 #define LINGER_MS 100
@@ -234,13 +234,15 @@ psd_connect(const char *endpoint,
 {
     PSD_AUTO(psd_close) psd_client_t *self = NULL;
     ps_session_args_t args = {.resend_ms = RESEND_MS};
+    char nearest[PS_ENDPOINT_MAX + 1];
     psd_status_t rc = PSD_OK;
 
     if (endpoint == NULL) {
         endpoint = getenv("PSD_ENDPOINT");
     }
     if (endpoint == NULL || endpoint[0] == '\0') {
-        endpoint = DEFAULT_ENDPOINT;
+        ps_nearest_endpoint(nearest);
+        endpoint = nearest;
     }
     rc = make(endpoint, options, &self, err);
     if (rc == PSD_OK) {

@@ -87,11 +87,25 @@ connect_lane(psd_client_t *self,
         return psd_error_set(err, PSD_CONNECT,
                              "the node at %s offers no lane, which was asked "
                              "for",
-                             route->tcp);
+                             ps_route_any(route));
     }
     (void)snprintf(endpoint, sizeof endpoint, "lane://%s.lane",
                    path_of(route->ipc));
     return connect_to(self, link, endpoint, err);
+}
+
+static psd_status_t
+connect_tcp(psd_client_t *self,
+            ps_client_link_t *link,
+            const ps_route_t *route,
+            psd_error_t *err)
+{
+    if (route->tcp[0] == '\0') {
+        return psd_error_set(
+            err, PSD_CONNECT,
+            "the node at %s offers no tcp, which was asked for", route->ipc);
+    }
+    return connect_to(self, link, route->tcp, err);
 }
 
 static psd_status_t
@@ -123,8 +137,9 @@ connect_nearest(psd_client_t *self,
         }
         psd_error_clear(err);
     }
-    return connect_to(self, link,
-                      can_reach(route->ipc, "") ? route->ipc : route->tcp, err);
+    return connect_to(
+        self, link,
+        can_reach(route->ipc, "") ? route->ipc : ps_route_any(route), err);
 }
 
 static psd_status_t
@@ -135,7 +150,7 @@ connect_link(psd_client_t *self,
 {
     switch (self->options.transport) {
     case PS_TRANSPORT_TCP:
-        return connect_to(self, link, route->tcp, err);
+        return connect_tcp(self, link, route, err);
     case PS_TRANSPORT_IPC:
         return connect_ipc(self, link, route, err);
     case PS_TRANSPORT_LANE:

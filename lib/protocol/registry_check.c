@@ -38,7 +38,8 @@ check_shard(const ps_node_t *node, uint32_t i, psd_error_t *err)
     const ps_route_t *shard = &node->shards[i];
 
     if (!is_text(shard->tcp, sizeof shard->tcp) ||
-        !is_text(shard->ipc, sizeof shard->ipc) || shard->tcp[0] == '\0') {
+        !is_text(shard->ipc, sizeof shard->ipc) ||
+        ps_route_any(shard)[0] == '\0') {
         return psd_error_set(err, PSD_INVALID,
                              "shard %u of node %s has no endpoint", i,
                              node->name);

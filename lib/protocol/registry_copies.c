@@ -180,7 +180,8 @@ settle(const ps_registry_t *self, ps_table_t *table, uint32_t partition)
         const ps_node_t *node =
             ps_registry_node_by_incarnation(self, copy->incarnation);
 
-        memcpy(copy->tcp, node->shards[copy->shard].tcp, sizeof copy->tcp);
+        memcpy(copy->tcp, ps_route_any(&node->shards[copy->shard]),
+               sizeof copy->tcp);
         if (i == 0) {
             *route = node->shards[copy->shard];
         }

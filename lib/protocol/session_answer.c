@@ -39,7 +39,7 @@ static void PSD_PRINTF(3, 4) break_by(ps_session_t *self,
     (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
     (void)snprintf(text, sizeof text, "%s broke the protocol: %s",
-                   arrival->link->route.tcp, what);
+                   ps_route_any(&arrival->link->route), what);
     ps_session_break(self, PSD_PROTO, text, arrival->outbox);
 }
 

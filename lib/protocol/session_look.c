@@ -77,7 +77,7 @@ ps_op_reason(const ps_session_t *self, const ps_op_t *op, uint64_t now_ms)
     if (link == NULL) {
         return psd_status_text(op->status);
     }
-    place = link->route.tcp[0] != '\0' ? link->route.tcp : link->route.ipc;
+    place = ps_route_any(&link->route);
     if (link->state != PS_LINK_READY) {
         uint64_t since_ms =
             link->state == PS_LINK_UNUSED ? op->start_ms : link->greeted_ms;

@@ -8,7 +8,6 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -17,7 +16,6 @@
 
 #define MAGIC "psdlane" /* with its 0, 8 bytes */
 #define VERSION 1
-#define BACKLOG 64
 #define TEXT_SIZE 200
 
 /* What the server sends; both ends are of one machine. */
@@ -114,48 +112,18 @@ call(int fd, const char *path)
 
 /* ---- the server -------------------------------------------------------- */
 
-/* Removes the file of one who is gone; a file that is no socket stays. */
-static void
-remove_stale(const char *path)
-{
-    PSD_AUTO(close_fd) int fd = new_fd();
-    struct stat is;
-
-    if (lstat(path, &is) != 0 || !S_ISSOCK(is.st_mode)) {
-        return; /* calling any file is refused like this too */
-    }
-    if (fd >= 0 && !call(fd, path) && errno == ECONNREFUSED) {
-        (void)unlink(path);
-    }
-}
-
 psd_status_t
 ps_lane_listen_at(const char *path,
-                  ps_lane_peers_t peers,
+                  ps_peers_t peers,
                   int *ret_fd,
                   psd_error_t *err)
 {
-    PSD_AUTO(close_fd) int fd = new_fd();
-    struct sockaddr_un address;
-    mode_t mode = peers == PS_LANE_ANY ? 0666 : 0600;
+    psd_status_t rc = ps_door_listen(path, SOCK_SEQPACKET, peers, ret_fd, err);
 
-    if (fd < 0) {
-        return failed(err, PSD_IO, "bind", path);
-    }
-    remove_stale(path);
-    fill_address(&address, path);
-    if (bind(fd, (const struct sockaddr *)&address, sizeof address) != 0) {
-        return failed(err, PSD_IO, "bind", path);
-    }
-    /* Nobody can connect before it listens. */
-    if (chmod(path, mode) != 0 || listen(fd, BACKLOG) != 0) {
-        psd_status_t rc = failed(err, PSD_IO, "bind", path);
-
-        (void)unlink(path);
-        return rc;
-    }
-    *ret_fd = give_fd(&fd);
-    return PSD_OK;
+    return rc == PSD_OK
+               ? PSD_OK
+               : psd_error_wrap(err, rc, "bind \"" PS_LANE_PREFIX "%.300s\"",
+                                path);
 }
 
 int
@@ -167,27 +135,6 @@ ps_lane_accept(int listener)
         fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     } while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
     return fd;
-}
-
-bool
-ps_lane_is_welcome(int fd, ps_lane_peers_t peers, psd_error_t *err)
-{
-    struct ucred peer = {.uid = (uid_t)-1};
-    socklen_t size = sizeof peer;
-
-    if (peers == PS_LANE_ANY) {
-        return true;
-    }
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
-        size == sizeof peer && (peer.uid == geteuid() || peer.uid == 0)) {
-        return true;
-    }
-    psd_status_t rc = psd_error_set(err, PSD_DENIED,
-                                    "lane for user %ld; allowed: %ld and root",
-                                    (long)peer.uid, (long)geteuid());
-
-    (void)rc;
-    return false;
 }
 
 static ssize_t
@@ -388,13 +335,16 @@ ps_lane_meet(const char *path,
     PSD_AUTO(close_fd) int fd = new_fd();
     PSD_AUTO(close_fd) int memory = -1;
     greeting_t greeting;
+    char why[PS_DOOR_TEXT];
     psd_status_t rc = PSD_OK;
 
     if (fd < 0) {
         return failed(err, PSD_IO, "connect", path);
     }
     if (!call(fd, path)) {
-        return failed(err, PSD_CONNECT, "connect", path);
+        return psd_error_set(err, PSD_CONNECT,
+                             "connect \"" PS_LANE_PREFIX "%.300s\": %s", path,
+                             ps_door_reason(path, errno, why));
     }
     rc = wait_for(fd, path, wait_ms, err);
     if (rc == PSD_OK) {

@@ -10,14 +10,10 @@
 #ifndef PS_TRANSPORT_LANE_MEET_H
 #define PS_TRANSPORT_LANE_MEET_H
 
+#include "transport/door.h"
 #include "transport/lane_share.h"
 
 #define PS_LANE_PREFIX "lane://"
-
-typedef enum ps_lane_peers {
-    PS_LANE_OWNER = 0, /* who runs as the server does, and root */
-    PS_LANE_ANY = 1    /* whoever may open the socket's file */
-} ps_lane_peers_t;
 
 /* The path of a "lane://" endpoint. Errors: PSD_INVALID with what is allowed.
  */
@@ -25,17 +21,13 @@ PSD_MUST_CHECK psd_status_t ps_lane_path(const char *endpoint,
                                          const char **ret_path,
                                          psd_error_t *err);
 
-/* Listens at path; a file there that nobody listens to any more is replaced.
- * Errors: PSD_IO. */
+/* Listens at path. Errors: those of ps_door_listen. */
 PSD_MUST_CHECK psd_status_t ps_lane_listen_at(const char *path,
-                                              ps_lane_peers_t peers,
+                                              ps_peers_t peers,
                                               int *ret_fd,
                                               psd_error_t *err);
 /* The next one who connected; -1: there is none, or none can be taken now. */
 int ps_lane_accept(int listener);
-/* True when the peer may have a lane; else err says why not. */
-PSD_MUST_CHECK bool
-ps_lane_is_welcome(int fd, ps_lane_peers_t peers, psd_error_t *err);
 /* Gives the memory away. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_lane_hand_over(int fd,
                                               const ps_lane_sizes_t *sizes,

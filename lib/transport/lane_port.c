@@ -207,7 +207,7 @@ take_in(ps_lane_port_t *self, int fd)
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     psd_status_t rc = PSD_DENIED;
 
-    if (ps_lane_is_welcome(fd, self->args.peers, err)) {
+    if (ps_door_admits(fd, self->args.peers, err)) {
         rc = open_lane(self, fd, err);
     }
     if (rc != PSD_OK) {

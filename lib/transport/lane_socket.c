@@ -18,7 +18,7 @@ ps_socket_bind_lane(ps_socket_t *self, const char *endpoint, psd_error_t *err)
         .most = options->most == 0 ? PS_LANE_MOST : options->most,
         .arena_bytes = options->arena_bytes == 0 ? PS_LANE_ARENA_BYTES
                                                  : options->arena_bytes,
-        .peers = options->any_peer ? PS_LANE_ANY : PS_LANE_OWNER,
+        .peers = self->peers,
         .lane = self->lane_args};
     const char *path = "";
     psd_status_t rc = ps_lane_path(endpoint, &path, err);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "transport/door.h"
 #include "transport/thread.h"
 
 #define TCP "tcp://"
@@ -57,14 +58,21 @@ outcome(int handle, const struct sockaddr *to, socklen_t size, uint32_t wait_ms)
     return code;
 }
 
+/* path: of a unix socket; NULL: of a host */
 static void
-tell(attempt_t *self, int code)
+tell(attempt_t *self, const char *path, int code)
 {
     char text[PS_REACH_TEXT];
 
     self->listens = code == 0;
-    (void)snprintf(self->why, sizeof self->why, "%s",
-                   code == 0 ? LISTENS : strerror_r(code, text, sizeof text));
+    if (code == 0) {
+        (void)snprintf(self->why, sizeof self->why, LISTENS);
+    } else if (path != NULL) {
+        (void)ps_door_reason(path, code, self->why);
+    } else {
+        (void)snprintf(self->why, sizeof self->why, "%s",
+                       strerror_r(code, text, sizeof text));
+    }
 }
 
 static void
@@ -77,7 +85,7 @@ try_ipc(attempt_t *self, const char *path)
 
     atomic_store(&self->is_found, true);
     if (handle < 0 || length >= sizeof to.sun_path) {
-        tell(self, handle < 0 ? errno : ENAMETOOLONG);
+        tell(self, path, handle < 0 ? errno : ENAMETOOLONG);
         if (handle >= 0) {
             (void)close(handle);
         }
@@ -90,7 +98,7 @@ try_ipc(attempt_t *self, const char *path)
     code = outcome(handle, (const struct sockaddr *)&to,
                    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length),
                    self->wait_ms);
-    tell(self, code == EAGAIN ? 0 : code); /* its queue is full */
+    tell(self, path, code == EAGAIN ? 0 : code); /* its queue is full */
 }
 
 /* Of HOST:PORT or [ADDRESS]:PORT; as ZeroMQ, the first address, and IPv6 only
@@ -126,9 +134,10 @@ try_tcp(attempt_t *self, char *host)
     handle =
         socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
                found->ai_protocol);
-    tell(self, handle < 0 ? errno
-                          : outcome(handle, found->ai_addr, found->ai_addrlen,
-                                    self->wait_ms));
+    tell(self, NULL,
+         handle < 0 ? errno
+                    : outcome(handle, found->ai_addr, found->ai_addrlen,
+                              self->wait_ms));
     freeaddrinfo(found);
 }
 
@@ -146,9 +155,7 @@ run(void *context)
     attempt_t *self = context;
     bool is_mine = false;
 
-    if (strncmp(self->endpoint, IPC, strlen(IPC)) == 0) {
-        try_ipc(self, self->endpoint + strlen(IPC));
-    } else if (strncmp(self->endpoint, TCP, strlen(TCP)) == 0) {
+    if (strncmp(self->endpoint, TCP, strlen(TCP)) == 0) {
         try_tcp(self, self->endpoint + strlen(TCP));
     }
     (void)pthread_mutex_lock(&self->lock);
@@ -187,18 +194,33 @@ start(attempt_t *self)
            pthread_detach(thread) == 0;
 }
 
+/* No host is looked up, and a unix socket answers at once. */
+static bool
+why_ipc(const char *path, uint32_t wait_ms, char ret_why[PS_REACH_TEXT])
+{
+    attempt_t self = {.wait_ms = wait_ms};
+
+    try_ipc(&self, path);
+    memcpy(ret_why, self.why, PS_REACH_TEXT);
+    return self.listens;
+}
+
 bool
 ps_reach_why(const char *endpoint,
              uint32_t wait_ms,
              char ret_why[PS_REACH_TEXT])
 {
-    attempt_t *self = new_attempt(endpoint, wait_ms);
+    bool is_ipc = strncmp(endpoint, IPC, strlen(IPC)) == 0;
+    attempt_t *self = is_ipc ? NULL : new_attempt(endpoint, wait_ms);
     const struct timespec end = ps_cond_end_in(wait_ms);
     bool has_ended = false;
     bool listens = false;
     int rc = 0;
 
     ret_why[0] = '\0';
+    if (is_ipc) {
+        return why_ipc(endpoint + strlen(IPC), wait_ms, ret_why);
+    }
     if (self == NULL || !start(self)) {
         if (self != NULL) {
             drop(self);

@@ -7,12 +7,16 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include "base/alloc.h"
 #include "base/text.h"
 #include "transport/poll.h"
 #include "transport/socket_inner.h"
+
+#define IPC_PREFIX "ipc://"
 
 /* A dead TCP peer is noticed after HEARTBEAT_TIMEOUT, whatever the kernel
  * thinks of it; what was lost is sent again by the protocol. */
@@ -31,6 +35,12 @@ static bool
 is_lane(const char *endpoint)
 {
     return strncmp(endpoint, PS_LANE_PREFIX, strlen(PS_LANE_PREFIX)) == 0;
+}
+
+static bool
+is_ipc(const char *endpoint)
+{
+    return strncmp(endpoint, IPC_PREFIX, strlen(IPC_PREFIX)) == 0;
 }
 
 static psd_status_t
@@ -95,6 +105,7 @@ new_socket(bool is_port,
     self->assembly_bytes = args->assembly_bytes;
     self->piece_wait_ms = args->piece_wait_ms;
     self->linger_ms = args->linger_ms < 0 ? 0 : (uint32_t)args->linger_ms;
+    self->peers = args->peers;
     self->lane_options = args->lane;
     self->lane_args = (ps_lane_args_t){.high_water = (uint32_t)args->high_water,
                                        .assembly_bytes = args->assembly_bytes};
@@ -149,9 +160,8 @@ check_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
     const option_t ipv6 = {ZMQ_IPV6, 1};
 
     assert(self != NULL);
-    if (strncmp(endpoint, "ipc://", 6) != 0 &&
-        (strncmp(endpoint, "tcp://", 6) != 0 ||
-         !has_port(endpoint, self->is_port))) {
+    if (!is_ipc(endpoint) && (strncmp(endpoint, "tcp://", 6) != 0 ||
+                              !has_port(endpoint, self->is_port))) {
         return psd_error_set(err, PSD_INVALID,
                              "endpoint is \"%.300s\"; allowed: "
                              "tcp://HOST:PORT with a PORT of %s65535, "
@@ -162,6 +172,34 @@ check_endpoint(ps_socket_t *self, const char *endpoint, psd_error_t *err)
         return set_options(self->handle, &ipv6, 1, err);
     }
     return PSD_OK;
+}
+
+/* ZeroMQ would make the file with the umask's mode, and take the place of
+ * whatever lies there. */
+static psd_status_t
+bind_ipc(ps_socket_t *self, const char *endpoint, psd_error_t *err)
+{
+    const char *path = endpoint + strlen(IPC_PREFIX);
+    option_t use = {ZMQ_USE_FD, -1};
+    psd_status_t rc =
+        ps_door_listen(path, SOCK_STREAM, self->peers, &use.value, err);
+
+    if (rc == PSD_OK) {
+        rc = set_options(self->handle, &use, 1, err);
+    }
+    if (rc == PSD_OK && zmq_bind(self->handle, endpoint) != 0) {
+        rc = ps_zmq_status(err, "use its file");
+    }
+    if (rc != PSD_OK && use.value >= 0) {
+        (void)unlink(path);
+        (void)close(use.value);
+    }
+    use.value = -1; /* for those that follow */
+    if (rc == PSD_OK) {
+        rc = set_options(self->handle, &use, 1, err);
+    }
+    return rc == PSD_OK ? ps_socket_keep_endpoint(self, endpoint, err)
+                        : psd_error_wrap(err, rc, "bind \"%.300s\"", endpoint);
 }
 
 /* What a bind or connect failed with: a bad endpoint is the caller's fault. */
@@ -229,6 +267,9 @@ ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
     }
     assert(self != NULL);
     self->is_dry = false;
+    if (is_ipc(endpoint)) {
+        return bind_ipc(self, endpoint, err);
+    }
     if (zmq_bind(self->handle, endpoint) != 0) {
         return endpoint_error("bind", endpoint, err);
     }
@@ -291,6 +332,17 @@ drop_unfinished(ps_socket_t *self)
     ps_map_done(&self->unfinished);
 }
 
+/* Those that the port has made; lanes remove their own. */
+static void
+remove_files(const ps_socket_t *self)
+{
+    for (size_t i = 0; self->is_port && i < self->n_endpoints; i++) {
+        if (is_ipc(self->endpoints[i])) {
+            (void)unlink(self->endpoints[i] + strlen(IPC_PREFIX));
+        }
+    }
+}
+
 void
 ps_socket_close(ps_socket_t **self_p)
 {
@@ -305,6 +357,7 @@ ps_socket_close(ps_socket_t **self_p)
     ps_batches_done(&self->batches);
     drop_unfinished(self);
     ps_socket_end_watch(self);
+    remove_files(self);
     if (self->handle != NULL) {
         ps_context_close(self->context, self->handle);
     }

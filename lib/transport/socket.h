@@ -18,6 +18,7 @@
 #define PS_TRANSPORT_SOCKET_H
 
 #include "protocol/assembly.h"
+#include "transport/door.h"
 
 typedef struct ps_context ps_context_t;
 typedef struct ps_socket ps_socket_t;
@@ -41,8 +42,6 @@ typedef struct ps_lane_options {
     uint32_t most;        /* a port: at a time; 0: PS_LANE_MOST */
     uint64_t arena_bytes; /* a port: of each, for bulk; taken when touched;
                              0: PS_LANE_ARENA_BYTES */
-    bool any_peer;        /* a port: whoever may open the socket's file; else
-                             who runs as we do, and root */
     uint32_t spin_us;     /* any socket: waits look again for so long before
                              they sleep; 0: not */
     uint32_t wait_ms;     /* a link: for the server to take it in;
@@ -67,11 +66,13 @@ typedef struct ps_socket_args {
     int linger_ms;           /* for what is queued at close */
     bool is_watched;         /* a link over ZeroMQ: ps_socket_is_up and is_gone
                                 know of it */
+    ps_peers_t peers;        /* a port: who of this host comes by ipc or lane */
     ps_lane_options_t lane;
 } ps_socket_args_t;
 
 /* A port: binds each of the n endpoints ("tcp://127.0.0.1:*" or port 0 lets the
- * kernel choose; "lane://PATH": a unix socket, for clients of this host).
+ * kernel choose; "ipc://PATH" and "lane://PATH": unix sockets, for clients of
+ * this host, whose files have their mode by args->peers and go with the port).
  * Errors: PSD_INVALID endpoint; PSD_IO with the reason and the endpoint
  * ("address in use"). */
 PSD_MUST_CHECK psd_status_t ps_socket_bind(const char *const *endpoints,

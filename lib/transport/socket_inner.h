@@ -28,6 +28,7 @@ struct ps_socket {
     ps_context_t *context;     /* borrowed, or own_context */
     ps_context_t *own_context; /* NULL when the context is shared */
     bool is_port;              /* ROUTER; else DEALER */
+    ps_peers_t peers;          /* that a port lets in */
     uint32_t chunk_bytes;      /* of the pieces sent */
     uint64_t assembly_bytes;   /* limit for each connection */
     uint64_t n_refused;        /* messages of peers with an id of their own */

@@ -23,6 +23,12 @@ append_text(ps_buffer_t *buffer, const char *text)
            ps_buffer_append(buffer, text, size);
 }
 
+const char *
+ps_route_any(const ps_route_t *self)
+{
+    return self->tcp[0] != '\0' ? self->tcp : self->ipc;
+}
+
 bool
 ps_route_encode(const ps_route_t *self, ps_buffer_t *buffer)
 {

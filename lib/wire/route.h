@@ -18,10 +18,12 @@ typedef struct ps_route {
     uint32_t shard;                /* number within the node */
     uint64_t epoch;                /* of the map when the partition came here */
     uint64_t incarnation;          /* of the node */
-    char tcp[PS_ENDPOINT_MAX + 1]; /* "tcp://host:port" */
+    char tcp[PS_ENDPOINT_MAX + 1]; /* "tcp://host:port", or "": ipc alone */
     char ipc[PS_ENDPOINT_MAX + 1]; /* "ipc://path", or "" */
 } ps_route_t;
 
+/* Its address for whoever can reach only one: tcp, else ipc. */
+const char *ps_route_any(const ps_route_t *self);
 /* Appends one entry. false: no memory. */
 PSD_MUST_CHECK bool ps_route_encode(const ps_route_t *self,
                                     ps_buffer_t *buffer);

@@ -182,7 +182,7 @@ it_cannot_start_where_another_is(daemon_t *d)
     CHECK_RUN(1, d->control, "--data-dir", other, "--listen", d->control);
     CHECK_RUN(1, "ddress already in use", "--data-dir", other, "--listen",
               d->control);
-    CHECK_RUN(1, "address already in use", "--data-dir", other, "--listen",
+    CHECK_RUN(1, "ddress already in use", "--data-dir", other, "--listen",
               d->ipc);
     /* The same data directory: the pid of the one that has it is named. */
     {

@@ -69,6 +69,8 @@ PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self,
  * Connects and waits for the cluster's WELCOME.
  *
  * endpoint  in  "tcp://host:port" or "ipc://path"; NULL: $PSD_ENDPOINT, else
+ *               the psd of this host by endpoints.json in $PSD_RUNTIME_DIR or
+ *               /run/psd (over its unix socket when that lets us in), else
  *               tcp://127.0.0.1:7171
  * options   in  NULL: defaults
  *

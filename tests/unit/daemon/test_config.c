@@ -100,6 +100,72 @@ Test(config, the_data_directory_follows_systemd_then_xdg_then_home)
     cr_assert_str_eq(config.data_dir, "/home/of/me/.local/state/psd");
 }
 
+Test(config, the_sockets_are_where_systemd_says_else_with_the_data)
+{
+    cr_assert_str_eq(config.runtime_dir, "");
+
+    ps_config_done(&config);
+    setenv("RUNTIME_DIRECTORY", "/run/psd:/run/second", 1);
+    cr_assert_eq(ps_config_init(&config, err), PSD_OK);
+    unsetenv("RUNTIME_DIRECTORY");
+    cr_assert_str_eq(config.runtime_dir, "/run/psd");
+}
+
+Test(config, ports_of_shards_are_enough_and_nobody_elses)
+{
+    static const char *const BAD[] = {"7172",       "7175-7172", "0-9",
+                                      "1-65536",    "-7172",     "7172-",
+                                      "7172-7173-", "a-b",       "999999999-1"};
+
+    for (size_t i = 0; i < sizeof BAD / sizeof *BAD; i++) {
+        cr_expect_eq(set_flag(PS_KEY_listen_shard_ports, BAD[i]), PSD_CONFIG,
+                     "%s", BAD[i]);
+        cr_expect(strstr(psd_error_text(err),
+                         "allowed: FIRST-LAST of 1 .. 65535, or \"\"") != NULL,
+                  "%s", psd_error_text(err));
+        psd_error_clear(err);
+    }
+    ASSERT_SET(PS_KEY_shards, "3", "3");
+    ASSERT_SET(PS_KEY_listen_shard_ports, "", "");
+    ASSERT_SET(PS_KEY_listen_shard_ports, "7172-7173", "7172-7173");
+    cr_expect_eq(ps_config_check(&config, err), PSD_CONFIG);
+    cr_expect_str_eq(psd_error_text(err),
+                     "--flag: listen.shard_ports is 7172-7173, which is 2 "
+                     "ports; allowed: one for each of shards, which is 3");
+    psd_error_clear(err);
+    ASSERT_SET(PS_KEY_listen_shard_ports, "7170-7175", "7170-7175");
+    cr_expect_eq(ps_config_check(&config, err), PSD_CONFIG);
+    cr_expect_str_eq(
+        psd_error_text(err),
+        "--flag: listen.shard_ports is 7170-7175, of which shard 1 "
+        "has 7171, as listen.endpoints has "
+        "(tcp://127.0.0.1:7171); allowed: other ports");
+    psd_error_clear(err);
+    /* The fourth port is no shard's. */
+    ASSERT_SET(PS_KEY_listen_shard_ports, "7168-7171", "7168-7171");
+    cr_expect_eq(ps_config_check(&config, err), PSD_OK, "%s",
+                 psd_error_text(err));
+}
+
+Test(config, peers_are_owner_group_or_any)
+{
+    ASSERT_SET(PS_KEY_lane_peers, "group", "group");
+    ASSERT_SET(PS_KEY_lane_peers, "any", "any");
+    ASSERT_SET(PS_KEY_lane_peers, "owner", "owner");
+    ASSERT_REFUSED(PS_KEY_lane_peers, "all",
+                   "--flag: lane.peers is \"all\"; allowed: owner | group | "
+                   "any");
+}
+
+Test(config, a_socket_without_a_file_is_refused)
+{
+    ASSERT_SET(PS_KEY_listen_endpoints, "ipc://@psd", "ipc://@psd");
+    cr_expect_eq(ps_config_check(&config, err), PSD_CONFIG);
+    cr_expect(strstr(psd_error_text(err), "ipc://@psd, which is no file") !=
+                  NULL,
+              "%s", psd_error_text(err));
+}
+
 Test(config, without_any_place_the_data_directory_is_asked_for)
 {
     ps_config_done(&config);

@@ -107,7 +107,8 @@ Test(registry, wrong_nodes_are_refused)
     assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err),
                    PSD_INVALID, "node n0 has 0 shards; allowed: 1..1024");
     node.n_shards = 1;
-    shards[0].tcp[0] = '\0';
+    shards[0].tcp[0] = '\0'; /* ipc alone would do */
+    shards[0].ipc[0] = '\0';
     assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err),
                    PSD_INVALID, "shard 0 of node n0 has no endpoint");
     node = fixture_node("n 0", 8, 1, shards);

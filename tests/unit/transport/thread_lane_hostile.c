@@ -2,6 +2,7 @@
 /* Clients that write whatever they like over the shared memory while the server
  * reads it, and users who may not have a lane. Each costs itself its lane; the
  * well-behaved client beside them gets all of its answers. */
+#include <grp.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -10,8 +11,9 @@
 #include "transport/lane_record.h"
 #include "transport/socket_inner.h"
 
-#define LANES 150 /* that are spoilt, one after the other */
-#define TURNS 300 /* of the server, for each */
+#define LANES 150     /* that are spoilt, one after the other */
+#define TURNS 300     /* of the server, for each */
+#define MEMBERS 54321 /* a group of nobody else */
 #define NOBODY 65534
 
 typedef struct vandal {
@@ -337,9 +339,10 @@ pieces_without_end_keep_nobody(void)
 
 /* ---- who may have one ---- */
 
-/* Connects as another user; the exit code is the status. */
+/* Connects as another user, of the group and beside it of another one; the
+ * exit code is the status. */
 static int
-connect_as_nobody(lane_kit_t *kit)
+connect_as_nobody(lane_kit_t *kit, gid_t group, gid_t other)
 {
     pid_t child = fork();
     int status = -1;
@@ -348,7 +351,8 @@ connect_as_nobody(lane_kit_t *kit)
         ps_socket_t *link = NULL;
         psd_status_t rc = PSD_FAILED;
 
-        if (setgid(NOBODY) == 0 && setuid(NOBODY) == 0) {
+        if (setgroups(1, &other) == 0 && setgid(group) == 0 &&
+            setuid(NOBODY) == 0) {
             rc = ps_socket_connect(kit->endpoint, &kit->args, &link, NULL);
         }
         _Exit((int)rc);
@@ -365,19 +369,34 @@ connect_as_nobody(lane_kit_t *kit)
 
 /* The file is opened to all, so that it is the port who says no. */
 static bool
-others_are_turned_away(bool any_peer, psd_status_t expected)
+others_get(ps_peers_t peers, gid_t group, gid_t other, psd_status_t expected)
 {
     ps_socket_args_t args = lane_kit_args(0);
     lane_kit_t kit = {.port = NULL};
     bool ok = false;
 
-    args.lane.any_peer = any_peer;
+    args.peers = peers;
     ok = lane_kit_open(&kit, &args) && chmod(kit.dir.path, 0777) == 0 &&
          chmod(kit.endpoint + strlen(PS_LANE_PREFIX), 0666) == 0 &&
-         connect_as_nobody(&kit) == (int)expected &&
+         connect_as_nobody(&kit, group, other) == (int)expected &&
          ps_socket_n_refused(kit.port) == (expected == PSD_OK ? 0 : 1);
     lane_kit_done(&kit);
     return ok;
+}
+
+/* The port's group is ours: its members come in, whichever of their groups it
+ * is. */
+static bool
+only_who_may_gets_one(void)
+{
+    bool ok = setegid(MEMBERS) == 0 &&
+              others_get(PS_PEERS_OWNER, MEMBERS, MEMBERS, PSD_DENIED) &&
+              others_get(PS_PEERS_GROUP, MEMBERS, NOBODY, PSD_OK) &&
+              others_get(PS_PEERS_GROUP, NOBODY, MEMBERS, PSD_OK) &&
+              others_get(PS_PEERS_GROUP, NOBODY, NOBODY, PSD_DENIED) &&
+              others_get(PS_PEERS_ANY, NOBODY, NOBODY, PSD_OK);
+
+    return setegid(0) == 0 && ok;
 }
 
 int
@@ -388,8 +407,7 @@ main(void)
 
     /* Only root can be somebody else. */
     if (ok && geteuid() == 0) {
-        ok = others_are_turned_away(false, PSD_DENIED) &&
-             others_are_turned_away(true, PSD_OK);
+        ok = only_who_may_gets_one();
     }
     return ok ? 0 : 1;
 }

@@ -23,7 +23,7 @@ listens(const char *path, psd_status_t status, psd_error_t *err)
 {
     int fd = -1;
 
-    CHECK_ERROR(ps_lane_listen_at(path, PS_LANE_OWNER, &fd, err), status, "",
+    CHECK_ERROR(ps_lane_listen_at(path, PS_PEERS_OWNER, &fd, err), status, "",
                 err);
     CHECK((fd >= 0) == (status == PSD_OK));
     if (fd >= 0) {
@@ -119,7 +119,8 @@ files_too_many_are_closed(const char *dir, psd_error_t *err)
     size_t n_before = 0;
 
     (void)snprintf(path, sizeof path, "%s/g.lane", dir);
-    CHECK_OK(ps_lane_listen_at(path, PS_LANE_OWNER, &giver.listener, err), err);
+    CHECK_OK(ps_lane_listen_at(path, PS_PEERS_OWNER, &giver.listener, err),
+             err);
     n_before = n_open_files();
     for (giver.n_files = 1; giver.n_files <= FILES_MAX; giver.n_files++) {
         pthread_t thread;

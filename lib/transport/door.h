@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_door - unix sockets to listen on, and who of this host comes in
+ *
+ * What     A door is made closed: its file has its mode and group before it
+ *          listens, whatever the umask is. Who is refused can be told which
+ *          group to join.
+ * Threads  any
+ */
+#ifndef PS_TRANSPORT_DOOR_H
+#define PS_TRANSPORT_DOOR_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "psd/status.h"
+
+typedef enum ps_peers {
+    PS_PEERS_OWNER = 0, /* who runs as the server does, and root */
+    PS_PEERS_GROUP = 1, /* also members of the server's group */
+    PS_PEERS_ANY = 2    /* whoever may enter the file's directory */
+} ps_peers_t;
+
+/* What else than the owner may read and write: 0600, 0660 or 0666. */
+mode_t ps_peers_mode(ps_peers_t peers);
+
+/* Listens at path with a socket of that type (SOCK_STREAM, SOCK_SEQPACKET),
+ * close-on-exec and non-blocking. A socket's file that nobody listens at any
+ * more is replaced; any other file stays. Errors: PSD_INVALID the path is too
+ * long; PSD_IO with the reason, as "Address already in use". */
+PSD_MUST_CHECK psd_status_t ps_door_listen(const char *path,
+                                           int type,
+                                           ps_peers_t peers,
+                                           int *ret_fd,
+                                           psd_error_t *err);
+/* True when who connected may come in; else err says why not (PSD_DENIED). */
+PSD_MUST_CHECK bool ps_door_admits(int fd, ps_peers_t peers, psd_error_t *err);
+
+#define PS_DOOR_TEXT 192
+/* What connecting to path failed with, errno `code`, in words. When this user
+ * may not (EACCES): who may, and which group to join. Returns ret. */
+const char *ps_door_reason(const char *path, int code, char ret[PS_DOOR_TEXT]);
+#endif
