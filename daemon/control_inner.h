@@ -307,9 +307,13 @@ PSD_MUST_CHECK psd_status_t ps_control_check_answered(
 PSD_MUST_CHECK psd_status_t ps_control_check_cluster(const ps_control_t *self,
                                                      const ps_doc_t *doc,
                                                      psd_error_t *err);
-/* PSD_OK when doc's "versions" has the one that this psd speaks. Errors:
- * PSD_VERSION, PSD_PROTO. */
+/* PSD_OK when doc's "versions" has the one that this psd speaks with its like;
+ * else who ("client", "node") and what to do are named. Errors: PSD_VERSION,
+ * PSD_PROTO. */
 PSD_MUST_CHECK psd_status_t ps_control_check_versions(const ps_doc_t *doc,
+                                                      const char *who,
+                                                      uint64_t spoken,
+                                                      const char *hint,
                                                       psd_error_t *err);
 
 /* PSD_OK when the request may come from this session. Errors: PSD_NO_SESSION.

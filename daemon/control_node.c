@@ -13,6 +13,7 @@
 #include "daemon/node_damage.h"
 #include "daemon/sizes.h"
 #include "protocol/registry_decide.h"
+#include "wire/formats.h"
 
 static psd_status_t
 read_name(const ps_doc_t *doc, const char **ret_name, psd_error_t *err)
@@ -100,7 +101,9 @@ read_who(ps_control_t *self,
          ps_id_t *ret_secret,
          psd_error_t *err)
 {
-    psd_status_t rc = ps_control_check_versions(doc, err);
+    psd_status_t rc = ps_control_check_versions(
+        doc, "node", PS_NODE_FORMAT,
+        "give all nodes of a cluster the same build of psd", err);
 
     if (rc == PSD_OK) {
         rc = ps_control_check_cluster(self, doc, err);

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 
 #include "daemon/commit.h"
+#include "wire/message.h"
 
 #define SESSIONS_AHEAD 1024 /* set aside on disk at a time */
 
@@ -45,7 +46,11 @@ ps_control_check_rows(const ps_control_t *self,
 }
 
 psd_status_t
-ps_control_check_versions(const ps_doc_t *doc, psd_error_t *err)
+ps_control_check_versions(const ps_doc_t *doc,
+                          const char *who,
+                          uint64_t spoken,
+                          const char *hint,
+                          psd_error_t *err)
 {
     const ps_doc_t *versions = NULL;
     uint64_t lowest = 0;
@@ -68,11 +73,11 @@ ps_control_check_versions(const ps_doc_t *doc, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (lowest > 1 || highest < 1) {
+    if (lowest > spoken || highest < spoken) {
         return psd_error_set(err, PSD_VERSION,
-                             "the client speaks versions %" PRIu64
-                             " .. %" PRIu64 ", this psd speaks 1",
-                             lowest, highest);
+                             "the %s speaks %s versions %" PRIu64 " .. %" PRIu64
+                             ", this psd speaks %" PRIu64 "; %s",
+                             who, who, lowest, highest, spoken, hint);
     }
     return PSD_OK;
 }
@@ -182,7 +187,9 @@ ps_control_hello(ps_control_t *self,
 {
     ps_id_t client;
     uint64_t session = 0;
-    psd_status_t rc = ps_control_check_versions(request->doc, err);
+    psd_status_t rc = ps_control_check_versions(
+        request->doc, "client", PS_VERSION,
+        "bring psd and what uses libpsd to one version", err);
 
     if (rc == PSD_OK) {
         rc = ps_control_check_cluster(self, request->doc, err);

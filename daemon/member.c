@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "daemon/member_inner.h"
+#include "wire/formats.h"
 
 #define ALONE_BEAT_MS 250   /* to a registry that does not answer */
 #define GONE_AFTER_BEATS 10 /* of silence */
@@ -30,8 +31,8 @@ ps_member_message(ps_member_t *self, const char *op)
         return NULL;
     }
     versions = ps_doc_add_array(doc, "versions");
-    if (versions == NULL || !ps_doc_append_u64(versions, 1) ||
-        !ps_doc_append_u64(versions, 1) ||
+    if (versions == NULL || !ps_doc_append_u64(versions, PS_NODE_FORMAT) ||
+        !ps_doc_append_u64(versions, PS_NODE_FORMAT) ||
         !ps_doc_set_text(doc, "name", self->name) ||
         !ps_doc_set_u64(doc, "incarnation", self->incarnation) ||
         (!ps_id_is_zero(&self->cluster) &&

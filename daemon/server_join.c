@@ -13,7 +13,9 @@
 #include "daemon/place.h"
 #include "daemon/server_inner.h"
 #include "storage/data_dir.h"
+#include "storage/format_note.h"
 #include "wire/doc.h"
+#include "wire/formats.h"
 
 #define MEMBERSHIP "member.json"
 #define REGISTRY "registry.db"
@@ -251,6 +253,10 @@ ps_server_join(ps_server_t *self, psd_error_t *err)
     ps_member_self_t who = {.name = NULL};
     psd_status_t rc = ps_data_dir_lock(self->dir, &self->lock, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_format_note_settle(ps_disk_real(), self->dir, PS_DISK_FORMAT,
+                                   err);
+    }
     if (rc == PSD_OK) {
         rc = read_membership(self->dir, &known, err);
     }

@@ -13,8 +13,10 @@
 #include "protocol/registry.h"
 #include "storage/data_dir.h"
 #include "storage/disk.h"
+#include "storage/format_note.h"
 #include "storage/page_sums.h"
 #include "storage/registry_db_impl.h"
+#include "wire/formats.h"
 
 #define NEW_DIR                                                  \
     "restore" /* where the new registry is made, below the other \
@@ -345,6 +347,9 @@ ps_registry_restore(const char *dir,
         return rc;
     }
     rc = check_all_free(&places, err);
+    if (rc == PSD_OK) {
+        rc = ps_format_note_settle(ps_disk_real(), dir, PS_DISK_FORMAT, err);
+    }
     if (rc == PSD_OK) {
         clear(&places);
         bytes.size -= END_SIZE;
