@@ -81,8 +81,8 @@ is_active() {
 # active_again BEFORE: waits until the unit has become active after the stamp
 # BEFORE. A minute is far beyond every limit; it ends a test that would hang.
 active_again() {
-    local i
-    for ((i = 0; i < 1200; i++)); do
+    local end=$((SECONDS + 60))
+    while [ $SECONDS -lt $end ]; do
         if is_active &&
             [ "$(property ActiveEnterTimestampMonotonic)" -gt "$1" ]; then
             return 0
