@@ -2,10 +2,12 @@
 /* Blocks of words. */
 #include "block.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define SENTENCE_MAX 1000
+#define BLOCKS_LEAST 20 /* of each of several workers, in an epoch */
 
 static psd_status_t
 no_memory(psd_error_t *err)
@@ -14,6 +16,22 @@ no_memory(psd_error_t *err)
 }
 
 /* ---- reading ---- */
+
+uint32_t
+wv_block_words(const wv_task_t *task, uint32_t n_workers)
+{
+    const wv_options_t *options = task->options;
+    double kept = 0;
+    double most = 0;
+
+    for (uint32_t i = 0; i < task->vocabulary.n; i++) {
+        kept += wv_draws_kept(&task->draws, &task->vocabulary, i);
+    }
+    most = fmax(WV_BLOCK_LEAST, kept / n_workers / BLOCKS_LEAST);
+    return n_workers * options->trainers > 1 && options->block > most
+               ? (uint32_t)most
+               : options->block;
+}
 
 void
 wv_feed_init(wv_feed_t *self,
@@ -87,7 +105,7 @@ fill(wv_feed_t *self, wv_block_t *block, psd_error_t *err)
             }
             in_sentence = 0;
         }
-        if (ends && block->n >= task->options->block) {
+        if (ends && block->n >= task->block) {
             break;
         }
     }
@@ -140,10 +158,11 @@ rows_init(wv_rows_t *self, uint32_t n_slots, size_t room)
 {
     room = room < n_slots ? room : n_slots;
     *self = (wv_rows_t){.rows = malloc((room + 1) * sizeof *self->rows),
+                        .met = calloc(room + 1, sizeof *self->met),
                         .room = room,
                         .slot_of = malloc(n_slots * sizeof *self->slot_of),
                         .n_slots = n_slots};
-    if (self->rows == NULL || self->slot_of == NULL) {
+    if (self->rows == NULL || self->met == NULL || self->slot_of == NULL) {
         return false;
     }
     memset(self->slot_of, 0xFF, n_slots * sizeof *self->slot_of);
@@ -154,6 +173,7 @@ static void
 rows_done(wv_rows_t *self)
 {
     free(self->rows);
+    free(self->met);
     free(self->slot_of);
 }
 
@@ -167,19 +187,28 @@ slot_of(wv_rows_t *self, uint32_t row)
     return self->slot_of[row];
 }
 
+static uint32_t
+meet(wv_rows_t *self, uint32_t row, float n)
+{
+    uint32_t slot = slot_of(self, row);
+
+    self->met[slot] += n;
+    return slot;
+}
+
 /* Of its first sense; those of the others lie behind it. */
 static uint32_t
-slot_of_senses(wv_block_t *self, uint32_t word)
+meet_senses(wv_block_t *self, uint32_t word)
 {
     const wv_senses_t *senses = &self->task->senses;
     size_t n_before = self->in.n;
-    uint32_t slot = slot_of(&self->in, word);
+    uint32_t slot = meet(&self->in, word, 1);
 
     if (self->in.n > n_before && wv_senses_of(senses, word) > 1) {
         self->several[self->n_several++] = word;
     }
     for (uint32_t i = 1; i < wv_senses_of(senses, word); i++) {
-        (void)slot_of(&self->in, wv_senses_row(senses, word, i));
+        (void)meet(&self->in, wv_senses_row(senses, word, i), 1);
     }
     return slot;
 }
@@ -194,17 +223,18 @@ take_word(wv_block_t *self, size_t at, uint64_t *random)
         self->targets[at] = WV_UNKNOWN;
         return;
     }
-    self->words[at] = slot_of_senses(self, word);
+    self->words[at] = meet_senses(self, word);
     if (task->options->negative > 0) {
-        self->targets[at] = slot_of(&self->out, word);
+        self->targets[at] = meet(&self->out, word, 1);
         self->pool[self->n_pool++] =
-            slot_of(&self->out, wv_draws_negative(&task->draws, random));
+            meet(&self->out, wv_draws_negative(&task->draws, random),
+                 (float)task->options->negative);
     }
     if (task->options->hs) {
         const wv_code_t *code = &task->tree.codes[word];
 
         for (uint32_t i = 0; i < code->n; i++) {
-            (void)slot_of(&self->nodes, code->nodes[i]);
+            (void)meet(&self->nodes, code->nodes[i], 1);
         }
     }
 }

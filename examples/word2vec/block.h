@@ -24,6 +24,7 @@
 /* What does not change while it is trained. */
 typedef struct wv_task {
     const wv_options_t *options;
+    uint32_t block; /* words of one: wv_block_words */
     wv_vocabulary_t vocabulary;
     wv_draws_t draws;
     wv_tree_t tree; /* with --hs */
@@ -33,6 +34,7 @@ typedef struct wv_task {
 /* Rows of a table, each with a slot. */
 typedef struct wv_rows {
     uint64_t *rows; /* by slot */
+    float *met;     /* by slot: how often the block meets it */
     size_t n;
     size_t room;
     uint32_t *slot_of; /* by row; WV_UNKNOWN: none */
@@ -70,6 +72,9 @@ typedef struct wv_feed {
     bool is_open;
 } wv_feed_t;
 
+/* How many words a block has: --block, or what lets each of several learners
+ * have 20 in an epoch: with fewer they hear of each other too late. */
+uint32_t wv_block_words(const wv_task_t *task, uint32_t n_workers);
 void wv_feed_init(wv_feed_t *self,
                   const wv_task_t *task,
                   uint32_t part,

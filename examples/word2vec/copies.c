@@ -2,6 +2,7 @@
 /* Rows there and back. */
 #include "copies.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,24 +16,32 @@ no_memory(psd_error_t *err)
 
 psd_status_t
 wv_copies_init(wv_copies_t *self,
+               const wv_task_t *task,
+               const wv_others_t *others,
+               wv_table_t kind,
                uint32_t table,
-               size_t size,
-               uint32_t n_rows,
-               bool carries,
                psd_error_t *err)
 {
+    size_t size = task->options->size;
+    size_t n_rows = wv_tables_rows(task, kind);
+
     *self = (wv_copies_t){.table = table,
+                          .kind = kind,
+                          .others = others,
                           .size = size,
                           .stride = wv_stride(size),
-                          .carries = carries};
-    if (!carries) {
-        return PSD_OK;
+                          .part = calloc(size, sizeof *self->part),
+                          .carries = !task->options->no_pipeline};
+    if (self->carries) {
+        self->carried_slot = malloc(n_rows * sizeof *self->carried_slot);
     }
-    self->carried_slot = malloc(n_rows * sizeof *self->carried_slot);
-    if (self->carried_slot == NULL) {
+    if (self->part == NULL || (self->carries && self->carried_slot == NULL)) {
+        wv_copies_done(self);
         return no_memory(err);
     }
-    memset(self->carried_slot, 0xFF, n_rows * sizeof *self->carried_slot);
+    if (self->carries) {
+        memset(self->carried_slot, 0xFF, n_rows * sizeof *self->carried_slot);
+    }
     return PSD_OK;
 }
 
@@ -41,6 +50,8 @@ wv_copies_done(wv_copies_t *self)
 {
     free(self->values);
     free(self->is_here);
+    free(self->times);
+    free(self->part);
     free(self->carried);
     free(self->carried_rows);
     free(self->carried_slot);
@@ -67,16 +78,25 @@ make_room(wv_copies_t *self, size_t n)
     }
     if (self->here_room < n) {
         free(self->is_here);
+        free(self->times);
         self->here_room = n + n / 4;
         self->is_here = calloc(self->here_room, sizeof *self->is_here);
+        self->times = calloc(self->here_room, sizeof *self->times);
     }
     if (self->values == NULL) {
         self->room = 0;
     }
-    if (self->is_here == NULL) {
+    if (self->is_here == NULL || self->times == NULL) {
         self->here_room = 0;
     }
     return self->room >= n && self->here_room >= n;
+}
+
+static float
+times_of(const wv_copies_t *self, size_t slot)
+{
+    return wv_others_times(self->others, self->kind, self->rows->rows[slot],
+                           self->rows->met[slot]);
 }
 
 psd_status_t
@@ -93,13 +113,14 @@ wv_copies_begin(wv_copies_t *self,
     if (!make_room(self, rows->n)) {
         return no_memory(err);
     }
-    if (rows->n > 0) {
-        memset(self->is_here, 0, rows->n * sizeof *self->is_here);
+    for (size_t i = 0; i < rows->n; i++) {
+        self->is_here[i] = false;
+        self->times[i] = fminf(times_of(self, i), self->others->times_most);
     }
     return PSD_OK;
 }
 
-/* What this trainer has changed of the row in the block before; NULL: nothing.
+/* What this trainer has changed of its copy in the block before; NULL: nothing.
  */
 static const float *
 carried_of(const wv_copies_t *self, uint64_t row)
@@ -126,7 +147,8 @@ wv_copies_fetch(wv_copies_t *self, psd_trainer_t *trainer, uint32_t slot)
     }
 }
 
-/* What has changed since it was fetched, as it counts, left in its place. */
+/* Leaves what has changed since it was fetched in its place, and adds this
+ * trainer's part of it. */
 static void
 add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
 {
@@ -134,7 +156,7 @@ add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
     float *values = self->values + slot * self->stride;
     const float *cached = psd_trainer_row(trainer, self->table, row);
     const float *carried = carried_of(self, row);
-    float weight = self->weights == NULL ? 1 : self->weights[row];
+    float times = times_of(self, slot);
 
     if (cached == NULL) {
         self->failed = true;
@@ -144,9 +166,10 @@ add_change(wv_copies_t *self, psd_trainer_t *trainer, size_t slot)
         wv_add(-1, carried, values, self->stride);
     }
     for (size_t i = 0; i < self->size; i++) {
-        values[i] = weight * (values[i] - cached[i]);
+        values[i] -= cached[i];
+        self->part[i] = values[i] / times;
     }
-    psd_trainer_add_row(trainer, self->table, row, values, self->size);
+    psd_trainer_add_row(trainer, self->table, row, self->part, self->size);
 }
 
 /* The changes become those of the block before. */

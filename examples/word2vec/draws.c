@@ -6,13 +6,21 @@
 #include <stdlib.h>
 
 #define POWER 0.75
+#define ALL_BITS 0x1p32 /* of a word that is always kept */
+
+double
+wv_draws_weight(const wv_vocabulary_t *vocabulary, uint32_t word)
+{
+    return word == WV_END ? 0
+                          : pow((double)vocabulary->words[word].count, POWER);
+}
 
 static uint32_t
 bits_of(double probability)
 {
-    double scaled = floor(probability * 4294967296.0);
+    double scaled = floor(probability * ALL_BITS);
 
-    return scaled >= 4294967295.0 ? UINT32_MAX : (uint32_t)scaled;
+    return scaled >= ALL_BITS - 1 ? UINT32_MAX : (uint32_t)scaled;
 }
 
 static void
@@ -40,8 +48,7 @@ fill_alias(wv_draws_t *self,
     double sum = 0;
 
     for (uint32_t i = 0; i < self->n; i++) {
-        weights[i] =
-            i == WV_END ? 0 : pow((double)vocabulary->words[i].count, POWER);
+        weights[i] = wv_draws_weight(vocabulary, i);
         sum += weights[i];
     }
     for (uint32_t i = 0; i < self->n; i++) {
@@ -98,6 +105,16 @@ wv_draws_make(wv_draws_t *self,
     free(weights);
     free(stack);
     return PSD_OK;
+}
+
+double
+wv_draws_kept(const wv_draws_t *self,
+              const wv_vocabulary_t *vocabulary,
+              uint32_t word)
+{
+    return word == WV_END ? 0
+                          : (double)vocabulary->words[word].count *
+                                ((double)self->keep[word] + 1) / ALL_BITS;
 }
 
 void

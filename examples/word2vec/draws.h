@@ -44,6 +44,12 @@ PSD_MUST_CHECK psd_status_t wv_draws_make(wv_draws_t *self,
                                           const wv_vocabulary_t *vocabulary,
                                           double sample,
                                           psd_error_t *err);
+/* How often a word is drawn as a negative, beside the others. */
+double wv_draws_weight(const wv_vocabulary_t *vocabulary, uint32_t word);
+/* How often the text has a word, without the times that it is left out. */
+double wv_draws_kept(const wv_draws_t *self,
+                     const wv_vocabulary_t *vocabulary,
+                     uint32_t word);
 void wv_draws_done(wv_draws_t *self);
 
 static inline bool

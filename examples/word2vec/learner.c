@@ -14,7 +14,7 @@ psd_status_t
 wv_learner_init(wv_learner_t *self,
                 const wv_task_t *task,
                 const wv_tables_t *tables,
-                const wv_weights_t *weights,
+                const wv_others_t *others,
                 psd_error_t *err)
 {
     const wv_options_t *options = task->options;
@@ -39,14 +39,11 @@ wv_learner_init(wv_learner_t *self,
         if (!wv_tables_has(options, (wv_table_t)i)) {
             continue;
         }
-        rc = wv_copies_init(&self->copies[i], tables->vectors[i], options->size,
-                            wv_tables_rows(task, (wv_table_t)i),
-                            !options->no_pipeline, err);
-        self->copies[i].weights = i == WV_TREE ? weights->nodes : NULL;
+        rc = wv_copies_init(&self->copies[i], task, others, (wv_table_t)i,
+                            tables->vectors[i], err);
         if (rc == PSD_OK && options->adagrad) {
-            rc = wv_copies_init(&self->sums[i], tables->sums[i], options->size,
-                                wv_tables_rows(task, (wv_table_t)i),
-                                !options->no_pipeline, err);
+            rc = wv_copies_init(&self->sums[i], task, others, (wv_table_t)i,
+                                tables->sums[i], err);
         }
     }
     if (rc != PSD_OK) {

@@ -13,8 +13,6 @@
 #define WV_LEARNER_H
 
 #include "copies.h"
-#include "tables.h"
-#include "weights.h"
 
 /* A word's output vector, or an inner node of the tree, with the label that it
  * should get. */
@@ -43,11 +41,11 @@ typedef struct wv_learner {
     float alpha;
 } wv_learner_t;
 
-/* weights are borrowed until it is done. Errors: PSD_NOMEM. */
+/* others are borrowed until it is done. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t wv_learner_init(wv_learner_t *self,
                                             const wv_task_t *task,
                                             const wv_tables_t *tables,
-                                            const wv_weights_t *weights,
+                                            const wv_others_t *others,
                                             psd_error_t *err);
 void wv_learner_done(wv_learner_t *self);
 /*

@@ -44,7 +44,10 @@ save_words(const wv_vocabulary_t *words, const char *path, psd_error_t *err)
 }
 
 static psd_status_t
-make_task(wv_task_t *self, uint32_t worker, psd_error_t *err)
+make_task(wv_task_t *self,
+          uint32_t worker,
+          uint32_t n_workers,
+          psd_error_t *err)
 {
     const wv_options_t *options = self->options;
     psd_status_t rc = wv_vocabulary_count(&self->vocabulary, options->train,
@@ -68,6 +71,15 @@ make_task(wv_task_t *self, uint32_t worker, psd_error_t *err)
                     : (uint32_t)(options->sense_share *
                                  (double)(self->vocabulary.n - 1)),
         .n_words = self->vocabulary.n};
+    if (rc == PSD_OK) {
+        self->block = wv_block_words(self, n_workers);
+        if (self->block < options->block && worker == 0) {
+            (void)printf("blocks of %" PRIu32
+                         " words: the text is too short for several workers "
+                         "with %" PRIu32 "\n",
+                         self->block, options->block);
+        }
+    }
     return rc == PSD_OK && options->hs
                ? wv_tree_make(&self->tree, &self->vocabulary, err)
                : rc;
@@ -156,7 +168,7 @@ train(const wv_options_t *options, psd_error_t *err)
     psd_status_t rc = ex_job_rank(&worker, &n_workers, err);
 
     if (rc == PSD_OK) {
-        rc = make_task(&task, worker, err);
+        rc = make_task(&task, worker, n_workers, err);
     }
     if (rc == PSD_OK) {
         rc = wv_train(&task, worker, n_workers, &vectors, &met, err);

@@ -53,8 +53,9 @@ static const ex_option_t OPTIONS[] = {
      "(default 0.025, with cbow 0.05)"},
     {"adagrad", "", EX_FLAG, AT(adagrad), 0, 0,
      "a step of its own for each number, that does not fall otherwise"},
-    {"block", "N", EX_U32, AT(block), 100, 1e8,
-     "words of a block, behind which changes are sent (default 1000)"},
+    {"block", "N", EX_U32, AT(block), WV_BLOCK_LEAST, 1e8,
+     "words of a block, after which changes are sent (default 1000; with "
+     "several workers a 20th of a worker's part, at most)"},
     {"trainers", "N", EX_U32, AT(trainers), 1, 256,
      "threads of a worker (default 1)"},
     {"no-pipeline", "", EX_FLAG, AT(no_pipeline), 0, 0,

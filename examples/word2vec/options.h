@@ -9,6 +9,8 @@
 #include "../common/job.h"
 #include "psd.h"
 
+#define WV_BLOCK_LEAST 100
+
 typedef enum wv_model { WV_SKIP_GRAM, WV_CBOW } wv_model_t;
 
 typedef struct wv_options {
@@ -33,7 +35,7 @@ typedef struct wv_options {
     uint32_t epochs;
     double alpha; /* the first step; 0: by the model */
     bool adagrad;
-    uint32_t block; /* words of a block */
+    uint32_t block; /* words of a block, at most */
     uint32_t trainers;
     bool no_pipeline;
     bool resume;       /* goes on with the tables that are there */

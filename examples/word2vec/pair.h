@@ -30,24 +30,28 @@ wv_sums(wv_learner_t *self, wv_table_t table, uint32_t slot)
                : NULL;
 }
 
-/* y += step x, each number by a step of its own when there are sums. */
+/* y += times step x, each number by a step of its own when there are sums: as
+ * if it were learnt so many times. */
 static inline __attribute__((always_inline)) void
 wv_learn(float *restrict y,
          float *restrict sums,
          float step,
+         float times,
          const float *restrict x,
          size_t n,
          float alpha)
 {
     if (sums == NULL) {
-        wv_add(step, x, y, n);
+        wv_add(times * step, x, y, n);
         return;
     }
     for (size_t i = 0; i < n; i++) {
         float gradient = step / alpha * x[i];
 
-        sums[i] += gradient * gradient;
-        y[i] += sums[i] > WV_SUM_LEAST ? alpha * gradient / sqrtf(sums[i]) : 0;
+        sums[i] += times * gradient * gradient;
+        y[i] += sums[i] > WV_SUM_LEAST
+                    ? times * alpha * gradient / sqrtf(sums[i])
+                    : 0;
     }
 }
 
@@ -77,7 +81,8 @@ wv_meet(wv_learner_t *self,
                                      wv_dot(hidden, target, n));
 
     wv_add(step, target, self->change, n);
-    wv_learn(target, wv_sums(self, pair->table, pair->slot), step, hidden, n,
+    wv_learn(target, wv_sums(self, pair->table, pair->slot), step,
+             wv_copies_times(&self->copies[pair->table], pair->slot), hidden, n,
              self->alpha);
 }
 
@@ -86,6 +91,7 @@ static inline __attribute__((always_inline)) void
 wv_take_change(wv_learner_t *self, uint32_t slot)
 {
     wv_learn(wv_vector(self, WV_IN, slot), wv_sums(self, WV_IN, slot), 1,
-             self->change, self->stride, self->alpha);
+             wv_copies_times(&self->copies[WV_IN], slot), self->change,
+             self->stride, self->alpha);
 }
 #endif

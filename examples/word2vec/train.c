@@ -21,7 +21,7 @@ typedef struct run {
     uint32_t n_workers;
     psd_train_t *train;
     wv_tables_t tables;
-    wv_weights_t weights;
+    wv_others_t others;
     wv_learner_t *learners; /* one a trainer */
     uint32_t n_learners;
     uint64_t n_learnt; /* words, by this worker in an earlier run */
@@ -164,10 +164,10 @@ make_learners(run_t *run, psd_error_t *err)
     if (run->learners == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for trainers");
     }
-    rc = wv_weights_make(&run->weights, run->task, run->n_workers, err);
+    rc = wv_others_init(&run->others, run->task, run->n_workers, err);
     while (rc == PSD_OK && run->n_learners < n) {
         rc = wv_learner_init(&run->learners[run->n_learners], run->task,
-                             &run->tables, &run->weights, err);
+                             &run->tables, &run->others, err);
         run->n_learners += rc == PSD_OK ? 1 : 0;
     }
     return rc;
@@ -425,6 +425,6 @@ wv_train(const wv_task_t *task,
         wv_learner_done(&run.learners[i]);
     }
     free(run.learners);
-    wv_weights_done(&run.weights);
+    wv_others_done(&run.others);
     return rc;
 }

@@ -230,8 +230,8 @@ Test(word2vec, frequent_words_are_left_out_now_and_then)
 Test(word2vec, a_block_names_each_row_once)
 {
     const wv_options_t options = {
-        .train = path, .negative = 2, .hs = true, .epochs = 2, .block = 3};
-    wv_task_t task = {.options = &options};
+        .train = path, .negative = 2, .hs = true, .epochs = 2};
+    wv_task_t task = {.options = &options, .block = 3};
     wv_block_t *block = NULL;
     wv_feed_t feed;
     uint64_t n_read = 0;
