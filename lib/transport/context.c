@@ -83,6 +83,12 @@ ps_context_new(int n_io_threads, ps_context_t **ret_context, psd_error_t *err)
     return PSD_OK;
 }
 
+void *
+ps_context_zmq(const ps_context_t *self)
+{
+    return self->zmq;
+}
+
 void
 ps_context_stop(ps_context_t *self)
 {

@@ -29,6 +29,8 @@ typedef struct ps_socket ps_socket_t;
 PSD_MUST_CHECK psd_status_t ps_context_new(int n_io_threads,
                                            ps_context_t **ret_context,
                                            psd_error_t *err);
+/* ZeroMQ's own context, for who looks after its threads. Borrowed. */
+void *ps_context_zmq(const ps_context_t *self);
 /* From any thread: every wait on its sockets ends at once, now and later, and
  * every other call on them fails with PSD_IO. They are still to be closed. */
 void ps_context_stop(ps_context_t *self);
