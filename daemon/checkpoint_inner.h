@@ -34,7 +34,8 @@ struct ps_checkpoint_task {
     ps_id_t cluster;
     uint64_t incarnation;
     uint32_t shard;
-    uint64_t number; /* 0: there is none */
+    ps_turns_t *turns; /* borrowed; may be NULL */
+    uint64_t number;   /* 0: there is none */
     bool restores;
     bool is_done;
     ps_piece_thread_t *thread; /* owned */

@@ -56,6 +56,7 @@ ps_checkpoint_end(ps_checkpoint_task_t *self, ps_shard_t *shard)
 
 psd_status_t
 ps_checkpoint_task_new(const ps_shard_args_t *args,
+                       ps_turns_t *turns,
                        ps_checkpoint_task_t **ret,
                        psd_error_t *err)
 {
@@ -65,6 +66,7 @@ ps_checkpoint_task_new(const ps_shard_args_t *args,
         self->cluster = args->cluster;
         self->incarnation = args->incarnation;
         self->shard = args->shard;
+        self->turns = turns;
         self->err = psd_error_new();
     }
     if (self == NULL || self->err == NULL) {
@@ -128,7 +130,8 @@ ps_checkpoint_start(ps_checkpoint_task_t *self,
                                   .cluster = *cluster,
                                   .dir = dir,
                                   .streams = true};
-    psd_status_t rc = ps_piece_thread_start(&in, &self->thread, err);
+    psd_status_t rc = ps_piece_thread_start(&in, self->shard, self->turns,
+                                            &self->thread, err);
 
     if (rc == PSD_OK) {
         self->number = number;

@@ -30,6 +30,7 @@
 
 #include "protocol/shard_image.h"
 #include "base/bytes.h"
+#include "transport/turns.h"
 
 #define PS_CHECKPOINT_LEASE_MS 15000
 /* Rows that are restored reach the level of their table: a restore fails when
@@ -38,8 +39,9 @@
 
 typedef struct ps_checkpoint_task ps_checkpoint_task_t;
 
-/* Errors: PSD_NOMEM. args: of the shard. */
+/* Errors: PSD_NOMEM. args: of the shard. turns: of its threads; may be NULL. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_task_new(const ps_shard_args_t *args,
+                                                   ps_turns_t *turns,
                                                    ps_checkpoint_task_t **ret,
                                                    psd_error_t *err);
 /* Takes NULL; before the shard is destroyed. */

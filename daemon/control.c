@@ -15,6 +15,7 @@
 typedef enum first_ask {
     ASK_NONE = 0, /* nothing, or what the operation asks itself */
     ASK_INSPECT,  /* partitions */
+    ASK_BRIEFLY,  /* the same, without who does not answer at once */
     ASK_JOB       /* clocks and held requests of the job that is named */
 } first_ask_t;
 
@@ -48,7 +49,7 @@ static const struct {
     {"clock_list", ps_control_clock_list, false, false, ASK_NONE},
     {"clock_inspect", ps_control_clock_inspect, false, false, ASK_JOB},
     {"why", ps_control_why, false, false, ASK_JOB},
-    {"cluster_status", ps_control_cluster_status, false, false, ASK_INSPECT},
+    {"cluster_status", ps_control_cluster_status, false, false, ASK_BRIEFLY},
     {"cluster_events", ps_control_cluster_events, false, false, ASK_NONE},
     {"cluster_backup", ps_control_cluster_backup, false, false, ASK_NONE},
     {"checkpoint_create", ps_control_checkpoint_create, false, true, ASK_NONE},
@@ -200,7 +201,8 @@ run_op(ps_control_t *self, ps_task_t *task, psd_error_t *err)
     if (request->step > 0 || OPS[task->op].first == ASK_NONE) {
         return OPS[task->op].run(self, request, err);
     }
-    if (OPS[task->op].first == ASK_INSPECT) {
+    if (OPS[task->op].first == ASK_INSPECT ||
+        OPS[task->op].first == ASK_BRIEFLY) {
         return ps_control_ask(request, PS_CALL_INSPECT, 0);
     }
     rc = ps_control_find_job(self, request->doc, &job, err);
@@ -259,6 +261,9 @@ keep(ps_control_t *self, ps_task_t *task, psd_error_t *err)
         rc = ps_fleet_ask(self->fleet, request->ask_kind, request->ask_job,
                           (const char *)request->words.data, task, err);
         ps_buffer_done(&request->words);
+    }
+    if (rc == PSD_OK && OPS[task->op].first == ASK_BRIEFLY) {
+        ps_fleet_be_brief(self->fleet, task);
     }
     if (rc == PSD_OK) {
         self->tasks[self->n_tasks++] = task;
@@ -449,6 +454,7 @@ make_fleet(ps_control_t *self, psd_error_t *err)
         .node = self->is.node,
         .incarnation = self->is.incarnation,
         .suspect_after_ms = self->is.config->cluster.suspect_after,
+        .turns = self->is.turns,
     };
 
     return ps_fleet_new(&args, &self->fleet, err);

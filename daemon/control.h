@@ -17,6 +17,7 @@
 #include "protocol/registry.h"
 #include "storage/registry_db.h"
 #include "transport/socket.h"
+#include "transport/turns_look.h"
 
 typedef struct ps_control ps_control_t;
 
@@ -28,10 +29,11 @@ typedef struct ps_control_args {
     ps_shards_t *shards;
     ps_socket_t *port; /* bound */
     const ps_plugins_t *plugins;
-    const char *dir;      /* data directory */
-    const char *node;     /* name of this node */
-    uint64_t incarnation; /* of this node */
-    const char *damage;   /* what this start found damaged; "": nothing */
+    const char *dir;         /* data directory */
+    const char *node;        /* name of this node */
+    uint64_t incarnation;    /* of this node */
+    const char *damage;      /* what this start found damaged; "": nothing */
+    const ps_turns_t *turns; /* of this node's threads; NULL: nobody looks */
 } ps_control_args_t;
 
 /* Errors: PSD_NOMEM. */

@@ -142,8 +142,7 @@ ps_control_cluster_status(ps_control_t *self,
     bool any = false;
     psd_status_t rc = PSD_OK;
 
-    if (!ps_control_add_problems(self, request->answers, request->reply,
-                                 &any) ||
+    if (!ps_control_add_problems(self, request, request->reply, &any) ||
         !add_cluster(self, !any, request->reply)) {
         return ps_control_no_memory(err);
     }

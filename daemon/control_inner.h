@@ -221,9 +221,9 @@ ps_control_hear_node(ps_control_t *self,
 
 /* control_problems.c */
 /* "problems": what an operator should know of, and what is being done about it.
- * answers: of INSPECT. false: no memory. */
+ * request: whose nodes have answered INSPECT. false: no memory. */
 PSD_MUST_CHECK bool ps_control_add_problems(const ps_control_t *self,
-                                            const ps_answers_t *answers,
+                                            const ps_control_request_t *request,
                                             ps_doc_t *reply,
                                             bool *ret_any);
 /* Why a drain does not come to its end. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #define TEXT_SIZE 400
+#define LATE_MAX 8 /* threads that are named */
 
 /* ---- nodes ---- */
 
@@ -438,17 +439,45 @@ add_drain(const ps_control_t *self, const ps_node_t *node, ps_doc_t *array)
     return ps_doc_append_text(array, text);
 }
 
+/* ---- threads and nodes that do not answer ---- */
+
+/* 'node "n1": thread shard-1 has not turned for 2.3 s'. Of other nodes only the
+ * one is named that has not answered; its own log says more. */
+static bool
+add_threads(const ps_control_t *self, const char *missing, ps_doc_t *array)
+{
+    ps_late_t late[LATE_MAX];
+    size_t n =
+        self->is.turns == NULL
+            ? 0
+            : ps_turns_late(ps_turns_page(self->is.turns), late, LATE_MAX);
+    bool done = true;
+
+    for (size_t i = 0; done && i < n; i++) {
+        char text[TEXT_SIZE];
+        char what[TEXT_SIZE / 2];
+
+        ps_late_print(&late[i], what, sizeof what);
+        (void)snprintf(text, sizeof text, "node \"%s\": %s", self->is.node,
+                       what);
+        done = ps_doc_append_text(array, text);
+    }
+    return done &&
+           (n > 0 || missing[0] == '\0' || ps_doc_append_text(array, missing));
+}
+
 /* ---- all of it ---- */
 
 bool
 ps_control_add_problems(const ps_control_t *self,
-                        const ps_answers_t *answers,
+                        const ps_control_request_t *request,
                         ps_doc_t *reply,
                         bool *ret_any)
 {
     const ps_registry_t *registry = self->is.registry;
+    const ps_answers_t *answers = request->answers;
     ps_doc_t *array = ps_doc_add_array(reply, "problems");
-    bool done = array != NULL;
+    bool done = array != NULL && add_threads(self, request->missing, array);
 
     for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
         const ps_node_t *node = ps_registry_node_at(registry, i);

@@ -16,6 +16,7 @@
 
 struct ps_filler {
     pthread_t thread;
+    ps_turns_t *turns;     /* borrowed; NULL: nobody looks */
     pthread_mutex_t mutex; /* of all below */
     pthread_cond_t wake;
     ps_soon_t waiting[WAITING_MAX]; /* a ring */
@@ -26,14 +27,15 @@ struct ps_filler {
 
 /* Waits for something to do. false: the end. */
 static bool
-take(ps_filler_t *self, ps_soon_t *ret_soon)
+take(ps_filler_t *self, ps_turn_t *turn, ps_soon_t *ret_soon)
 {
     bool is_end = false;
 
     (void)pthread_mutex_lock(&self->mutex);
     while (self->n == 0 && !self->stopping) {
-        (void)pthread_cond_wait(&self->wake, &self->mutex);
+        ps_turn_wait(turn, &self->wake, &self->mutex);
     }
+    ps_turn_works(turn);
     is_end = self->stopping;
     if (!is_end) {
         ps_soon_t *at = &self->waiting[self->first];
@@ -69,16 +71,18 @@ static void *
 run(void *arg)
 {
     ps_filler_t *self = arg;
+    ps_turn_t *turn = ps_turns_enter(self->turns, "filler");
     ps_soon_t soon;
 
-    while (take(self, &soon)) {
+    while (take(self, turn, &soon)) {
         fill(&soon);
     }
+    ps_turn_leave(&turn);
     return NULL;
 }
 
 psd_status_t
-ps_filler_new(ps_filler_t **ret_filler, psd_error_t *err)
+ps_filler_new(ps_turns_t *turns, ps_filler_t **ret_filler, psd_error_t *err)
 {
     ps_filler_t *self = ps_alloc(1, sizeof *self);
     int rc = 0;
@@ -86,8 +90,9 @@ ps_filler_new(ps_filler_t **ret_filler, psd_error_t *err)
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a filler");
     }
+    self->turns = turns;
     (void)pthread_mutex_init(&self->mutex, NULL); /* cannot fail on Linux */
-    (void)pthread_cond_init(&self->wake, NULL);
+    (void)ps_cond_init(&self->wake);
     rc = ps_thread_start(&self->thread, run, self);
     if (rc != 0) {
         (void)pthread_cond_destroy(&self->wake);

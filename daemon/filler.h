@@ -15,11 +15,14 @@
 
 #include "model/pages.h"
 #include "psd/status.h"
+#include "transport/turns.h"
 
 typedef struct ps_filler ps_filler_t;
 
-/* Errors: PSD_NOMEM; PSD_IO no thread. */
-PSD_MUST_CHECK psd_status_t ps_filler_new(ps_filler_t **ret_filler,
+/* turns: where its thread says that it turns; may be NULL. Errors: PSD_NOMEM;
+ * PSD_IO no thread. */
+PSD_MUST_CHECK psd_status_t ps_filler_new(ps_turns_t *turns,
+                                          ps_filler_t **ret_filler,
                                           psd_error_t *err);
 /* Drops what is waiting. */
 void ps_filler_destroy(ps_filler_t **self_p);

@@ -12,7 +12,8 @@
 #include "daemon/sizes.h"
 #include "protocol/registry_decide.h"
 
-#define TICKS 4 /* looks within suspect_after */
+#define TICKS 4     /* looks within suspect_after */
+#define HASTE_MS 50 /* between two looks while somebody is in haste */
 
 psd_status_t
 ps_fleet_new(const ps_fleet_args_t *args,
@@ -291,12 +292,27 @@ ps_fleet_tick(ps_fleet_t *self)
     }
 }
 
+/* Somebody waits who wants a quick answer. */
+static bool
+is_in_haste(const ps_fleet_t *self)
+{
+    for (size_t i = 0; i < self->n_questions; i++) {
+        if (self->questions[i]->brief) {
+            return true;
+        }
+    }
+    return false;
+}
+
 uint64_t
 ps_fleet_deadline(const ps_fleet_t *self)
 {
     bool waits = self->n_nodes > 1 || self->n_questions > 0 ||
                  self->nodes[0].n_tells > 0 || self->nodes[0].stale;
+    uint64_t every_ms = self->is.suspect_after_ms / TICKS;
 
-    return waits ? self->ticked_ms + self->is.suspect_after_ms / TICKS
-                 : UINT64_MAX;
+    if (is_in_haste(self) && every_ms > HASTE_MS) {
+        every_ms = HASTE_MS;
+    }
+    return waits ? self->ticked_ms + every_ms : UINT64_MAX;
 }

@@ -28,9 +28,11 @@
 #include "daemon/shards.h"
 #include "protocol/registry.h"
 #include "transport/socket.h"
+#include "transport/turns_look.h"
 #include "wire/doc.h"
 
 #define PS_FLEET_DOWN_FACTOR 5
+#define PS_BRIEF_MS 700
 
 typedef struct ps_fleet ps_fleet_t;
 
@@ -43,6 +45,7 @@ typedef struct ps_fleet_args {
     const char *node;     /* this node */
     uint64_t incarnation; /* of this node */
     uint64_t suspect_after_ms;
+    const ps_turns_t *turns; /* of this node's threads; NULL: nobody looks */
 } ps_fleet_args_t;
 
 /* Errors: PSD_NOMEM. */
@@ -131,7 +134,9 @@ typedef struct ps_question {
     uint64_t serial;
     ps_call_kind_t kind;
     uint32_t job;
+    uint64_t asked_ms;
     uint64_t deadline_ms;
+    bool brief;           /* ps_fleet_be_brief */
     void *context;        /* the asker's */
     ps_answers_t answers; /* owned; of the nodes that have answered */
     char *words;          /* owned; CHECKPOINT: what is asked; else NULL */
@@ -152,6 +157,10 @@ PSD_MUST_CHECK psd_status_t ps_fleet_ask(ps_fleet_t *self,
                                          const char *words,
                                          void *context,
                                          psd_error_t *err);
+/* The question of that context, asked last, is done without who does not answer
+ * at once: other nodes after PS_BRIEF_MS, this one when a thread of it hangs.
+ */
+void ps_fleet_be_brief(ps_fleet_t *self, const void *context);
 /* The next question that is done; the caller destroys it. NULL: none. */
 ps_question_t *ps_fleet_next_done(ps_fleet_t *self);
 /* What a node says to something told or asked. Errors: PSD_PROTO, PSD_INVALID,

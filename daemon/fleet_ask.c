@@ -13,6 +13,7 @@
     5000 /* a node that is up and takes longer is stuck \
           */
 #define QUESTIONS_MAX 4096
+#define LOOK_AFTER_MS 200 /* who answers at once has answered */
 
 void
 ps_question_destroy(ps_question_t **self_p)
@@ -121,12 +122,23 @@ ps_fleet_ask(ps_fleet_t *self,
     question->serial = ++self->last_serial;
     question->kind = kind;
     question->job = job;
-    question->deadline_ms = ps_now_ms() + ANSWER_WITHIN_MS;
+    question->asked_ms = ps_now_ms();
+    question->deadline_ms = question->asked_ms + ANSWER_WITHIN_MS;
     question->context = context;
     self->questions[self->n_questions++] = question;
     ask_all(self, question);
     question = NULL;
     return PSD_OK;
+}
+
+void
+ps_fleet_be_brief(ps_fleet_t *self, const void *context)
+{
+    for (size_t i = 0; i < self->n_questions; i++) {
+        if (self->questions[i]->context == context) {
+            self->questions[i]->brief = true;
+        }
+    }
 }
 
 ps_question_t *
@@ -186,19 +198,43 @@ ps_fleet_give_up(ps_fleet_t *self, const ps_fleet_node_t *node)
     }
 }
 
+/* Whether the node is not waited for any longer. */
+static bool
+is_overdue(const ps_fleet_t *self,
+           const ps_question_t *question,
+           uint64_t incarnation,
+           uint64_t now_ms)
+{
+    ps_late_t late;
+
+    if (question->deadline_ms <= now_ms) {
+        return true;
+    }
+    if (!question->brief || now_ms < question->asked_ms + LOOK_AFTER_MS) {
+        return false;
+    }
+    if (incarnation != self->is.incarnation) {
+        return now_ms >= question->asked_ms + PS_BRIEF_MS;
+    }
+    return self->is.turns != NULL &&
+           ps_turns_late(ps_turns_page(self->is.turns), &late, 1) > 0;
+}
+
 void
 ps_fleet_expire(ps_fleet_t *self, uint64_t now_ms)
 {
     for (size_t i = 0; i < self->n_questions; i++) {
         ps_question_t *question = self->questions[i];
 
-        if (question->n_waits > 0 && question->deadline_ms <= now_ms) {
+        for (size_t k = question->n_waits; k > 0; k--) {
             const ps_fleet_node_t *node =
-                ps_fleet_find(self, question->waits[0]);
+                ps_fleet_find(self, question->waits[k - 1]);
 
-            miss(question, node == NULL ? "?" : node->name,
-                 "has not answered in time");
-            question->n_waits = 0;
+            if (is_overdue(self, question, question->waits[k - 1], now_ms)) {
+                miss(question, node == NULL ? "?" : node->name,
+                     "has not answered in time");
+                question->waits[k - 1] = question->waits[--question->n_waits];
+            }
         }
     }
 }

@@ -40,6 +40,7 @@ struct ps_journal_thread {
     pthread_t thread;
     int fd; /* an eventfd */
     uint32_t shard;
+    ps_turns_t *turns; /* borrowed; may be NULL */
     atomic_bool has_news;
 
     pthread_mutex_t mutex; /* of these */
@@ -50,6 +51,7 @@ struct ps_journal_thread {
     ps_journal_news_t news;
 
     /* the thread's own */
+    ps_turn_t *turn;
     ps_journal_t *journal;       /* owned */
     struct works taken;          /* not performed yet */
     uint64_t unflushed;          /* bytes performed and not told */
@@ -222,6 +224,7 @@ perform_taken(ps_journal_thread_t *self)
     while (self->n_untold == 0 && !STAILQ_EMPTY(&self->taken)) {
         const work_t *work = STAILQ_FIRST(&self->taken);
 
+        ps_turn_works(self->turn);
         rc = perform(self, work);
         if (rc != PSD_OK) {
             return rc;
@@ -246,12 +249,14 @@ take(ps_journal_thread_t *self)
         STAILQ_EMPTY(&self->queue) && !self->stopping && !is_over &&
         (self->in_trouble || (STAILQ_EMPTY(&self->taken) && !self->has_gap))) {
         if (self->in_trouble) {
+            ps_turn_waits(self->turn);
             is_over = pthread_cond_timedwait(&self->wake, &self->mutex,
                                              &until) == ETIMEDOUT;
         } else {
-            (void)pthread_cond_wait(&self->wake, &self->mutex);
+            ps_turn_wait(self->turn, &self->wake, &self->mutex);
         }
     }
+    ps_turn_works(self->turn);
     goes_on = !self->stopping || !STAILQ_EMPTY(&self->queue);
     STAILQ_CONCAT(&self->taken, &self->queue);
     goes_on = goes_on || (!self->in_trouble && !STAILQ_EMPTY(&self->taken));
@@ -278,12 +283,16 @@ static void *
 run(void *arg)
 {
     ps_journal_thread_t *self = arg;
+    char name[PS_TURN_NAME_SIZE];
 
+    (void)snprintf(name, sizeof name, "journal-%" PRIu32, self->shard);
+    self->turn = ps_turns_enter(self->turns, name);
     while (take(self)) {
         psd_status_t rc = perform_taken(self);
 
         flush(self, rc == PSD_OK ? check_gap(self) : rc);
     }
+    ps_turn_leave(&self->turn);
     return NULL;
 }
 
@@ -310,6 +319,7 @@ free_all(ps_journal_thread_t *self)
 psd_status_t
 ps_journal_thread_start(ps_journal_t **journal_p,
                         uint32_t shard,
+                        ps_turns_t *turns,
                         ps_journal_thread_t **ret_thread,
                         psd_error_t *err)
 {
@@ -322,6 +332,7 @@ ps_journal_thread_start(ps_journal_t **journal_p,
     STAILQ_INIT(&self->queue);
     STAILQ_INIT(&self->taken);
     self->shard = shard;
+    self->turns = turns;
     self->err = psd_error_new();
     atomic_init(&self->has_news, false);
     (void)pthread_mutex_init(&self->mutex, NULL); /* cannot fail on Linux */

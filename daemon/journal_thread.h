@@ -14,6 +14,7 @@
 #define PS_DAEMON_JOURNAL_THREAD_H
 
 #include "storage/journal.h"
+#include "transport/turns.h"
 
 #define PS_JOURNAL_TEXT_SIZE 300
 
@@ -32,11 +33,12 @@ typedef struct ps_journal_news {
 /* Frees and zeroes; fits PSD_AUTO. */
 void ps_journal_news_done(ps_journal_news_t *self);
 
-/* Takes the journal, which was recovered. Errors: PSD_NOMEM; PSD_IO no thread.
- */
+/* Takes the journal, which was recovered. turns: where the thread says that it
+ * turns; may be NULL. Errors: PSD_NOMEM; PSD_IO no thread. */
 PSD_MUST_CHECK psd_status_t
 ps_journal_thread_start(ps_journal_t **journal_p,
                         uint32_t shard,
+                        ps_turns_t *turns,
                         ps_journal_thread_t **ret_thread,
                         psd_error_t *err);
 /* Writes what was given, if the disk takes it at once, and ends. Takes NULL. */

@@ -46,7 +46,10 @@ struct ps_piece_thread {
     psd_status_t status;
     char text[PS_PIECE_TEXT_SIZE];
     bool stopping;
+    uint32_t shard;
+    ps_turns_t *turns; /* borrowed; may be NULL */
     /* the thread's own */
+    ps_turn_t *turn;
     ps_snapshot_dir_t dir; /* of the file at hand */
     char *path;            /* owned; where files are written */
     ps_snapshot_writer_t *writer;
@@ -66,8 +69,9 @@ say(ps_piece_thread_t *self, const ps_piece_done_t *done)
 
     (void)pthread_mutex_lock(&self->mutex);
     while (self->done_bytes >= WAITING_BYTES && !self->stopping) {
-        (void)pthread_cond_wait(&self->wake, &self->mutex);
+        ps_turn_wait(self->turn, &self->wake, &self->mutex);
     }
+    ps_turn_works(self->turn);
     fits = !self->stopping && ps_grow(&self->done, &self->done_capacity,
                                       self->n_done + 1, sizeof *self->done);
     if (fits) {
@@ -170,8 +174,9 @@ next_order(ps_piece_thread_t *self, order_t *ret)
 
     (void)pthread_mutex_lock(&self->mutex);
     while (self->n_orders == 0 && !self->stopping) {
-        (void)pthread_cond_wait(&self->wake, &self->mutex);
+        ps_turn_wait(self->turn, &self->wake, &self->mutex);
     }
+    ps_turn_works(self->turn);
     got = !self->stopping;
     if (got) {
         *ret = self->orders[0];
@@ -208,7 +213,10 @@ run(void *arg)
     order_t order;
     psd_status_t rc = PSD_OK;
     ps_rest_t rest;
+    char name[PS_TURN_NAME_SIZE];
 
+    (void)snprintf(name, sizeof name, "pieces-%" PRIu32, self->shard);
+    self->turn = ps_turns_enter(self->turns, name);
     ps_rest_init(&rest);
     while (next_order(self, &order)) {
         if (rc == PSD_OK) {
@@ -218,6 +226,7 @@ run(void *arg)
         ps_rest_if_due(&rest);
     }
     ps_rest_done(&rest);
+    ps_turn_leave(&self->turn);
     ps_snapshot_abort(&self->writer);
     return NULL;
 }
@@ -244,6 +253,8 @@ destroy(ps_piece_thread_t *self)
 
 psd_status_t
 ps_piece_thread_start(const ps_snapshot_dir_t *dir,
+                      uint32_t shard,
+                      ps_turns_t *turns,
                       ps_piece_thread_t **ret,
                       psd_error_t *err)
 {
@@ -255,7 +266,9 @@ ps_piece_thread_start(const ps_snapshot_dir_t *dir,
         return psd_error_set(err, PSD_NOMEM, "no memory for a thread");
     }
     (void)pthread_mutex_init(&self->mutex, NULL); /* cannot fail on Linux */
-    (void)pthread_cond_init(&self->wake, NULL);
+    (void)ps_cond_init(&self->wake);
+    self->shard = shard;
+    self->turns = turns;
     self->err = psd_error_new();
     self->path = ps_alloc(size, 1);
     if (self->err == NULL || self->path == NULL) {

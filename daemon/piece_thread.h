@@ -15,6 +15,7 @@
 #define PS_DAEMON_PIECE_THREAD_H
 
 #include "storage/snapshot_file.h"
+#include "transport/turns.h"
 #include "base/slice.h"
 
 #define PS_PIECE_TEXT_SIZE 300
@@ -29,8 +30,11 @@ typedef struct ps_piece_done {
     uint64_t sum;        /* of its blocks, when it is done */
 } ps_piece_done_t;
 
-/* dir is copied; files are written there. Errors: PSD_NOMEM, PSD_IO. */
+/* dir is copied; files are written there. turns: where the thread says that it
+ * turns, as "pieces-SHARD"; may be NULL. Errors: PSD_NOMEM, PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_piece_thread_start(const ps_snapshot_dir_t *dir,
+                                                  uint32_t shard,
+                                                  ps_turns_t *turns,
                                                   ps_piece_thread_t **ret,
                                                   psd_error_t *err);
 /* Takes NULL. */

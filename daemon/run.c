@@ -19,12 +19,14 @@
 #include "daemon/server.h"
 
 #define STATUS_SIZE 400
+#define STATUS_EVERY_MS 10000
 #define KNOWN_WAIT_MS 5000 /* for the registry to know the node */
 
 typedef struct run {
     const ps_options_t *options;
     ps_config_t *config;
     ps_server_t *server;
+    ps_turn_t *turn;
     zloop_t *loop;
     int signals;           /* signalfd */
     int timer;             /* of the next tick; -1: none is set */
@@ -99,7 +101,14 @@ arm(run_t *self)
     self->timer_due_ms = due_ms;
 }
 
-/* -1 ends the loop. */
+/* Something has come, and is done now. */
+static void
+begin(run_t *self)
+{
+    ps_turn_works(self->turn);
+}
+
+/* It is done, and the loop waits again. -1 ends it. */
 static int
 go_on(run_t *self)
 {
@@ -111,6 +120,7 @@ go_on(run_t *self)
         return -1;
     }
     arm(self);
+    ps_turn_waits(self->turn);
     return 0;
 }
 
@@ -133,12 +143,26 @@ handle_tick(zloop_t *loop, int timer, void *argument)
     (void)loop;
     (void)timer;
     self->timer = -1; /* it fires once */
+    begin(self);
     ps_server_tick(self->server);
     return go_on(self);
 }
 
+/* Nothing else may have come for a while. */
 static int
-handle_watchdog(zloop_t *loop, int timer, void *argument)
+handle_turn(zloop_t *loop, int timer, void *argument)
+{
+    const run_t *self = argument;
+
+    (void)loop;
+    (void)timer;
+    ps_turn_waits(self->turn);
+    return 0;
+}
+
+/* For `systemctl status`; the watchdog is thread_watch.c's. */
+static int
+handle_status(zloop_t *loop, int timer, void *argument)
 {
     const run_t *self = argument;
     char status[STATUS_SIZE];
@@ -146,7 +170,7 @@ handle_watchdog(zloop_t *loop, int timer, void *argument)
     (void)loop;
     (void)timer;
     ps_server_status(self->server, status, sizeof status);
-    (void)sd_notifyf(0, "WATCHDOG=1\nSTATUS=%s", status);
+    (void)sd_notifyf(0, "STATUS=%s", status);
     return 0;
 }
 
@@ -157,6 +181,7 @@ handle_port(zloop_t *loop, zmq_pollitem_t *item, void *argument)
 
     (void)loop;
     (void)item;
+    begin(self);
     ps_server_receive(self->server);
     return go_on(self);
 }
@@ -168,6 +193,7 @@ handle_link(zloop_t *loop, zmq_pollitem_t *item, void *argument)
 
     (void)loop;
     (void)item;
+    begin(self);
     ps_server_receive_link(self->server);
     return go_on(self);
 }
@@ -179,6 +205,7 @@ handle_shards(zloop_t *loop, zmq_pollitem_t *item, void *argument)
 
     (void)loop;
     (void)item;
+    begin(self);
     ps_server_receive_shards(self->server);
     return go_on(self);
 }
@@ -223,6 +250,7 @@ handle_signal(zloop_t *loop, zmq_pollitem_t *item, void *argument)
 
     (void)loop;
     (void)item;
+    begin(self);
     if (read(self->signals, &info, sizeof info) != sizeof info) {
         return 0;
     }
@@ -315,7 +343,6 @@ make_loop(run_t *self, psd_error_t *err)
     zmq_pollitem_t link = {.socket = ps_server_link_handle(self->server),
                            .events = ZMQ_POLLIN};
     zmq_pollitem_t signals = {.fd = self->signals, .events = ZMQ_POLLIN};
-    uint64_t watchdog_us = 0;
 
     self->loop = zloop_new();
     if (self->loop == NULL) {
@@ -335,9 +362,8 @@ make_loop(run_t *self, psd_error_t *err)
     }
     zloop_poller_set_tolerant(self->loop, &port);
     zloop_poller_set_tolerant(self->loop, &signals);
-    if (sd_watchdog_enabled(0, &watchdog_us) > 0 &&
-        zloop_timer(self->loop, (size_t)(watchdog_us / 3000) + 1, 0,
-                    handle_watchdog, self) < 0) {
+    if (zloop_timer(self->loop, PS_TURN_WAIT_MS, 0, handle_turn, self) < 0 ||
+        zloop_timer(self->loop, STATUS_EVERY_MS, 0, handle_status, self) < 0) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
     }
     if (zloop_timer(self->loop, KNOWN_WAIT_MS, 1, handle_unknown, self) < 0) {
@@ -351,9 +377,11 @@ serve(run_t *self, psd_error_t *err)
 {
     psd_status_t rc = make_loop(self, err);
 
+    self->turn = ps_turns_enter(ps_server_turns(self->server), "control");
     if (rc == PSD_OK && go_on(self) == 0) {
         (void)zloop_start(self->loop);
     }
+    ps_turn_leave(&self->turn);
     if (self->rc != PSD_OK) {
         return psd_error_set(err, self->rc, "%s", psd_error_text(self->err));
     }

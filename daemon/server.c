@@ -182,6 +182,7 @@ start_shards(ps_server_t *self, psd_error_t *err)
         .node = self->node,
         .segment_bytes = config->disk.segment_bytes,
         .log_level = config->log.level,
+        .turns = self->turns,
     };
     psd_status_t rc = PSD_OK;
 
@@ -274,6 +275,7 @@ start_control(ps_server_t *self, psd_error_t *err)
         .node = self->node,
         .incarnation = self->incarnation,
         .damage = self->damage.text,
+        .turns = self->turns,
     };
     psd_status_t rc = ps_control_new(&args, &self->control, err);
 
@@ -361,6 +363,7 @@ open_all(ps_server_t *self, psd_error_t *err)
     psd_status_t rc =
         ps_place_make(self->config->data_dir, 0700, &self->dir, err);
 
+    ps_thread_watch_prepare();
     if (rc == PSD_OK) {
         rc = ps_server_open_run_dir(self, err);
     }
@@ -382,13 +385,20 @@ open_all(ps_server_t *self, psd_error_t *err)
         rc = ps_server_open_port(self, err);
     }
     if (rc == PSD_OK) {
+        rc = ps_server_open_turns(self, err);
+    }
+    if (rc == PSD_OK) {
         rc = start_shards(self, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
     log_addresses(self);
-    return joins ? ps_server_start_member(self, err) : start_own(self, err);
+    rc = joins ? ps_server_start_member(self, err) : start_own(self, err);
+    return rc == PSD_OK ? ps_thread_watch_start(self->turns,
+                                                ps_context_zmq(self->context),
+                                                &self->watch, err)
+                        : rc;
 }
 
 psd_status_t
@@ -422,6 +432,7 @@ ps_server_close(ps_server_t **self_p)
     if (self == NULL) {
         return;
     }
+    ps_thread_watch_stop(&self->watch);
     ps_server_remove_files(self);
     ps_control_destroy(&self->control);
     if (self->member != NULL) {
@@ -433,6 +444,7 @@ ps_server_close(ps_server_t **self_p)
     ps_context_destroy(&self->context);
     ps_registry_destroy(&self->registry);
     ps_registry_db_close(&self->db);
+    ps_turns_close(&self->turns);
     ps_plugins_done(&self->plugins);
     ps_node_damage_done(&self->damage);
     if (self->lock >= 0) {

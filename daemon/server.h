@@ -53,6 +53,8 @@ PSD_MUST_CHECK psd_status_t ps_server_failure(const ps_server_t *self,
 bool ps_server_is_known(const ps_server_t *self);
 /* "serving on tcp://…", for systemd. */
 void ps_server_status(const ps_server_t *self, char *ret_text, size_t size);
+/* Where the node's threads say that they turn. Borrowed until the close. */
+ps_turns_t *ps_server_turns(const ps_server_t *self);
 /* The config that was given at the open has new values. */
 void ps_server_reloaded(ps_server_t *self);
 

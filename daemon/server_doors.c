@@ -131,6 +131,9 @@ ps_server_remove_files(const ps_server_t *self)
     if (self->run_lock >= 0) {
         ps_place_remove(self->run_dir, PS_ANNOUNCEMENT);
     }
+    if (self->turns != NULL) {
+        ps_place_remove(self->run_dir, PS_TURNS_FILE);
+    }
     if (self->ipc[0] == '\0') {
         return;
     }

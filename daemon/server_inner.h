@@ -6,6 +6,7 @@
 
 #include "daemon/member.h"
 #include "daemon/server.h"
+#include "daemon/thread_watch.h"
 
 #define PS_ANNOUNCEMENT "endpoints.json"
 #define PS_IPC_DIR_MAX 85 /* so that DIR/shard-255.ipc.lane fits a path */
@@ -17,12 +18,14 @@ struct ps_server {
     char node[PS_NAME_MAX + 1];
     ps_id_t cluster;
     uint64_t incarnation;
-    ps_context_t *context; /* owned, and all below */
-    int lock;              /* of the data directory, when there is no db */
-    int run_lock;          /* of run_dir, when it is not dir; else -1 */
-    uint64_t old_sessions; /* may have been given out before this life */
-    ps_member_t *member;   /* the registry is elsewhere; then no db, registry
-                              and control */
+    ps_context_t *context;    /* owned, and all below */
+    ps_turns_t *turns;        /* of all threads */
+    ps_thread_watch_t *watch; /* of them */
+    int lock;                 /* of the data directory, when there is no db */
+    int run_lock;             /* of run_dir, when it is not dir; else -1 */
+    uint64_t old_sessions;    /* may have been given out before this life */
+    ps_member_t *member;      /* the registry is elsewhere; then no db, registry
+                                 and control */
     ps_registry_db_t *db;
     ps_registry_t *registry;
     ps_shards_t *shards;
@@ -50,6 +53,11 @@ PSD_MUST_CHECK psd_status_t ps_server_open_port(ps_server_t *self,
                                                 psd_error_t *err);
 /* What only a running node has. Its directories are still locked. */
 void ps_server_remove_files(const ps_server_t *self);
+
+/* server_turns.c: makes the page of its threads, beside its announcement. The
+ * port is open, and the directory locked. Errors: PSD_IO, PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_server_open_turns(ps_server_t *self,
+                                                 psd_error_t *err);
 
 /* ---- server.c ---- */
 

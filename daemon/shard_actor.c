@@ -11,6 +11,7 @@
 #include "daemon/checkpoint_task.h"
 #include "daemon/peer_links.h"
 #include "daemon/shard_call.h"
+#include "daemon/shard_lane.h"
 #include "daemon/shard_lines.h"
 #include "daemon/shard_tell.h"
 #include "daemon/shard_wait.h"
@@ -25,6 +26,7 @@
 typedef struct actor {
     zsock_t *pipe;
     const ps_shard_actor_args_t *args;
+    ps_turn_t *turn;
     ps_shard_news_t *news; /* of args */
     ps_socket_t *port;
     ps_peer_links_t links; /* to shards that hold copies */
@@ -402,8 +404,10 @@ time_left(const actor_t *self)
 
     left_ms = work_ms < left_ms ? work_ms : left_ms;
     left_ms = tell_ms < left_ms ? tell_ms : left_ms;
-    return self->news->n_kept > 0 && left_ms > NEWS_AGAIN_MS ? NEWS_AGAIN_MS
-                                                             : left_ms;
+    if (self->news->n_kept > 0 && left_ms > NEWS_AGAIN_MS) {
+        return NEWS_AGAIN_MS;
+    }
+    return left_ms < PS_TURN_WAIT_MS ? left_ms : PS_TURN_WAIT_MS;
 }
 
 static void
@@ -451,6 +455,7 @@ take_messages(actor_t *self)
         if (self->untold_bytes >= TELL_BYTES) {
             self->untold_bytes = 0;
             self->now_ms = ps_now_ms();
+            ps_turn_works(self->turn);
             ps_socket_flush(self->port);
             ps_peer_links_flush(&self->links);
         }
@@ -480,14 +485,19 @@ static void
 run(actor_t *self)
 {
     void *pipe = zsock_resolve(self->pipe);
+    char name[PS_TURN_NAME_SIZE];
 
+    (void)snprintf(name, sizeof name, "shard-%" PRIu32, self->args->core.shard);
+    self->turn = ps_turns_enter(self->args->common->turns, name);
     while (!self->stopping) {
         bool ready = false;
         bool called = false;
-        psd_status_t rc =
-            ps_peer_links_wait(&self->links, self->port, pipe, time_left(self),
-                               &ready, &called, self->err);
+        psd_status_t rc = PSD_OK;
 
+        ps_turn_waits(self->turn);
+        rc = ps_peer_links_wait(&self->links, self->port, pipe, time_left(self),
+                                &ready, &called, self->err);
+        ps_turn_works(self->turn);
         if (!ps_shard_wait_check(self->args->core.shard, pipe, rc, self->err)) {
             return;
         }
@@ -512,23 +522,6 @@ run(actor_t *self)
 
 /* ---- start and stop ---- */
 
-/* Clients of this host then come by lane; without it they come by ipc. */
-static void
-open_lane(actor_t *self, const ps_shard_actor_args_t *args)
-{
-    char endpoint[PS_ENDPOINT_MAX + sizeof "lane://.lane"];
-    char quoted[NOTE_SIZE];
-
-    (void)snprintf(endpoint, sizeof endpoint, "lane://%s.lane",
-                   args->ipc + strlen("ipc://"));
-    if (ps_socket_bind_more(self->port, endpoint, self->err) != PSD_OK) {
-        ps_log(PS_LOG_WARN, "lane_off", "shard=%" PRIu32 " reason=%s",
-               self->args->core.shard,
-               ps_log_quote(psd_error_text(self->err), quoted, sizeof quoted));
-        psd_error_clear(self->err);
-    }
-}
-
 static psd_status_t
 open_all(actor_t *self, ps_shard_actor_args_t *args)
 {
@@ -542,13 +535,15 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
                         &args->common->log_level);
     ps_peer_links_init(&self->links, &args->socket);
     self->checkpoint_ms = UINT64_MAX;
-    rc = ps_checkpoint_task_new(&args->core, &self->checkpoint, self->err);
+    rc = ps_checkpoint_task_new(&args->core, args->common->turns,
+                                &self->checkpoint, self->err);
     if (rc != PSD_OK) {
         return rc;
     }
     rc = ps_shard_new(&args->core, &self->core, self->err);
     if (rc == PSD_OK && args->journal.dir != NULL) {
-        rc = ps_shard_journal_open(&args->journal, self->core, &args->found,
+        rc = ps_shard_journal_open(&args->journal, self->core,
+                                   args->common->turns, &args->found,
                                    &self->journal, self->err);
     }
     if (rc != PSD_OK) {
@@ -565,7 +560,7 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
     (void)snprintf(first == 0 ? args->tcp : args->ipc, sizeof args->tcp, "%s",
                    ps_socket_endpoint(self->port, 0));
     if (args->with_lane && args->ipc[0] != '\0') {
-        open_lane(self, args);
+        ps_shard_lane_open(self->port, args);
     }
     return PSD_OK;
 }
@@ -586,6 +581,7 @@ ps_shard_actor(zsock_t *pipe, void *args)
     if (mine->ready == PSD_OK) {
         run(&self);
     }
+    ps_turn_leave(&self.turn);
     ps_outbox_done(&self.outbox);
     ps_peer_links_done(&self.links);
     ps_socket_close(&self.port);

@@ -127,6 +127,7 @@ recover(const ps_journal_args_t *args,
 psd_status_t
 ps_shard_journal_open(const ps_journal_args_t *args,
                       ps_shard_t *core,
+                      ps_turns_t *turns,
                       ps_shard_found_t *ret_found,
                       ps_journal_thread_t **ret,
                       psd_error_t *err)
@@ -141,7 +142,7 @@ ps_shard_journal_open(const ps_journal_args_t *args,
         rc = recover(args, journal, core, ret_found, err);
     }
     return rc == PSD_OK
-               ? ps_journal_thread_start(&journal, args->shard, ret, err)
+               ? ps_journal_thread_start(&journal, args->shard, turns, ret, err)
                : rc;
 }
 

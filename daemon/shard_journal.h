@@ -28,6 +28,7 @@ void ps_shard_found_done(ps_shard_found_t *self);
  * What is damaged costs the partitions that it concerns; nothing is changed
  * before the first ps_shard_journal_settle.
  *
+ * turns      in   of the thread; may be NULL
  * ret_found  out  zeroes before; borrowed until the thread has stopped;
  *                 ps_shard_found_done by the caller, in any case
  *
@@ -35,6 +36,7 @@ void ps_shard_found_done(ps_shard_found_t *self);
  */
 PSD_MUST_CHECK psd_status_t ps_shard_journal_open(const ps_journal_args_t *args,
                                                   ps_shard_t *core,
+                                                  ps_turns_t *turns,
                                                   ps_shard_found_t *ret_found,
                                                   ps_journal_thread_t **ret,
                                                   psd_error_t *err);

@@ -129,9 +129,10 @@ ps_shards_start(const ps_shards_args_t *args,
     atomic_init(&self->common.log_level, args->log_level);
     atomic_init(&self->common.bytes, 0);
     atomic_init(&self->common.last_session, 0);
+    self->common.turns = args->turns;
     rc = settle_logs(self, args, err);
     if (rc == PSD_OK) {
-        rc = ps_filler_new(&self->common.filler, err);
+        rc = ps_filler_new(args->turns, &self->common.filler, err);
     }
     if (rc != PSD_OK) {
         return rc;

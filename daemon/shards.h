@@ -39,6 +39,8 @@ typedef struct ps_shards_args {
     const char *node;       /* its name; with log_dir */
     uint64_t segment_bytes; /* with log_dir */
     int log_level;
+    ps_turns_t *turns; /* of the threads; borrowed until ps_shards_stop; may be
+                          NULL */
 } ps_shards_args_t;
 
 /* Errors: PSD_NOMEM, PSD_IO naming the endpoint. */

@@ -166,7 +166,7 @@ restore(ps_ack_t level)
             life = bench.outbox.effects[i].record.seq;
         }
     }
-    cr_assert_eq(ps_checkpoint_task_new(&args, &task, NULL), PSD_OK);
+    cr_assert_eq(ps_checkpoint_task_new(&args, NULL, &task, NULL), PSD_OK);
     (void)snprintf(words, sizeof words,
                    "{\"do\":\"restore\",\"number\":7,\"dirs\":[\"%s\"],"
                    "\"cluster\":\"00000000-0000-0000-0000-000000000000\","
@@ -247,7 +247,7 @@ Test(checkpoint_task, holds_no_marks_when_it_ends_before_it_has_begun)
 
     cr_assert(temp_dir_make(&dir));
     cr_assert_eq(open_bench(&bench), PSD_OK);
-    cr_assert_eq(ps_checkpoint_task_new(&args, &task, NULL), PSD_OK);
+    cr_assert_eq(ps_checkpoint_task_new(&args, NULL, &task, NULL), PSD_OK);
     doc = call("{\"do\":\"arm\",\"tables\":[{\"id\":1,\"job\":3}]}");
     ps_doc_destroy(&doc);
     cr_expect_gt(ps_shard_deadline(bench.shard), bench.now_ms);

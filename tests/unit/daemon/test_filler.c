@@ -42,7 +42,7 @@ Test(filler, brings_memory_in_and_leaves_what_is_there, .timeout = 60)
     data[BYTES / 2] = 7;
     cr_assert(is_there(data + BYTES / 2));
     cr_assert_not(is_there(data + BYTES - PAGE));
-    cr_assert_eq(ps_filler_new(&filler, NULL), PSD_OK);
+    cr_assert_eq(ps_filler_new(NULL, &filler, NULL), PSD_OK);
     ps_filler_add(filler, &(ps_soon_t){.data = data + 64, .size = BYTES - 64});
     while (knows && !is_there(data + BYTES - PAGE)) {
     }
@@ -66,7 +66,7 @@ Test(filler, memory_that_is_gone_and_a_full_list_hurt_nobody)
 
     memset(data, 3, BYTES);
     cr_assert_eq(munmap(gone, BYTES), 0);
-    cr_assert_eq(ps_filler_new(&filler, NULL), PSD_OK);
+    cr_assert_eq(ps_filler_new(NULL, &filler, NULL), PSD_OK);
     for (int i = 0; i < 10000; i++) {
         ps_filler_add(filler, &(ps_soon_t){.data = gone, .size = BYTES});
         ps_filler_add(filler, &(ps_soon_t){.data = data, .size = BYTES});
@@ -85,7 +85,7 @@ Test(filler, no_memory_is_said)
     ps_filler_t *filler = NULL;
 
     fail_alloc_at(0);
-    cr_assert_eq(ps_filler_new(&filler, NULL), PSD_NOMEM);
+    cr_assert_eq(ps_filler_new(NULL, &filler, NULL), PSD_NOMEM);
     fail_alloc_off();
     cr_assert_null(filler);
 }

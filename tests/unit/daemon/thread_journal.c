@@ -48,8 +48,9 @@ open_kit(kit_t *self)
     CHECK_OK(
         ps_journal_recover(journal, self->shard, NULL, NULL, &found, self->err),
         self->err);
-    CHECK_OK(ps_journal_thread_start(&journal, 0, &self->thread, self->err),
-             self->err);
+    CHECK_OK(
+        ps_journal_thread_start(&journal, 0, NULL, &self->thread, self->err),
+        self->err);
     return true;
 }
 
