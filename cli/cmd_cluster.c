@@ -6,6 +6,11 @@
 
 #include "base/alloc.h"
 #include "cli/cmd_node.h"
+#include "cli/silent.h"
+
+#define SOON_MS 500        /* an answer that takes longer is looked into … */
+#define NAMED_WITHIN_S 0.9 /* … until then */
+#define NOT_HEALTHY_EXIT 1
 
 static const ps_column_t STATUS[] = {
     {"CLUSTER", "cluster.name", PS_UNIT_NONE, false},
@@ -60,12 +65,69 @@ show_screen(const ps_cli_t *cli, const json_t *status)
     show_problems(cli, ps_json_at(status, "problems"));
 }
 
+/* Asks for so long, for the connection and the answer together. */
+static psd_status_t
+ask_for(ps_cli_t *cli, uint64_t wait_ms, json_t **ret_status, psd_error_t *err)
+{
+    const uint32_t timeout_ms = cli->timeout_ms;
+    double until_s = ps_cli_now_s() + (double)wait_ms / 1000.0;
+    double left_ms = 0;
+    psd_status_t rc = PSD_OK;
+
+    cli->timeout_ms = (uint32_t)wait_ms;
+    rc = ps_cli_connect(cli, err);
+    left_ms = (until_s - ps_cli_now_s()) * 1000.0;
+    if (rc == PSD_OK) {
+        cli->timeout_ms = left_ms < 1 ? 1 : (uint32_t)left_ms;
+        rc = ps_cli_request(cli, "cluster_status", NULL, NULL, ret_status, err);
+    }
+    cli->timeout_ms = timeout_ms;
+    return rc;
+}
+
+static bool
+is_silence(psd_status_t rc)
+{
+    return rc == PSD_CONNECT || rc == PSD_DEADLINE;
+}
+
+/* Asks; where no answer comes soon, looks why, and says it. A psd that is only
+ * slow is given the whole time. */
+static psd_status_t
+ask_status(ps_cli_t *cli, json_t **ret_status, psd_error_t *err)
+{
+    const uint64_t most_ms = cli->timeout_ms;
+    const uint64_t soon_ms = most_ms < SOON_MS ? most_ms : SOON_MS;
+    const bool has_time = ps_args_given(&cli->args, "timeout");
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
+    double began_s = ps_cli_now_s();
+    psd_status_t rc = ask_for(cli, soon_ms, ret_status, err);
+    ps_silence_t silence = PS_SILENCE_NOBODY;
+    double waited_ms = 0;
+
+    if (!is_silence(rc)) {
+        return rc;
+    }
+    silence =
+        ps_silent_look(cli->endpoint, soon_ms, began_s + NAMED_WITHIN_S, why);
+    if (silence == PS_SILENCE_NAMED ||
+        (silence == PS_SILENCE_ELSEWHERE && !has_time)) {
+        psd_error_clear(err);
+        return psd_error_set(err, PSD_FAILED, "%s", psd_error_text(why));
+    }
+    waited_ms = (ps_cli_now_s() - began_s) * 1000.0;
+    if (silence == PS_SILENCE_NOBODY || waited_ms + 1 > (double)most_ms) {
+        return rc;
+    }
+    psd_error_clear(err);
+    return ask_for(cli, most_ms - (uint64_t)waited_ms, ret_status, err);
+}
+
 psd_status_t
 ps_cmd_cluster_status(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *status = NULL;
-    psd_status_t rc =
-        ps_cli_request(cli, "cluster_status", NULL, NULL, &status, err);
+    psd_status_t rc = ask_status(cli, &status, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -76,6 +138,9 @@ ps_cmd_cluster_status(ps_cli_t *cli, psd_error_t *err)
     } else {
         ps_out_object(&cli->out, status, STATUS);
     }
+    cli->exit_code = json_is_true(ps_json_at(status, "cluster.healthy"))
+                         ? 0
+                         : NOT_HEALTHY_EXIT;
     return PSD_OK;
 }
 

@@ -7,7 +7,8 @@
 static const ps_example_t STATUS_EXAMPLES[] = {
     {"pscli cluster status", "one screen: nodes, tables, jobs, what is wrong"},
     {"pscli cluster status --watch 2s", "the same, again every two seconds"},
-    {"pscli cluster status -o json", "for a script: is .cluster.healthy true?"},
+    {"pscli cluster status -o json",
+     "for a script; .problems says what is wrong"},
     {NULL, NULL}};
 
 static const ps_example_t EVENTS_EXAMPLES[] = {
@@ -126,7 +127,11 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .verb = "status",
      .arguments = "",
      .summary = "one screen: nodes, shards, tables, jobs, what is wrong",
-     .details = "",
+     .details = "The exit code is 0 only when the cluster is healthy, else 1. "
+                "A psd that does not answer within half a second is looked "
+                "into: of one on this host the thread that hangs is named, of "
+                "one elsewhere the port that is silent (--timeout: after that "
+                "time).",
      .examples = STATUS_EXAMPLES,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_cluster_status},
