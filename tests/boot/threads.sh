@@ -64,9 +64,16 @@ check_named() {
     echo "ok thread $1 is named after $best ms"
 }
 
+# is_new PID: another psd than that runs.
+is_new() {
+    local now
+    now=$(main_pid)
+    [ "$now" != "$1" ] && [ "$now" -gt 0 ] && systemctl is-active --quiet psd
+}
+
 # stop_one NUMBER: the thread at that place among those of the psd that runs.
 stop_one() {
-    local pid tid name holder failed=0
+    local pid tid name holder since failed=0
     pid=$(main_pid)
     tid=$(find "/proc/$pid/task" -mindepth 1 -maxdepth 1 -printf '%f\n' |
         sort -n | sed -n "$1p")
@@ -78,9 +85,14 @@ stop_one() {
         echo "FAIL thread $name cannot be stopped"
         return 1
     fi
+    since=$(now_ms)
     check_named "$name" || failed=1
+    # The stopper ends when the thread is gone; the unit starts a little later.
     wait $holder
-    if [ "$(main_pid)" = "$pid" ] || ! systemctl is-active --quiet psd; then
+    until is_new "$pid" || [ "$(now_ms)" -ge $((since + seconds * 1000)) ]; do
+        sleep 0.05
+    done
+    if ! is_new "$pid"; then
         echo "FAIL thread $name: psd was not started again in $seconds s"
         failed=1
     else
