@@ -10,6 +10,7 @@
 
 #include "../common/columns.h"
 #include "../common/program.h"
+#include "stop.h"
 
 /* A curvature of nothing would make steps without bound. */
 #define CURVATURE_MIN 1e-10
@@ -17,6 +18,7 @@
 
 typedef struct consensus {
     lr_job_t *job;
+    lr_stop_t stop;
     ex_columns_t columns; /* its margins are those of x */
     size_t n;             /* features */
     int64_t *sharers;     /* by feature: workers that have it */
@@ -43,6 +45,7 @@ init(consensus_t *self,
      psd_error_t *err)
 {
     size_t n = samples->n_features + 1; /* never an allocation of nothing */
+    psd_status_t rc = PSD_OK;
 
     self->job = job;
     self->n = samples->n_features;
@@ -63,7 +66,8 @@ init(consensus_t *self,
         self->sharers[j] = 1;
         self->delta[j] = 1;
     }
-    return ex_columns_init(&self->columns, samples, err);
+    rc = lr_stop_init(&self->stop, job, samples, err);
+    return rc == PSD_OK ? ex_columns_init(&self->columns, samples, err) : rc;
 }
 
 static void
@@ -71,6 +75,7 @@ done(consensus_t *self)
 {
     psd_table_close(&self->sums);
     ex_columns_done(&self->columns);
+    lr_stop_done(&self->stop);
     free(self->sharers);
     free(self->x);
     free(self->z);
@@ -237,28 +242,48 @@ run_round(consensus_t *self, uint32_t round, psd_error_t *err)
     return rc;
 }
 
+/* Whether the common model changes hardly any more. */
+static psd_status_t
+judge(consensus_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
+{
+    double f = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (self->job->options->tolerance > 0) {
+        rc = lr_stop_measure(&self->stop, &f, err);
+        *ret_stops = rc == PSD_OK && lr_stop_now(&self->stop, epoch, f);
+    }
+    return rc;
+}
+
 static psd_status_t
 run(consensus_t *self, psd_error_t *err)
 {
     lr_job_t *job = self->job;
+    bool stops = false;
     psd_status_t rc = PSD_OK;
 
     rc =
         lr_job_exchange_counts(job, rows_of(self), self->n, self->sharers, err);
     if (rc == PSD_OK && is_admm(self)) {
-        rc = lr_job_open_models(job, &self->sums, err);
+        rc = lr_job_open_models(job, 0, "1", &self->sums, err);
     }
     if (rc == PSD_OK) {
         rc = pull_common(self, err);
     }
     for (size_t j = 0; rc == PSD_OK && j < self->n; j++) {
         move(self, j, self->z[j]);
+        self->stop.share[j] = 1 / (double)self->sharers[j];
     }
     if (rc == PSD_OK) {
         rc = ex_job_meet(&job->ex, err); /* before anybody pushes */
     }
-    for (uint32_t r = 0; rc == PSD_OK && r < job->options->epochs; r++) {
+    for (uint32_t r = 0; rc == PSD_OK && !stops && r < job->options->epochs;
+         r++) {
         rc = run_round(self, r, err);
+        if (rc == PSD_OK) {
+            rc = judge(self, r + 1, &stops, err);
+        }
     }
     return rc == PSD_OK ? ex_job_meet(&job->ex, err) : rc;
 }

@@ -12,6 +12,7 @@
 #define TEXT_SIZE 160
 enum { SUM_LOSS, SUM_EXAMPLES, SUM_CORRECT, N_SUMS };
 enum { SHAPE_KEY, SHAPE_SHARE, N_SHAPE };
+static const char *const MODELS[] = {"models", "models2"};
 
 psd_status_t
 lr_job_open(lr_job_t *self, const lr_options_t *options, psd_error_t *err)
@@ -94,8 +95,14 @@ prepare(lr_job_t *self, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = drop_scratch(self, "counts", err);
     }
+    for (size_t i = 0; rc == PSD_OK && i < EX_COUNT(MODELS); i++) {
+        rc = drop_scratch(self, MODELS[i], err);
+    }
     if (rc == PSD_OK) {
-        rc = drop_scratch(self, "models", err);
+        name_scratch(self, "steps", name);
+        rc = self->options->objective == NULL
+                 ? ex_job_drop(&self->ex, name, err)
+                 : ex_sums_prepare(&self->ex, name, LR_SUMS, err);
     }
     if (rc == PSD_OK) {
         name_scratch(self, "sums", name);
@@ -132,8 +139,20 @@ open_counts(lr_job_t *self, psd_error_t *err)
 {
     char name[EX_NAME_SIZE];
 
+    if (self->options->variant == LR_LBFGS) {
+        return PSD_OK; /* it counts for itself */
+    }
     name_scratch(self, "counts", name);
     return ensure(self, name, "i64", "add", &self->counts, err);
+}
+
+static psd_status_t
+open_steps(lr_job_t *self, psd_error_t *err)
+{
+    char name[EX_NAME_SIZE];
+
+    name_scratch(self, "steps", name);
+    return ex_sums_open(&self->steps, &self->ex, name, LR_SUMS, err);
 }
 
 static psd_status_t
@@ -155,6 +174,9 @@ open_tables(lr_job_t *self, const ex_samples_t *samples, psd_error_t *err)
     }
     if (rc == PSD_OK && self->options->objective != NULL) {
         rc = open_counts(self, err);
+        if (rc == PSD_OK) {
+            rc = open_steps(self, err);
+        }
     }
     return rc;
 }
@@ -202,12 +224,18 @@ lr_job_exchange_counts(lr_job_t *self,
 }
 
 psd_status_t
-lr_job_open_models(lr_job_t *self, psd_table_t **ret_table, psd_error_t *err)
+lr_job_open_models(lr_job_t *self,
+                   size_t which,
+                   const char *cols,
+                   psd_table_t **ret_table,
+                   psd_error_t *err)
 {
+    const char *const pairs[] = {"type", "f64", "cols", cols, NULL};
     char name[EX_NAME_SIZE];
 
-    name_scratch(self, "models", name);
-    return ensure(self, name, "f64", "add", ret_table, err);
+    name_scratch(self, MODELS[which], name);
+    return ex_weights_ensure(&self->ex, name, pairs, self->n_rows, ret_table,
+                             err);
 }
 
 psd_status_t
@@ -278,10 +306,14 @@ lr_job_leave(lr_job_t *self, psd_error_t *err)
     psd_status_t rc = ex_job_leave(&self->ex, err);
 
     psd_table_close(&self->sums);
+    ex_sums_done(&self->steps);
     if (rc == PSD_OK && self->ex.worker == 0) {
         rc = drop_scratch(self, "sums", err);
         if (rc == PSD_OK) {
-            rc = drop_scratch(self, "models", err);
+            rc = drop_scratch(self, "steps", err);
+        }
+        for (size_t i = 0; rc == PSD_OK && i < EX_COUNT(MODELS); i++) {
+            rc = drop_scratch(self, MODELS[i], err);
         }
     }
     lr_job_close(self);
@@ -294,5 +326,6 @@ lr_job_close(lr_job_t *self)
     psd_table_close(&self->weights);
     psd_table_close(&self->counts);
     psd_table_close(&self->sums);
+    ex_sums_done(&self->steps);
     ex_job_close(&self->ex);
 }

@@ -7,6 +7,10 @@
  *                   an objective, and only until all workers know it
  *          sums     f64 add, one row: loss, examples, correct ones; made
  *                   before the training, opened when it has ended
+ *          steps    f64 assign, sums of every epoch (sums.h in common); only
+ *                   with an objective
+ *          models   f64 add, a row for each feature, and models2: what the
+ *                   workers of a variant exchange
  *          shape    f64 max, one row: the greatest key of all data, samples of
  *                   the largest share; before the training
  *          Counts, sums and shape belong to one run; their names have the
@@ -24,9 +28,20 @@
 #include "../common/evaluate.h"
 #include "../common/job.h"
 #include "../common/samples.h"
+#include "../common/sums.h"
 #include "../common/weights.h"
 #include "options.h"
 #include "psd.h"
+
+/* Numbers of a sum of every epoch, at most. */
+#define LR_SUMS 97
+
+/* How a training for an objective has ended. */
+typedef struct lr_outcome {
+    uint32_t n_epochs;
+    double change; /* of F in the last one, as a part of it; NAN: not known */
+    bool has_converged;
+} lr_outcome_t;
 
 typedef struct lr_job {
     const lr_options_t *options;
@@ -36,6 +51,8 @@ typedef struct lr_job {
     psd_table_t *weights;
     psd_table_t *counts; /* NULL before and behind their exchange */
     psd_table_t *sums;   /* NULL before this worker adds to them */
+    ex_sums_t steps;     /* open with an objective */
+    lr_outcome_t outcome;
 } lr_job_t;
 
 /* Connects and joins. Errors: those of ex_job_open. */
@@ -62,8 +79,13 @@ PSD_MUST_CHECK psd_status_t lr_job_exchange_counts(lr_job_t *self,
                                                    int64_t *counts,
                                                    psd_error_t *err);
 /* A table of f64 with a row for each feature, zero, for sums of this run. All
- * workers call it. */
+ * workers call it.
+ *
+ * which  in  0 or 1: there are two such tables
+ * cols   in  numbers of a feature */
 PSD_MUST_CHECK psd_status_t lr_job_open_models(lr_job_t *self,
+                                               size_t which,
+                                               const char *cols,
                                                psd_table_t **ret_table,
                                                psd_error_t *err);
 /* Adds the loss of the worker's samples under the weights as they are now to

@@ -19,6 +19,14 @@ logit_slope(double m, double y)
 }
 
 static double
+logit_curve(double m, double y)
+{
+    double p = ex_sigmoid(-y * m);
+
+    return p * (1 - p);
+}
+
+static double
 square(double m, double y)
 {
     return (m - y) * (m - y) / 2;
@@ -28,6 +36,14 @@ static double
 square_slope(double m, double y)
 {
     return m - y;
+}
+
+static double
+square_curve(double m, double y)
+{
+    (void)m;
+    (void)y;
+    return 1;
 }
 
 static double
@@ -54,11 +70,18 @@ square_hinge_slope(double m, double y)
     return -2 * y * hinge(m, y);
 }
 
+static double
+square_hinge_curve(double m, double y)
+{
+    return y * m < 1 ? 2 : 0;
+}
+
 static const lr_loss_t LOSSES[] = {
-    [LR_LOGIT] = {"logit", logit, logit_slope},
-    [LR_SQUARE] = {"square", square, square_slope},
-    [LR_HINGE] = {"hinge", hinge, hinge_slope},
-    [LR_SQUARE_HINGE] = {"square-hinge", square_hinge, square_hinge_slope},
+    [LR_LOGIT] = {"logit", logit, logit_slope, logit_curve},
+    [LR_SQUARE] = {"square", square, square_slope, square_curve},
+    [LR_HINGE] = {"hinge", hinge, hinge_slope, NULL},
+    [LR_SQUARE_HINGE] = {"square-hinge", square_hinge, square_hinge_slope,
+                         square_hinge_curve},
 };
 
 const lr_loss_t *

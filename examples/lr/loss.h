@@ -15,6 +15,7 @@ typedef struct lr_loss {
     const char *name;
     double (*value)(double m, double y);
     double (*slope)(double m, double y); /* derivative by m */
+    double (*curve)(double m, double y); /* second one; NULL: there is none */
 } lr_loss_t;
 
 /*

@@ -13,6 +13,7 @@
 #include "../common/report.h"
 #include "consensus.h"
 #include "job.h"
+#include "lbfgs.h"
 #include "loss.h"
 #include "options.h"
 #include "psd.h"
@@ -100,6 +101,7 @@ finish(lr_job_t *job, data_t *data, double seconds, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         lr_report_train(options, &sums, &model, seconds);
+        lr_report_outcome(options, &job->outcome);
     }
     if (rc == PSD_OK && options->test != NULL) {
         rc = report_test(options, &data->test, &model, err);
@@ -109,6 +111,22 @@ finish(lr_job_t *job, data_t *data, double seconds, psd_error_t *err)
     }
     ex_model_done(&model);
     return rc;
+}
+
+typedef psd_status_t
+train_t(lr_job_t *job, const ex_samples_t *samples, psd_error_t *err);
+
+static train_t *
+train_of(const lr_options_t *options)
+{
+    switch (options->variant) {
+    case LR_UPDATER:
+        return lr_train;
+    case LR_LBFGS:
+        return lr_lbfgs;
+    default:
+        return lr_consensus;
+    }
 }
 
 static psd_status_t
@@ -127,9 +145,7 @@ train(const lr_options_t *options, data_t *data, psd_error_t *err)
     rc = lr_job_open_tables(&job, &data->train, err);
     start_s = ex_now_s();
     if (rc == PSD_OK) {
-        rc = options->variant == LR_UPDATER
-                 ? lr_train(&job, &data->train, err)
-                 : lr_consensus(&job, &data->train, err);
+        rc = train_of(options)(&job, &data->train, err);
     }
     if (rc == PSD_OK && job.ex.worker == 0) {
         rc = finish(&job, data, ex_now_s() - start_s, err);

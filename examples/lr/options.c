@@ -11,6 +11,9 @@
 #include "loss.h"
 
 #define FEATURES_MAX 4294967294
+#define EPOCHS 5
+#define EPOCHS_MOST 100
+#define TOLERANCE 1e-4
 #define C_MIN 1e-9
 #define C_MAX 1e9
 
@@ -34,7 +37,7 @@ static const ex_option_t OPTIONS[] = {
      "of a prediction w.x (default logit): log(1+exp(-y w.x)), (w.x-y)^2/2 for "
      "any labels, max(0, 1-y w.x), max(0, 1-y w.x)^2"},
     {"updater", "ftrl|adagrad|sgd", EX_CHOICE, AT(updater), 0, 0,
-     "makes steps of gradients (default ftrl; with --objective adagrad)"},
+     "makes steps of gradients (default ftrl; with --objective see --variant)"},
     {"alpha", "F", EX_REAL, AT(alpha), 1e-9, 1e9,
      "the step: ftrl 0.1, adagrad 0.2, sgd 0.01"},
     {"beta", "F", EX_REAL, AT(beta), 0, 1e9,
@@ -49,12 +52,20 @@ static const ex_option_t OPTIONS[] = {
     {"l2", "F", EX_REAL, AT(l2), 0, 1e9,
      "penalty on w^2 / 2 in every step (ftrl 1, else 0)"},
     {"objective", "l2:C", EX_TEXT, AT(objective), 0, 0,
-     "trains for F = C sum loss + 1/2 |w|^2 and reports F; with adagrad (its "
-     "default) or sgd"},
-    {"variant", "updater|average|admm", EX_CHOICE, AT(variant), 0, 0,
-     "how --objective is trained for: steps by the table's updater (default); "
-     "or models of the workers' own that are averaged, or brought together by "
-     "ADMM, once each epoch"},
+     "trains for F = C sum loss + 1/2 |w|^2, until F hardly falls any more, "
+     "and "
+     "reports F"},
+    {"variant", "updater|average|admm|lbfgs", EX_CHOICE, AT(variant), 0, 0,
+     "how --objective is trained for: L-BFGS with the gradient of all samples, "
+     "an exact sum in every mode, and no step to choose (default lbfgs, but "
+     "for hinge and where --updater, --alpha or --beta is given); steps of "
+     "minibatches by the table's updater, adagrad or sgd; or models of the "
+     "workers' own that are averaged, or brought together by ADMM, once each "
+     "epoch"},
+    {"tolerance", "F", EX_REAL, AT(tolerance), 0, 1,
+     "with --objective: ends when F has changed by less than this part of it "
+     "in each of two epochs (default 1e-4); an updater's steps become shorter "
+     "when F stops falling; 0: trains all epochs, in equal steps"},
     {"rho", "F", EX_REAL, AT(rho), 1e-9, 1e9,
      "of admm: the greater, the closer the models stay (default 10); the less, "
      "the more passes its models need"},
@@ -68,7 +79,7 @@ static const ex_option_t OPTIONS[] = {
      "writes the probability of each test example"},
     {.kind = EX_HEADING, .help = "Training:"},
     {"epochs", "N", EX_U32, AT(epochs), 1, 1e6,
-     "passes over the data (default 5)"},
+     "passes over the data (default 5; with --objective 100 at most)"},
     {"minibatch", "N", EX_U32, AT(minibatch), 1, 1e9,
      "examples of a worker in one step (default 100)"},
     {"clock-every", "N", EX_U32, AT(clock_every), 1, 1e6,
@@ -98,8 +109,8 @@ static const ex_command_t COMMAND = {
     "  pscli run -n 4 -- psd-lr --train a.libsvm --test b.libsvm "
     "--max-delay 2\n"
     "      four workers, of which none is more than 2 clocks ahead\n"
-    "  psd-lr --train a.libsvm --objective l2:1 --epochs 60 --save model.txt\n"
-    "      the exact optimum of sum log(1+exp(-y w.x)) + 1/2 |w|^2\n"
+    "  psd-lr --train a.libsvm --objective l2:1 --save model.txt\n"
+    "      the optimum of sum log(1+exp(-y w.x)) + 1/2 |w|^2; ends by itself\n"
     "  psd-lr --predict model.txt --test b.libsvm --scores p.txt\n"
     "      uses a saved model; needs no psd\n",
     OPTIONS,
@@ -153,10 +164,44 @@ set_default(double *value, double preset)
     }
 }
 
+/* What is trained, and how long. */
+static psd_status_t
+settle_variant(lr_options_t *self, psd_error_t *err)
+{
+    bool has_objective = self->objective != NULL;
+    bool has_steps = self->updater != EX_NOT_CHOSEN || !isnan(self->alpha) ||
+                     !isnan(self->beta) || self->schedule != 0;
+
+    if (self->variant == EX_NOT_CHOSEN) {
+        self->variant = has_objective && !has_steps && self->loss != LR_HINGE
+                            ? LR_LBFGS
+                            : LR_UPDATER;
+    }
+    if (!isnan(self->tolerance) && !has_objective) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--tolerance wants --objective l2:C");
+    }
+    set_default(&self->tolerance, TOLERANCE);
+    if (self->epochs == 0) {
+        self->epochs = has_objective ? EPOCHS_MOST : EPOCHS;
+    }
+    return PSD_OK;
+}
+
 static psd_status_t
 check_variant(lr_options_t *self, psd_error_t *err)
 {
     if (self->variant == LR_UPDATER) {
+        return PSD_OK;
+    }
+    if (self->variant == LR_LBFGS) {
+        if (self->objective == NULL || self->loss == LR_HINGE ||
+            self->updater_given || self->schedule != 0) {
+            return psd_error_set(err, PSD_USAGE,
+                                 "--variant lbfgs wants --objective l2:C with "
+                                 "another --loss than hinge, and no --updater "
+                                 "or --schedule");
+        }
         return PSD_OK;
     }
     if (self->objective == NULL || self->loss != LR_LOGIT ||
@@ -234,9 +279,10 @@ lr_options_read(lr_options_t *self, int argc, char **argv, psd_error_t *err)
         .beta = NAN,
         .l1 = NAN,
         .l2 = NAN,
+        .variant = EX_NOT_CHOSEN,
+        .tolerance = NAN,
         .rho = 10,
         .local_passes = 5,
-        .epochs = 5,
         .minibatch = 100,
         .clock_every = 1,
         .meet_every = LR_MEET_AUTO,
@@ -250,6 +296,9 @@ lr_options_read(lr_options_t *self, int argc, char **argv, psd_error_t *err)
         return rc;
     }
     rc = check_paths(self, err);
+    if (rc == PSD_OK) {
+        rc = settle_variant(self, err);
+    }
     if (rc == PSD_OK) {
         rc = settle_updater(self, err);
     }

@@ -23,7 +23,7 @@
 #define LR_MEET_PARTS 20
 
 /* In the order of the words of --variant, and of --updater. */
-enum { LR_UPDATER, LR_AVERAGE, LR_ADMM };
+enum { LR_UPDATER, LR_AVERAGE, LR_ADMM, LR_LBFGS };
 enum { LR_FTRL, LR_ADAGRAD, LR_SGD };
 
 typedef struct lr_options {
@@ -48,6 +48,7 @@ typedef struct lr_options {
     const char *objective; /* NULL, or "l2:C": the exact one is trained for */
     double objective_c;    /* its C */
     uint32_t schedule;     /* 1: the learning rate decays */
+    double tolerance;      /* 0: all epochs are trained, in steps as given */
     uint32_t epochs;       /* 1 .. 1000000 */
     uint32_t minibatch;    /* examples of one worker, 1 .. 1000000000 */
     uint32_t clock_every;  /* minibatches of a clock */

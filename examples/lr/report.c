@@ -2,6 +2,8 @@
 /* What stands at the end. */
 #include "report.h"
 
+#include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "loss.h"
@@ -24,4 +26,23 @@ lr_report_train(const lr_options_t *options,
                                      ex_model_norm2(model) / 2);
     }
     (void)printf("  %.3f s\n", seconds);
+}
+
+void
+lr_report_outcome(const lr_options_t *options, const lr_outcome_t *outcome)
+{
+    if (options->objective == NULL || outcome->n_epochs == 0) {
+        return;
+    }
+    if (outcome->has_converged) {
+        (void)printf("converged in %" PRIu32 " epochs\n", outcome->n_epochs);
+        return;
+    }
+    (void)printf("not converged in %" PRIu32 " epochs", outcome->n_epochs);
+    if (isfinite(outcome->change)) {
+        (void)printf(": F has changed by %.2g of it in the last one, "
+                     "--tolerance is %g",
+                     outcome->change, options->tolerance);
+    }
+    (void)printf("\n");
 }

@@ -7,6 +7,7 @@
 
 #include "../common/evaluate.h"
 #include "../common/model.h"
+#include "job.h"
 #include "options.h"
 #include "psd.h"
 
@@ -16,4 +17,8 @@ void lr_report_train(const lr_options_t *options,
                      const ex_quality_t *sums,
                      const ex_model_t *model,
                      double seconds);
+/* With an objective, and F measured: whether it has converged, and in how many
+ * epochs. */
+void lr_report_outcome(const lr_options_t *options,
+                       const lr_outcome_t *outcome);
 #endif

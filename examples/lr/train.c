@@ -2,16 +2,20 @@
 /* A worker's part of the training. */
 #include "train.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../common/progress.h"
 #include "block.h"
 #include "loss.h"
+#include "stop.h"
 
 /* A push may be two minibatches old before its acknowledgement is waited for:
  * by then it has come, and nothing stands still for it. */
 #define PUSHES_UNDER_WAY 2
+/* Epochs without a better F, after which steps are too long to come nearer. */
+#define PATIENCE 3
 
 typedef struct trainer {
     lr_job_t *job;
@@ -30,6 +34,10 @@ typedef struct trainer {
     size_t n_batches;   /* of an epoch, the same for all workers */
     uint64_t n_done;    /* minibatches, of all epochs */
     uint64_t random;    /* state of the generator */
+    double step;        /* of what the updater's settings make it */
+    double best;        /* F so far; INFINITY at first */
+    uint32_t n_worse;   /* epochs since then, or since steps became shorter */
+    lr_stop_t stop;     /* with an objective */
 } trainer_t;
 
 /* splitmix64: Steele, Lea, Flood 2014. */
@@ -68,6 +76,7 @@ trainer_done(trainer_t *self)
         lr_block_done(&self->blocks[i]);
     }
     ex_progress_done(&self->progress);
+    lr_stop_done(&self->stop);
     psd_call_destroy(&self->last);
     free(self->blocks);
     free(self->order);
@@ -110,6 +119,8 @@ trainer_init(trainer_t *self,
     memset(self, 0, sizeof(*self));
     self->job = job;
     self->samples = samples;
+    self->step = 1;
+    self->best = INFINITY;
     self->loss = lr_loss_of(job->options->loss);
     self->n_batches = divide_up(share, job->options->minibatch);
     self->random = job->options->seed ^ ((uint64_t)job->ex.worker << 32);
@@ -143,11 +154,22 @@ exchange_counts(trainer_t *self, psd_error_t *err)
 {
     const ex_samples_t *samples = self->samples;
 
+    psd_status_t rc = lr_stop_init(&self->stop, self->job, samples, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
     for (size_t k = 0; k < samples->n_entries; k++) {
         self->counts[samples->features[k]]++;
     }
-    return lr_job_exchange_counts(self->job, samples->keys, samples->n_features,
-                                  self->counts, err);
+    rc = lr_job_exchange_counts(self->job, samples->keys, samples->n_features,
+                                self->counts, err);
+    for (size_t k = 0; rc == PSD_OK && k < samples->n_entries; k++) {
+        uint32_t feature = samples->features[k];
+
+        self->stop.share[feature] += 1 / (double)self->counts[feature];
+    }
+    return rc;
 }
 
 /* Adds the gradient of one example to the minibatch's; gives its margin. */
@@ -180,8 +202,8 @@ static void
 make_deltas(trainer_t *self, lr_block_t *block)
 {
     const lr_options_t *options = self->job->options;
-    double rate =
-        lr_rate(options->schedule != 0, options->beta, (double)self->n_done);
+    double rate = self->step * lr_rate(options->schedule != 0, options->beta,
+                                       (double)self->n_done);
 
     for (size_t place = 0; place < block->batch.n; place++) {
         double gradient = self->gradients[place];
@@ -337,6 +359,15 @@ meets(const trainer_t *self, uint32_t epoch)
            from / every != (from + self->n_batches) / every;
 }
 
+/* Whether F is measured behind each epoch, where all workers meet. */
+static bool
+is_watched(const trainer_t *self)
+{
+    const lr_options_t *options = self->job->options;
+
+    return options->objective != NULL && options->tolerance > 0;
+}
+
 /* One pass over the examples. */
 static psd_status_t
 run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
@@ -354,23 +385,56 @@ run_epoch(trainer_t *self, uint32_t epoch, psd_error_t *err)
     for (size_t i = 0; rc == PSD_OK && i < self->n_batches; i++) {
         rc = run_batch(self, epoch, i, err);
     }
-    if (rc != PSD_OK || !meets(self, epoch)) {
+    if (rc != PSD_OK || is_watched(self) || !meets(self, epoch)) {
         return rc;
     }
     return ex_job_barrier(&self->job->ex, err);
+}
+
+/* Looks where an epoch has led: whether it was the last one, and whether the
+ * steps are too long to come nearer. */
+static psd_status_t
+judge(trainer_t *self, uint32_t epoch, bool *ret_stops, psd_error_t *err)
+{
+    double f = 0;
+    psd_status_t rc = PSD_OK;
+
+    for (size_t i = 0; rc == PSD_OK && i < self->n_blocks; i++) {
+        rc = lr_block_end(&self->blocks[i], self->job, err);
+    }
+    if (rc == PSD_OK) {
+        rc = lr_stop_measure(&self->stop, &f, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (f < self->best * (1 - self->job->options->tolerance)) {
+        self->best = f;
+        self->n_worse = 0;
+    } else if (++self->n_worse == PATIENCE) {
+        self->step /= 2;
+        self->n_worse = 0;
+    }
+    *ret_stops = lr_stop_now(&self->stop, epoch, f);
+    return PSD_OK;
 }
 
 static psd_status_t
 run(trainer_t *self, psd_error_t *err)
 {
     const lr_options_t *options = self->job->options;
+    bool stops = false;
     psd_status_t rc = PSD_OK;
 
     if (options->objective != NULL) {
         rc = exchange_counts(self, err);
     }
-    for (uint32_t epoch = 0; rc == PSD_OK && epoch < options->epochs; epoch++) {
+    for (uint32_t epoch = 0; rc == PSD_OK && !stops && epoch < options->epochs;
+         epoch++) {
         rc = run_epoch(self, epoch, err);
+        if (rc == PSD_OK && is_watched(self)) {
+            rc = judge(self, epoch + 1, &stops, err);
+        }
     }
     if (rc == PSD_OK) {
         rc = ex_job_meet(&self->job->ex, err);

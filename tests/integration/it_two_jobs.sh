@@ -63,14 +63,14 @@ together() {
 }
 
 together lr 'epoch 2/' "$PSD_LR_PROGRAM" --objective l2:1 --epochs 600 \
-    --report 0
+    --updater adagrad --tolerance 0 --report 0
 together admm 'round 2/' "$PSD_LR_PROGRAM" --objective l2:1 --variant admm \
-    --epochs 1500 --report 0
+    --epochs 1500 --tolerance 0 --report 0
 together fm ' epoch 2' "$PSD_FM_PROGRAM" --epochs 300 --report 0
 together bcd 'pass 3 ' "$PSD_BCD_PROGRAM" --passes 1500 --epsilon 0
 
 # What a run that was killed left is of another form than what this one wants.
-for what in counts models sums shape; do
+for what in counts models models2 steps sums shape; do
     expect 0 table create "again.nightly-$what" --rows 3
 done
 expect 0 run --job nightly -- "$PSD_LR_PROGRAM" --train "$train" \

@@ -25,6 +25,24 @@ Test(loss, slopes_are_those_of_the_values)
     }
 }
 
+Test(loss, curves_are_those_of_the_slopes)
+{
+    const double H = 1e-6;
+
+    cr_assert_null(lr_loss_of(LR_HINGE)->curve);
+    for (unsigned kind = LR_LOGIT; kind <= LR_SQUARE_HINGE; kind++) {
+        const lr_loss_t *loss = lr_loss_of(kind);
+
+        for (double m = -3.05; loss->curve != NULL && m < 3; m += 0.1) {
+            double curve =
+                (loss->slope(m + H, 1) - loss->slope(m - H, 1)) / (2 * H);
+
+            cr_assert_float_eq(loss->curve(m, 1), curve, 1e-6, "%s at %g",
+                               loss->name, m);
+        }
+    }
+}
+
 Test(loss, values_are_those_of_the_formulas)
 {
     cr_assert_float_eq(lr_loss_of(LR_LOGIT)->value(0, 1), log(2), 1e-15);

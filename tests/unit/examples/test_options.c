@@ -113,9 +113,28 @@ Test(options, a_rate_that_decays_has_a_beta)
     cr_assert_eq(options.beta, 9);
 }
 
-Test(options, an_objective_brings_adagrad_without_penalty)
+Test(options, an_objective_brings_lbfgs_until_it_converges)
 {
     lr_options_t options = read_good("--train f --objective l2:0.5");
+
+    cr_assert_eq(options.variant, LR_LBFGS);
+    cr_assert_eq(options.epochs, 100);
+    cr_assert_eq(options.tolerance, 1e-4);
+    options = read_good("--train f --objective l2:1 --loss hinge");
+    cr_assert_eq(options.variant, LR_UPDATER);
+    options = read_good("--train f --objective l2:1 --updater sgd");
+    cr_assert_eq(options.variant, LR_UPDATER);
+    options = read_good("--train f --objective l2:1 --epochs 7 --tolerance 0");
+    cr_assert_eq(options.epochs, 7);
+    cr_assert_eq(options.tolerance, 0);
+}
+
+Test(options, an_objective_with_a_step_brings_adagrad_without_penalty)
+{
+    lr_options_t options =
+        read_good("--train f --objective l2:0.5 --alpha 0.2");
+
+    cr_assert_eq(options.variant, LR_UPDATER);
 
     cr_assert_str_eq(options.objective, "l2:0.5");
     cr_assert_eq(options.objective_c, 0.5);
@@ -195,6 +214,10 @@ Test(options, a_bad_line_is_one_error_that_names_option_value_and_rule)
          "own penalty"},
         {"--train f --objective l2:1 --l2 1",
          "--objective has its own penalty; --l1 and --l2 must then be 0"},
+        {"--train f --tolerance 0.1", "--tolerance wants --objective l2:C"},
+        {"--train f --variant lbfgs",
+         "--variant lbfgs wants --objective l2:C with another --loss than "
+         "hinge, and no --updater or --schedule"},
         {"--train f --scores s", "--scores wants --test FILE"},
         {"--predict m", "--predict wants --test FILE"},
         {"--predict m --test t --train f",
