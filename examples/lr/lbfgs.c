@@ -47,7 +47,6 @@ typedef struct lbfgs {
     uint64_t n_exchanges;
     double *parts;  /* COLS * n: own parts; then the sums */
     double *pulled; /* COLS * n */
-    double *share;  /* by feature: the part of its occurrences that are here */
     double *w;
     double *g;     /* gradient of F */
     double *curve; /* second derivative of F by each weight */
