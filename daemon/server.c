@@ -16,7 +16,8 @@
 #define LINGER_MS 1000      /* for answers that are queued at the end */
 #define IO_THREADS_MAX 4
 #define NODES_MAX 1024
-#define ASSEMBLY_FACTOR 2 /* unfinished bodies of a connection, in credits */
+#define RETIRE_AFTER_MS 2000 /* no message is on its way for so long */
+#define ASSEMBLY_FACTOR 2    /* unfinished bodies of a connection, in credits */
 
 /* ---- the registry ---- */
 
@@ -166,6 +167,7 @@ start_shards(ps_server_t *self, psd_error_t *err)
                 .memory_bytes = config->limits.memory_bytes,
                 .table_bytes = config->limits.table_bytes,
                 .sessions_max = (uint32_t)config->limits.sessions,
+                .retire_after_ms = RETIRE_AFTER_MS,
                 .record_bytes = config->limits.frame_bytes - PS_HEADER_MAX,
                 .trace = config->log.level >= PS_LOG_DEBUG,
                 .lease_ms = (uint32_t)config->copies.lease_ms,

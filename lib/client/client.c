@@ -141,26 +141,6 @@ read_welcome(psd_client_t *self, const ps_doc_t *reply, psd_error_t *err)
     return rc;
 }
 
-static ps_doc_t *
-make_hello(const psd_client_t *self)
-{
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("hello");
-    ps_doc_t *versions = NULL;
-    ps_doc_t *hello = NULL;
-
-    if (doc == NULL) {
-        return NULL;
-    }
-    versions = ps_doc_add_array(doc, "versions");
-    if (versions != NULL && ps_doc_append_u64(versions, PS_VERSION_MIN) &&
-        ps_doc_append_u64(versions, PS_VERSION) &&
-        ps_doc_set_id(doc, "client", &self->id)) {
-        hello = doc;
-        doc = NULL;
-    }
-    return hello;
-}
-
 /* Says why nobody has answered, and for how long that is waited for. */
 static void
 tell_wait(const psd_client_t *self, uint32_t left_ms)
@@ -181,7 +161,7 @@ tell_wait(const psd_client_t *self, uint32_t left_ms)
 static psd_status_t
 say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_error_t *err)
 {
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = make_hello(self);
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = ps_control_hello(&self->id);
     uint32_t left_ms = self->options.timeout_ms;
     uint64_t now_ms = ps_now_ms();
     uint64_t deadline_ms = now_ms + left_ms;

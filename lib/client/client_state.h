@@ -12,6 +12,7 @@
  *   errand.c      one slice on its way: sending and the end
  *   reply.c       one slice's answers
  *   reroute.c     asking anew where partitions are
+ *   identity.c    asking for another session
  *   draft.c       memory of ours that a caller writes values to
  *   loan.c        memory of the caller's that somebody may still look at
  *   ticket.c      one call: all of its errands
@@ -104,16 +105,20 @@ struct psd_client {
     ps_context_t *context; /* owned */
 
     /* control */
-    ps_socket_t *control;   /* owned */
-    uint64_t last_ask;      /* id of the newest question */
-    uint64_t asked;         /* id of the one that is waited for; 0: none */
-    ps_doc_t *reply;        /* owned; its answer */
-    uint64_t tables_asked;  /* id of the job_tables under way; 0: none */
-    uint64_t routes_asked;  /* id of the newest question of reroute.c; or 0 */
-    uint64_t doubt_ms;      /* since when a shard is silent; 0: none is */
-    uint64_t routes_due_ms; /* when to ask where its partitions are */
-    uint64_t looked_ms;     /* when that was last thought of */
-    uint64_t listens_ms;    /* since when that is done all the time */
+    ps_socket_t *control;     /* owned */
+    uint64_t last_ask;        /* id of the newest question */
+    uint64_t asked;           /* id of the one that is waited for; 0: none */
+    ps_doc_t *reply;          /* owned; its answer */
+    uint64_t tables_asked;    /* id of the job_tables under way; 0: none */
+    uint64_t routes_asked;    /* id of the newest question of reroute.c; or 0 */
+    uint64_t doubt_ms;        /* since when a shard is silent; 0: none is */
+    uint64_t routes_due_ms;   /* when to ask where its partitions are */
+    uint64_t looked_ms;       /* when that was last thought of */
+    uint64_t listens_ms;      /* since when that is done all the time */
+    uint64_t identity_asked;  /* id of the hello for another session; or 0 */
+    uint64_t identity_due_ms; /* not asked for before */
+    ps_id_t next_id;          /* that it is asked for with */
+    bool told_forgotten;      /* why was said */
 
     /* who this client is, from the welcome */
     ps_id_t id;
@@ -198,6 +203,8 @@ PSD_MUST_CHECK psd_status_t ps_options_resolve(psd_options_t *self,
 
 /* A question; the caller fills in more. NULL: no memory. */
 ps_doc_t *ps_control_new(const char *op);
+/* Asks for the session of that client. NULL: no memory. */
+ps_doc_t *ps_control_hello(const ps_id_t *client);
 /*
  * Asks, again if need be, and waits for the answer.
  *
@@ -262,6 +269,13 @@ void ps_links_close(psd_client_t *self);
 void ps_reroute_look(psd_client_t *self);
 /* Takes the answer. */
 void ps_reroute_learn(psd_client_t *self, const ps_doc_t *reply);
+
+/* ---- identity.c ---------------------------------------------------------- */
+
+/* Asks for another session, if a partition has forgotten this client. */
+void ps_identity_look(psd_client_t *self);
+/* Takes the answer. */
+void ps_identity_learn(psd_client_t *self, const ps_doc_t *reply);
 
 /* ---- link_filter.c --------------------------------------------------------
  */

@@ -27,6 +27,26 @@ ps_control_new(const char *op)
     return question;
 }
 
+ps_doc_t *
+ps_control_hello(const ps_id_t *client)
+{
+    PSD_AUTO(ps_doc_destroy) ps_doc_t *doc = ps_control_new("hello");
+    ps_doc_t *versions = NULL;
+    ps_doc_t *hello = NULL;
+
+    if (doc == NULL) {
+        return NULL;
+    }
+    versions = ps_doc_add_array(doc, "versions");
+    if (versions != NULL && ps_doc_append_u64(versions, PS_VERSION_MIN) &&
+        ps_doc_append_u64(versions, PS_VERSION) &&
+        ps_doc_set_id(doc, "client", client)) {
+        hello = doc;
+        doc = NULL;
+    }
+    return hello;
+}
+
 static psd_status_t
 finish_question(psd_client_t *self,
                 ps_doc_t *question,
@@ -229,6 +249,8 @@ take_reply(psd_client_t *self, ps_doc_t **reply_p)
     } else if (id == self->tables_asked) {
         self->tables_asked = 0;
         ps_membership_tables(self, *reply_p);
+    } else if (id == self->identity_asked) {
+        ps_identity_learn(self, *reply_p);
     } else if (id == self->routes_asked || ps_doc_has(*reply_p, "places")) {
         /* Also to an older question: places only grow newer. */
         self->routes_asked = id == self->routes_asked ? 0 : self->routes_asked;

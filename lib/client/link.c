@@ -331,12 +331,12 @@ ps_links_reset(psd_client_t *self)
 void
 ps_links_close(psd_client_t *self)
 {
-    const ps_message_t bye = {.kind = PS_KIND_BYE,
-                              .bye = {.session = self->number}};
-
     ps_sender_stop(&self->sender);
     for (size_t i = 0; i < self->n_links; i++) {
         if (self->links[i].socket != NULL && self->links[i].welcomed) {
+            const ps_message_t bye = {
+                .kind = PS_KIND_BYE,
+                .bye = {.session = ps_session_number(self->session, i)}};
             psd_status_t rc =
                 ps_socket_send(self->links[i].socket, 0, &bye, NULL, NULL);
 

@@ -23,6 +23,9 @@ wake_ms(const psd_client_t *self, uint64_t until_ms)
     if (self->session != NULL) {
         at = earlier(at, ps_session_deadline(self->session));
     }
+    if (self->identity_asked != 0) {
+        at = earlier(at, self->identity_due_ms);
+    }
     return earlier(at, self->routes_due_ms);
 }
 
@@ -96,7 +99,7 @@ ps_pump(psd_client_t *self, uint64_t until_ms)
         return;
     }
     if (self->asked != 0 || self->tables_asked != 0 ||
-        self->routes_asked != 0) {
+        self->routes_asked != 0 || self->identity_asked != 0) {
         ps_control_receive(self); /* data that comes and comes hides nothing */
     }
     if (!receive(self) && self->broken == PSD_OK && until_ms > self->now_ms) {
@@ -105,6 +108,7 @@ ps_pump(psd_client_t *self, uint64_t until_ms)
     }
     ps_membership_look(self);
     ps_reroute_look(self);
+    ps_identity_look(self);
     if (self->session != NULL) {
         ps_session_tick(self->session, self->now_ms, &self->outbox);
     }

@@ -185,7 +185,8 @@ ps_answer_values(ps_shard_t *self,
 void
 ps_answer_moved(ps_shard_t *self,
                 const ps_request_t *request,
-                const ps_shard_table_t *table)
+                const ps_shard_table_t *table,
+                bool was_taken)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t bytes = {0};
     PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
@@ -206,6 +207,9 @@ ps_answer_moved(ps_shard_t *self,
     }
     effect->message.moved = (ps_msg_moved_t){
         ADDRESS_OF(request), .n_routes = table->spec.n_partitions};
+    if (!was_taken) {
+        effect->message.moved.seq = 0;
+    }
     effect->payload = payload;
     payload = NULL;
 }
@@ -224,6 +228,23 @@ ps_answer_refused_conn(ps_shard_t *self,
         effect->message.kind = PS_KIND_REFUSED;
         effect->message.refused.status = (uint16_t)status;
         set_text(&effect->message.refused.text, text);
+    }
+}
+
+void
+ps_answer_no_session(ps_shard_t *self, const ps_event_t *event)
+{
+    ps_effect_t *effect = ps_outbox_add(self->outbox, PS_EFFECT_SEND);
+    ps_request_t request;
+
+    self->refused++;
+    if (effect != NULL) {
+        ps_request_read(event->message, &request);
+        effect->to = event->conn;
+        effect->message.kind = PS_KIND_REFUSED;
+        effect->message.refused = (ps_msg_refused_t){
+            ADDRESS_OF(&request), .status = (uint16_t)PSD_NO_SESSION};
+        set_text(&effect->message.refused.text, "say HELLO first");
     }
 }
 

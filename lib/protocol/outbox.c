@@ -46,8 +46,7 @@
       " session=%" PRIu64 " connection=%" PRIu64, note->a, note->b)            \
     X(HELLO_REFUSED, "session_refused", WARN,                                  \
       " session=%" PRIu64 " status=%s", note->a, status_of(note->b))           \
-    X(FORGOTTEN, "sessions_forgotten", INFO,                                   \
-      " sessions=%" PRIu64 " lowest=%" PRIu64, note->a, note->b)               \
+    X(FORGOTTEN, "session_forgotten", INFO, " session=%" PRIu64, note->a)      \
     X(COPY_BEGUN, "copy_begun", INFO, " transfer=%" PRIu64 " lsn=%" PRIu64,    \
       note->a, note->b)                                                        \
     X(COPY_WHOLE, "copy_whole", INFO, " transfer=%" PRIu64 " lsn=%" PRIu64,    \

@@ -46,7 +46,7 @@ typedef enum ps_note_kind {
     PS_NOTE_SERVED = 9,         /* a session, b worker, c clock, d rows */
     PS_NOTE_HELLO = 10,         /* a session, b connection */
     PS_NOTE_HELLO_REFUSED = 11, /* a session, b status */
-    PS_NOTE_FORGOTTEN = 12,     /* a sessions forgotten, b lowest accepted */
+    PS_NOTE_FORGOTTEN = 12,     /* a session */
     PS_NOTE_COPY_BEGUN = 13,    /* a transfer, b lsn: the copy here is made anew
                                    of its primary's state */
     PS_NOTE_COPY_WHOLE = 14     /* a transfer, b lsn: all rows have come */

@@ -65,6 +65,7 @@ ps_partition_clear(ps_partition_t *self)
         ps_window_destroy(&each);
     }
     ps_map_done(&self->windows);
+    ps_session_set_done(&self->retired);
 }
 
 void
@@ -97,7 +98,6 @@ ps_partition_begin_anew(ps_shard_t *shard, ps_partition_t *self)
     self->base_given = false;
     self->life = ++shard->n_lives;
     self->version = 1;
-    self->lowest_session = 0;
     ps_shard_count_rows(shard, self, false);
     return true;
 }
@@ -119,41 +119,118 @@ ps_partition_destroy(ps_partition_t **self_p)
     *self_p = NULL;
 }
 
-/* Forgets the client that has been idle longest; sessions below it that are
- * not known here are refused from now on. */
 static void
-forget_idle_window(ps_shard_t *shard, ps_partition_t *self)
+refuse_gap(ps_shard_t *shard, const ps_request_t *request, uint64_t expected)
 {
-    ps_record_t record = {.kind = PS_RECORD_FORGET};
+    char text[64];
+
+    (void)snprintf(text, sizeof text, "gap, expected %" PRIu64, expected);
+    ps_answer_refused(shard, request, PSD_GAP, expected, text);
+}
+
+/* ---- windows ---- */
+
+bool
+ps_partition_retire(ps_shard_t *shard, ps_partition_t *self, uint64_t session)
+{
+    ps_record_t record = {.kind = PS_RECORD_RETIRE, .session = session};
+
+    return ps_replicas_makes_records(self) &&
+           ps_partition_record(shard, self, &record, NULL);
+}
+
+/* The client can speak now; one that cannot gives way first. */
+static bool
+is_connected(const ps_shard_t *shard, uint64_t session)
+{
+    const ps_peer_t *peer = ps_peers_of(&shard->peers, session);
+
+    return peer != NULL && ps_peer_conn(peer, PS_WAY_FIRST) != PS_PEER_NO_CONN;
+}
+
+/* The window to give up for another one: one in which nothing was taken, or
+ * the one that was idle longest. NULL: all were used lately, so that what the
+ * network still has of them could come. */
+static ps_window_t *
+find_idle(const ps_shard_t *shard, const ps_partition_t *self)
+{
     ps_window_t *idle = NULL;
+    bool idle_is_connected = false;
     size_t at = 0;
     uint64_t session = 0;
     void *value = NULL;
 
     while (ps_map_next(&self->windows, &at, &session, &value)) {
         ps_window_t *window = value;
+        bool connected = is_connected(shard, session);
 
-        if (window->next == window->arrived &&
-            (idle == NULL || window->used_ms < idle->used_ms ||
-             (window->used_ms == idle->used_ms &&
-              window->session < idle->session))) {
+        if (window->next == 1 && window->arrived == 1) {
+            return window;
+        }
+        if (window->next != window->arrived ||
+            shard->now_ms - window->used_ms < shard->args.retire_after_ms ||
+            (connected && idle != NULL && !idle_is_connected)) {
+            continue;
+        }
+        if (idle == NULL || (!connected && idle_is_connected) ||
+            window->used_ms < idle->used_ms ||
+            (window->used_ms == idle->used_ms &&
+             window->session < idle->session)) {
             idle = window;
+            idle_is_connected = connected;
         }
     }
-    if (idle == NULL || !ps_replicas_makes_records(self)) {
-        return;
+    return idle;
+}
+
+/* Makes room for one more window. False: there is none now. */
+static bool
+make_room(ps_shard_t *shard, ps_partition_t *self)
+{
+    uint64_t max = shard->args.sessions_max;
+    ps_window_t *idle = NULL;
+    uint64_t session = 0;
+
+    if (self->windows.count < max) {
+        return true;
     }
-    record.session = idle->session;
-    record.seq = self->lowest_session > idle->session ? self->lowest_session
-                                                      : idle->session + 1;
-    if (!ps_partition_record(shard, self, &record, NULL)) {
-        return; /* one more is known for a while */
+    idle = find_idle(shard, self);
+    session = idle == NULL ? 0 : idle->session;
+    if (idle != NULL && idle->next == 1) {
+        ps_window_destroy(&idle);
+        (void)ps_map_remove(&self->windows, session);
+        return true;
+    }
+    if (session == 0 || !ps_partition_retire(shard, self, session)) {
+        return self->windows.count < 2 * max;
     }
     ps_note(shard, &(ps_note_t){.kind = PS_NOTE_FORGOTTEN,
                                 .table = self->table,
                                 .partition = self->number,
-                                .a = 1,
-                                .b = self->lowest_session});
+                                .a = session});
+    return true;
+}
+
+/* The client's window, or NULL: it has none yet. False: it was refused. */
+static bool
+find_window(ps_shard_t *shard,
+            const ps_partition_t *self,
+            const ps_request_t *request,
+            ps_window_t **ret_window)
+{
+    *ret_window = ps_map_get(&self->windows, request->session);
+    if (*ret_window != NULL) {
+        (*ret_window)->used_ms = shard->now_ms;
+        return true;
+    }
+    if (ps_session_set_has(&self->retired, request->session)) {
+        ps_answer_refused(shard, request, PSD_CLOSED,
+                          request->kind == PS_KIND_PROBE ? 0
+                                                         : PS_CLOSED_NOT_TAKEN,
+                          "this client was forgotten here");
+        return false;
+    }
+    return true;
 }
 
 ps_window_t *
@@ -161,19 +238,19 @@ ps_partition_window(ps_shard_t *shard,
                     ps_partition_t *self,
                     const ps_request_t *request)
 {
-    ps_window_t *window = ps_map_get(&self->windows, request->session);
+    ps_window_t *window = NULL;
 
-    if (window != NULL) {
-        window->used_ms = shard->now_ms;
+    if (!find_window(shard, self, request, &window) || window != NULL) {
         return window;
     }
-    if (request->session < self->lowest_session) {
-        ps_answer_refused(shard, request, PSD_CLOSED, 0,
-                          "this client was forgotten here after long silence");
+    if (request->seq > 1) {
+        refuse_gap(shard, request, 1);
         return NULL;
     }
-    if (self->windows.count >= shard->args.sessions_max) {
-        forget_idle_window(shard, self);
+    if (!make_room(shard, self)) {
+        ps_answer_refused(shard, request, PSD_BUSY, 0,
+                          "more clients than limits.sessions push here now");
+        return NULL;
     }
     window = ps_window_new(request->session);
     if (window == NULL ||
@@ -311,15 +388,6 @@ answer_again(ps_shard_t *shard,
     }
 }
 
-static void
-refuse_gap(ps_shard_t *shard, const ps_request_t *request, uint64_t expected)
-{
-    char text[64];
-
-    (void)snprintf(text, sizeof text, "gap, expected %" PRIu64, expected);
-    ps_answer_refused(shard, request, PSD_GAP, expected, text);
-}
-
 /* A PUSH or MARK. */
 static void
 admit(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
@@ -358,10 +426,14 @@ admit(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 static void
 probe(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
-    ps_window_t *window = ps_partition_window(shard, self, request);
+    ps_window_t *window = NULL;
     char text[PS_TEXT_MAX + 1];
 
+    if (!find_window(shard, self, request, &window)) {
+        return;
+    }
     if (window == NULL) {
+        refuse_gap(shard, request, 1);
         return;
     }
     switch (ps_window_admit(window, request->seq)) {
@@ -388,18 +460,26 @@ probe(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 
 /* A pull is asked again, and pushes that it is behind have not come. They may
  * be on their way; or they have ended, and are lost: then it would wait for
- * good, so its client is told. */
-static void
+ * good, so its client is told. False: it was refused for good. */
+static bool
 say_what_lacks(ps_shard_t *shard,
-               ps_partition_t *self,
+               const ps_partition_t *self,
                const ps_request_t *request)
 {
-    const ps_window_t *window =
-        request->after == 0 ? NULL : ps_partition_window(shard, self, request);
+    ps_window_t *window = NULL;
+    uint64_t arrived = 1;
 
-    if (window != NULL && window->arrived <= request->after) {
-        refuse_gap(shard, request, window->arrived);
+    if (request->after == 0) {
+        return true;
     }
+    if (!find_window(shard, self, request, &window)) {
+        return false;
+    }
+    arrived = window == NULL ? 1 : window->arrived;
+    if (arrived <= request->after) {
+        refuse_gap(shard, request, arrived);
+    }
+    return true;
 }
 
 /* There is one answer with values, so that nothing is written to its room
@@ -414,13 +494,18 @@ pull_again(ps_shard_t *shard,
         held->is.room = request->room;
     }
     held->is.conn = request->conn;
-    say_what_lacks(shard, self, request);
-    ps_partition_advance(shard, self);
+    if (say_what_lacks(shard, self, request)) {
+        ps_partition_advance(shard, self);
+    } else {
+        ps_partition_let_go(shard, self, held);
+    }
 }
 
 static void
 pull(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
 {
+    ps_window_t *window = NULL;
+
     for (ps_held_t *held = ps_held_of(&self->held, request->session);
          held != NULL; held = held->next_own) {
         if (held->is.kind == PS_KIND_PULL &&
@@ -428,6 +513,9 @@ pull(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
             pull_again(shard, self, request, held);
             return;
         }
+    }
+    if (request->after > 0 && !find_window(shard, self, request, &window)) {
+        return;
     }
     if (ps_partition_is_ready(shard, self, request)) {
         ps_partition_serve(shard, self, request);

@@ -17,6 +17,7 @@
 #include "protocol/gate.h"
 #include "protocol/open_clock.h"
 #include "protocol/request.h"
+#include "protocol/session_set.h"
 #include "protocol/shard.h"
 #include "protocol/shard_image.h"
 #include "protocol/window.h"
@@ -75,8 +76,8 @@ typedef struct ps_partition {
                                 of another one is old */
     uint64_t version;        /* of the rows; from 1, grows as they change */
     ps_map_t windows;        /* session -> ps_window_t, owned */
-    uint64_t lowest_session; /* unknown sessions below it are refused */
-    ps_job_place_t *jobs;    /* owned, in order of first use */
+    ps_session_set_t retired; /* sessions without a window that are refused */
+    ps_job_place_t *jobs;     /* owned, in order of first use */
     size_t n_jobs;
     size_t jobs_capacity;
     ps_held_list_t held;

@@ -7,9 +7,10 @@
  *          change only the rows that have come (model/store_copy.h). Behind the
  *          last piece both have the same bits and go on alike. The requests
  *          that wait are not part of it: nothing of them has happened yet.
- * Shape    the state: u32 format (3), u32 table, u32 partition, u64 epoch, u64
- *          lsn, u64 epoch of that record, u64 version of the rows, u64 lowest
- *          session, u32 1 while rows of a checkpoint are to come (else 0);
+ * Shape    the state: u32 format (5), u32 table, u32 partition, u64 epoch, u64
+ *          lsn, u64 epoch of that record, u64 version of the rows, the sessions
+ *          that are refused (session_set.h; format 4: u64, those below it),
+ *          u32 1 while rows of a checkpoint are to come (else 0);
  *          epochs of its records (epochs.h);
  *          u32 n windows, by session, each: u64 session, u64 next, u64 unsure,
  *          u32 n refusals, each: u64 seq, u16 status, u16 bytes of text (65535:

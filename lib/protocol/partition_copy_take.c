@@ -321,37 +321,58 @@ typedef struct front {
     uint64_t lsn;
     uint64_t lsn_epoch;
     uint64_t version;
-    uint64_t lowest_session;
     uint32_t restoring; /* 1: rows of a checkpoint are still to come; or 0 */
     ps_epochs_t epochs;
 } front_t;
 
 static psd_status_t
+read_retired(ps_cursor_t *cursor,
+             ps_partition_t *self,
+             uint32_t format,
+             psd_error_t *err)
+{
+    uint64_t lowest = 0;
+
+    if (format == PS_STATE_FORMAT) {
+        return ps_session_set_take(cursor, &self->retired, err);
+    }
+    lowest = ps_cursor_u64(cursor); /* all unknown ones below it are refused */
+    return lowest == 0 || ps_session_set_add(&self->retired, 0, lowest - 1)
+               ? PSD_OK
+               : no_memory(err);
+}
+
+static psd_status_t
 read_front(ps_cursor_t *cursor,
-           const ps_partition_t *self,
+           ps_partition_t *self,
            front_t *ret,
            psd_error_t *err)
 {
     uint32_t format = ps_cursor_u32(cursor);
     uint32_t table = ps_cursor_u32(cursor);
     uint32_t number = ps_cursor_u32(cursor);
+    psd_status_t rc = PSD_OK;
 
     ret->epoch = ps_cursor_u64(cursor);
     ret->lsn = ps_cursor_u64(cursor);
     ret->lsn_epoch = ps_cursor_u64(cursor);
     ret->version = ps_cursor_u64(cursor);
-    ret->lowest_session = ps_cursor_u64(cursor);
     if (cursor->failed) {
         return ends("its front", err);
     }
-    if (format != PS_STATE_FORMAT || table != self->table ||
-        number != self->number) {
-        return psd_error_set(
-            err, PSD_PROTO,
-            "a state has format %" PRIu32 " and is of partition %" PRIu32
-            " of table %" PRIu32 "; allowed: %" PRIu32 ", %" PRIu32
-            ", %" PRIu32,
-            format, number, table, PS_STATE_FORMAT, self->number, self->table);
+    if (format < PS_STATE_FORMAT_MIN || format > PS_STATE_FORMAT ||
+        table != self->table || number != self->number) {
+        return psd_error_set(err, PSD_PROTO,
+                             "a state has format %" PRIu32
+                             " and is of partition %" PRIu32
+                             " of table %" PRIu32 "; allowed: %" PRIu32
+                             "..%" PRIu32 ", %" PRIu32 ", %" PRIu32,
+                             format, number, table, PS_STATE_FORMAT_MIN,
+                             PS_STATE_FORMAT, self->number, self->table);
+    }
+    rc = read_retired(cursor, self, format, err);
+    if (rc != PSD_OK) {
+        return rc;
     }
     ret->restoring = ps_cursor_u32(cursor);
     return ret->restoring > 1
@@ -408,7 +429,6 @@ ps_partition_take_state(ps_shard_t *shard,
     self->lsn = front.lsn;
     self->lsn_epoch = front.lsn_epoch;
     self->version = front.version;
-    self->lowest_session = front.lowest_session;
     self->restoring = front.restoring != 0;
     self->epochs = front.epochs;
     for (size_t i = 0; i < self->n_jobs; i++) {

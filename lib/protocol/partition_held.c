@@ -37,6 +37,7 @@ count_held(ps_shard_t *shard,
     peer->n_held = more ? peer->n_held + 1 : peer->n_held - 1;
     peer->held_bytes =
         more ? peer->held_bytes + bytes : peer->held_bytes - bytes;
+    shard->has_ended = shard->has_ended || (peer->ended && peer->n_held == 0);
 }
 
 static void
@@ -118,8 +119,8 @@ ps_partition_hold(ps_shard_t *shard,
     return true;
 }
 
-static void
-release(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
+void
+ps_partition_let_go(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
 {
     count_held(shard, self, &held->is, false);
     ps_held_remove(&self->held, &held);
@@ -138,7 +139,7 @@ let_through(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
             return false;
         }
         ps_partition_serve(shard, self, &held->is);
-        release(shard, self, held);
+        ps_partition_let_go(shard, self, held);
         return true;
     }
     window = ps_map_get(&self->windows, held->is.session);
@@ -150,7 +151,7 @@ let_through(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
         ps_shard_wake(shard, self, shard->now_ms + RETRY_MS);
         return false;
     }
-    release(shard, self, held);
+    ps_partition_let_go(shard, self, held);
     return true;
 }
 
@@ -357,7 +358,7 @@ tell(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held)
     ps_partition_reason(shard, self, &held->is, text, sizeof text);
     if (held->is.kind == PS_KIND_PULL) {
         ps_answer_refused(shard, &held->is, PSD_DEADLINE, 0, text);
-        release(shard, self, held);
+        ps_partition_let_go(shard, self, held);
         return;
     }
     ps_answer_parked(shard, &held->is, text);
@@ -428,12 +429,12 @@ ps_partition_turn_away(ps_shard_t *shard,
         const ps_request_t *request = &self->held.first->is;
 
         if (moved != NULL) {
-            ps_answer_moved(shard, request, moved);
+            ps_answer_moved(shard, request, moved, false);
         } else {
             ps_answer_refused(shard, request, PSD_NO_TABLE, 0,
                               "the table was dropped");
         }
-        release(shard, self, self->held.first);
+        ps_partition_let_go(shard, self, self->held.first);
     }
     while (ps_map_next(&self->windows, &at, &session, &window)) {
         ps_window_let_go(window);
@@ -463,7 +464,7 @@ ps_partition_refuse_lost(ps_shard_t *shard,
             (self->table == lost || (ps_request_names_other(&held->is) &&
                                      held->is.op.other == lost))) {
             ps_answer_rows_lost(shard, &held->is, table->spec.name);
-            release(shard, self, held);
+            ps_partition_let_go(shard, self, held);
         }
     }
 }

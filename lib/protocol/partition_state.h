@@ -4,6 +4,7 @@
 #ifndef PS_PROTOCOL_PARTITION_STATE_H
 #define PS_PROTOCOL_PARTITION_STATE_H
 
-#define PS_STATE_FORMAT UINT32_C(4)
-#define PS_STATE_NO_TEXT UINT16_MAX /* there was no memory for it */
+#define PS_STATE_FORMAT UINT32_C(5)
+#define PS_STATE_FORMAT_MIN UINT32_C(4) /* of snapshots that are still read */
+#define PS_STATE_NO_TEXT UINT16_MAX     /* there was no memory for it */
 #endif

@@ -21,8 +21,13 @@ void ps_partition_uncount_open(ps_shard_t *shard, const ps_partition_t *self);
  * memory; nothing changed. */
 PSD_MUST_CHECK bool ps_partition_begin_anew(ps_shard_t *shard,
                                             ps_partition_t *self);
-/* The client's window, made when it is new; NULL after the request was refused
- * (forgotten session, no memory). */
+/* Gives the session's window up, and refuses it from now on. False: this is not
+ * the time, or there is no memory; nothing changed. */
+bool
+ps_partition_retire(ps_shard_t *shard, ps_partition_t *self, uint64_t session);
+/* The client's window, made when it is new; NULL after the PUSH or MARK was
+ * refused (forgotten session, not its first one, too many of them, no memory).
+ */
 ps_window_t *ps_partition_window(ps_shard_t *shard,
                                  ps_partition_t *self,
                                  const ps_request_t *request);
@@ -110,6 +115,9 @@ PSD_MUST_CHECK psd_status_t ps_partition_measure(const ps_shard_t *shard,
 bool ps_partition_hold(ps_shard_t *shard,
                        ps_partition_t *self,
                        const ps_request_t *request);
+/* A held request has been answered. */
+void
+ps_partition_let_go(ps_shard_t *shard, ps_partition_t *self, ps_held_t *held);
 /* A PUSH or MARK was taken: takes what waited behind it. Nothing else can go on
  * by it, so nobody else is looked at. */
 void ps_partition_follow(ps_shard_t *shard,

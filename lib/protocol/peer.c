@@ -185,8 +185,27 @@ ps_peers_gone(ps_peers_t *self, uint64_t conn)
     }
     lose(peer, conn);
     self->latest = NULL;
-    if (peer->n_held == 0 &&
+    if (peer->n_held == 0 && !peer->ended &&
         ps_peer_conn(peer, PS_WAY_FIRST) == PS_PEER_NO_CONN) {
         drop_peer(self, peer);
     }
+}
+
+uint64_t
+ps_peers_take_ended(ps_peers_t *self)
+{
+    size_t at = 0;
+    uint64_t session = 0;
+    void *value = NULL;
+
+    while (ps_map_next(&self->by_session, &at, &session, &value)) {
+        ps_peer_t *peer = value;
+
+        if (peer->ended && peer->n_held == 0 &&
+            ps_peer_conn(peer, PS_WAY_FIRST) == PS_PEER_NO_CONN) {
+            drop_peer(self, peer);
+            return session;
+        }
+    }
+    return 0;
 }

@@ -25,6 +25,7 @@ typedef struct ps_peer {
     uint64_t conns[PS_WAYS]; /* by ps_way_t; PS_PEER_NO_CONN: none */
     ps_id_t client;
     uint64_t used_ms;
+    bool ended;                     /* it has said BYE */
     uint32_t n_held;                /* its requests that wait */
     uint64_t held_bytes;            /* of their bodies */
     uint32_t filters;               /* that it may use; PS_FILTER_BIT_… */
@@ -67,6 +68,9 @@ ps_peer_conn(const ps_peer_t *self, ps_way_t way)
     return self->conns[way] != PS_PEER_NO_CONN ? self->conns[way]
                                                : self->conns[PS_WAY_BULK - way];
 }
+/* Takes out a peer that has ended, has no connection and no held requests; its
+ * session. 0: there is none. */
+uint64_t ps_peers_take_ended(ps_peers_t *self);
 /* The connection is gone; the peer stays while it has the other, or while
  * requests of it are held. */
 void ps_peers_gone(ps_peers_t *self, uint64_t conn);

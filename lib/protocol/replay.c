@@ -371,15 +371,21 @@ replay_rows(ps_shard_t *shard,
     return true;
 }
 
-static void
-replay_forget(ps_partition_t *self, const ps_record_t *record)
+/* What an older psd has forgotten were all sessions up to one. */
+static bool
+replay_retire(ps_partition_t *self, const ps_record_t *record)
 {
-    ps_window_t *window = ps_map_remove(&self->windows, record->session);
+    ps_window_t *window = NULL;
+    bool is_one = record->kind == PS_RECORD_RETIRE;
+    uint64_t last = is_one ? record->session : record->seq - 1;
 
-    ps_window_destroy(&window);
-    if (self->lowest_session < record->seq) {
-        self->lowest_session = record->seq;
+    if ((is_one || record->seq > 0) &&
+        !ps_session_set_add(&self->retired, is_one ? last : 0, last)) {
+        return false;
     }
+    window = ps_map_remove(&self->windows, record->session);
+    ps_window_destroy(&window);
+    return true;
 }
 
 static bool
@@ -400,8 +406,8 @@ replay(ps_shard_t *shard,
     case PS_RECORD_JOB:
         return replay_job(self, record, payload);
     case PS_RECORD_FORGET:
-        replay_forget(self, record);
-        return true;
+    case PS_RECORD_RETIRE:
+        return replay_retire(self, record);
     case PS_RECORD_EPOCH:
         if (self->epoch < record->epoch) {
             self->epoch = record->epoch;

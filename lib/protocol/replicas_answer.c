@@ -534,7 +534,7 @@ ps_replicas_turn_away(ps_shard_t *shard,
 
     while (take_any(pending, &answer)) {
         if (request_of(shard, &answer, &request) && moved != NULL) {
-            ps_answer_moved(shard, &request, moved);
+            ps_answer_moved(shard, &request, moved, true);
         } else if (request.peer != NULL) {
             ps_answer_refused(shard, &request, PSD_NO_TABLE, 0,
                               "the table was dropped");

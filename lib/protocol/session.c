@@ -20,21 +20,25 @@ ps_session_new(const ps_session_args_t *args,
     ps_session_t *self = ps_alloc(1, sizeof *self);
 
     if (self != NULL) {
+        TAILQ_INIT(&self->unreported);
+        TAILQ_INIT(&self->spare);
         self->reason = ps_alloc(1, PS_REASON_SIZE);
     }
-    if (self == NULL || self->reason == NULL) {
-        ps_free(self);
+    if (self == NULL || self->reason == NULL ||
+        !ps_grow(&self->identities, &self->identities_capacity, 1,
+                 sizeof *self->identities)) {
+        ps_session_destroy(&self);
         return psd_error_set(err, PSD_NOMEM, "no memory for a session");
     }
     self->args = *args;
+    self->identities[self->n_identities++] =
+        (ps_identity_t){args->client, args->session};
     if (self->args.resend_ms == 0) {
         self->args.resend_ms = 1;
     } else if (self->args.resend_ms > PS_RESEND_MAX_MS) {
         self->args.resend_ms = PS_RESEND_MAX_MS;
     }
     self->wake_ms = UINT64_MAX;
-    TAILQ_INIT(&self->unreported);
-    TAILQ_INIT(&self->spare);
     *ret_session = self;
     return PSD_OK;
 }
@@ -58,6 +62,7 @@ ps_session_destroy(ps_session_t **self_p)
         ps_free(self->places[i]);
     }
     ps_free(self->reason);
+    ps_free(self->identities);
     ps_free(self->tables);
     ps_free(self->places);
     ps_free(self->links);
@@ -118,7 +123,7 @@ ps_session_learn(ps_session_t *self,
         if (part->place != NULL && routes[i].epoch <= part->epoch) {
             continue;
         }
-        rc = ps_link_find(self, &routes[i], &place, err);
+        rc = ps_link_find(self, &routes[i], part->identity, &place, err);
         if (rc != PSD_OK) {
             return rc;
         }

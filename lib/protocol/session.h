@@ -40,6 +40,13 @@ typedef struct ps_op_worker { /* 0 job: no worker */
     uint64_t clock;
 } ps_op_worker_t;
 
+/* Who a client is, to partitions. One that has forgotten it knows it under
+ * another one, with numbers that begin anew. */
+typedef struct ps_identity {
+    ps_id_t client;
+    uint64_t session;
+} ps_identity_t;
+
 PSD_MUST_CHECK psd_status_t ps_session_new(const ps_session_args_t *args,
                                            ps_session_t **ret_session,
                                            psd_error_t *err);
@@ -133,6 +140,18 @@ typedef struct ps_silent {
 /* Those with something under way; their number. */
 size_t ps_session_silent(const ps_session_t *self,
                          ps_silent_t ret_silent[PS_SILENT_MAX]);
+/* A partition has forgotten this client, which needs another identity to go on
+ * there: of it, or of nothing but the numbers of its operations, nothing was
+ * taken under the old one. The caller gets one, and gives it. */
+bool ps_session_wants_identity(const ps_session_t *self,
+                               uint32_t *ret_table,
+                               uint32_t *ret_partition);
+/* Errors: PSD_NOMEM; it is still wanted then. */
+PSD_MUST_CHECK psd_status_t ps_session_add_identity(ps_session_t *self,
+                                                    const ps_identity_t *added,
+                                                    psd_error_t *err);
+/* Of a link: what BYE says. */
+uint64_t ps_session_number(const ps_session_t *self, uint64_t link);
 /* When it next wants a tick; UINT64_MAX for never. */
 uint64_t ps_session_deadline(const ps_session_t *self);
 

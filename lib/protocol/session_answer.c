@@ -111,12 +111,29 @@ on_hello_refused(ps_session_t *self, const arrival_t *arrival)
     ps_session_break(self, status, refused->text, arrival->outbox);
 }
 
+/* The operation that is answered; NULL: it has ended, also when there was no
+ * memory yet to say so, or is asked of another place. */
+static ps_op_t *
+answered(const ps_session_t *self, const arrival_t *arrival)
+{
+    ps_op_t *op = ps_op_find(self, arrival->request);
+
+    return op == NULL || op->status != PSD_OK || op->part->link != arrival->link
+               ? NULL
+               : op;
+}
+
 /* The server does not know this connection: whatever was asked of it is lost.
  * While HELLO is on its way, this is known already. */
 static void
 on_no_session(ps_session_t *self, const arrival_t *arrival)
 {
     ps_link_t *link = arrival->link;
+    ps_op_t *op = answered(self, arrival);
+
+    if (op != NULL) {
+        ps_op_not_taken(op);
+    }
 
     if (arrival->by_bulk && link->bulk.state == PS_LINK_READY) {
         ps_bulk_greet(self, arrival->now_ms, link, arrival->outbox);
@@ -224,9 +241,33 @@ on_gap(ps_session_t *self, const arrival_t *arrival, const ps_op_t *refused)
 static void
 on_keys(const arrival_t *arrival, ps_op_t *op)
 {
+    ps_op_not_taken(op);
     if (op->sent) {
         ps_op_requeue(op);
         ps_part_make_ready(op->part, arrival->now_ms);
+    }
+}
+
+/* The partition does not know this client any more. Answers to what went before
+ * may still come; until then it is sent again, to be refused again. */
+static void
+on_closed(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
+{
+    const ps_msg_refused_t *refused = &arrival->message->refused;
+    bool not_taken = refused->detail == PS_CLOSED_NOT_TAKEN;
+
+    if (not_taken && op->n_unsure > 0) {
+        op->n_unsure--;
+    }
+    if (not_taken && ps_part_may_begin_anew(op->part)) {
+        ps_part_begin_anew(self, arrival->now_ms, op->part, arrival->outbox);
+    } else if (ps_op_decides(op)) {
+        ps_session_break(self, PSD_CLOSED, refused->text, arrival->outbox);
+    } else if (op->sent) {
+        op->again = true;
+        op->due_ms = arrival->now_ms +
+                     ps_session_backoff(self->args.resend_ms, op->tries);
+        ps_session_wake(self, op->due_ms);
     }
 }
 
@@ -257,6 +298,7 @@ on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
     case PSD_NOMEM:
     case PSD_MOVED:
     case PSD_STOPPING:
+        ps_op_not_taken(op);
         on_busy(self, arrival, op, refused->text);
         return;
     case PSD_KEYS:
@@ -266,6 +308,8 @@ on_refused(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
         ps_session_forget(self, op->part->table, PSD_NO_TABLE, arrival->outbox);
         return;
     case PSD_CLOSED:
+        on_closed(self, arrival, op);
+        return;
     case PSD_ROWS_LOST:
     case PSD_VERSION:
     case PSD_CLUSTER:
@@ -348,26 +392,17 @@ on_parked(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
     }
 }
 
-/* The operation that is answered; NULL: it has ended, also when there was no
- * memory yet to say so, or is asked of another place. */
-static ps_op_t *
-answered(const ps_session_t *self, const arrival_t *arrival)
-{
-    ps_op_t *op = ps_op_find(self, arrival->request);
-
-    return op == NULL || op->status != PSD_OK || op->part->link != arrival->link
-               ? NULL
-               : op;
-}
-
 static void
 on_moved(ps_session_t *self, const arrival_t *arrival)
 {
-    ps_op_t *op = NULL;
-    psd_status_t rc =
-        ps_session_moved(self, arrival->now_ms, &arrival->message->moved,
-                         arrival->payload, arrival->outbox);
+    ps_op_t *op = answered(self, arrival);
+    psd_status_t rc = PSD_OK;
 
+    if (op != NULL && arrival->seq == 0) {
+        ps_op_not_taken(op);
+    }
+    rc = ps_session_moved(self, arrival->now_ms, &arrival->message->moved,
+                          arrival->payload, arrival->outbox);
     if (rc == PSD_LIMIT) {
         ps_session_break(self, rc,
                          "the map names too many places; open a new client",

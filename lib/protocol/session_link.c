@@ -7,9 +7,10 @@
 #include "protocol/session_private.h"
 
 static bool
-is_at(const ps_link_t *link, const ps_route_t *route)
+is_at(const ps_link_t *link, const ps_route_t *route, uint32_t identity)
 {
-    return link->route.incarnation == route->incarnation &&
+    return link->identity == identity &&
+           link->route.incarnation == route->incarnation &&
            link->route.shard == route->shard &&
            strcmp(link->route.tcp, route->tcp) == 0 &&
            strcmp(link->route.ipc, route->ipc) == 0;
@@ -18,13 +19,14 @@ is_at(const ps_link_t *link, const ps_route_t *route)
 psd_status_t
 ps_link_find(ps_session_t *self,
              const ps_route_t *route,
+             uint32_t identity,
              ps_link_t **ret_link,
              psd_error_t *err)
 {
     ps_link_t *link = NULL;
 
     for (size_t i = self->n_places; i > 0; i--) {
-        if (is_at(self->places[i - 1], route)) {
+        if (is_at(self->places[i - 1], route, identity)) {
             *ret_link = self->places[i - 1];
             return PSD_OK;
         }
@@ -43,6 +45,7 @@ ps_link_find(ps_session_t *self,
         return psd_error_set(err, PSD_NOMEM, "no memory for a link");
     }
     link->route = *route;
+    link->identity = identity;
     TAILQ_INIT(&link->active);
     TAILQ_INIT(&link->ready);
     TAILQ_INIT(&link->waiting);
@@ -86,9 +89,9 @@ ps_link_say_hello(ps_session_t *self,
         .version_min = PS_VERSION_MIN,
         .version_max = PS_VERSION,
         .cluster = self->args.cluster,
-        .client = self->args.client,
+        .client = self->identities[link->identity].client,
         .incarnation = link->route.incarnation,
-        .session = self->args.session,
+        .session = self->identities[link->identity].session,
         .filters = self->args.filters,
         .bulk = bulk,
     };
@@ -247,6 +250,10 @@ tick_part(ps_session_t *self,
     }
     if (part->link == NULL) {
         return; /* the last one ended */
+    }
+    if (part->is_forgotten) {
+        ps_part_begin_anew(self, now_ms, part, outbox);
+        return;
     }
     if (part->pause_ms > now_ms) {
         ps_session_wake(self, part->pause_ms);

@@ -9,6 +9,7 @@
  *   session_link.c    connections: HELLO, resending, time
  *   session_bulk.c    second connections, for large bodies
  *   session_answer.c  what arrives
+ *   session_anew.c    partitions that have forgotten the session
  *
  * An operation stays in its partition's list, which is in order of submission,
  * until its end. It first waits for credits of its link, which are given in
@@ -55,6 +56,8 @@ typedef struct ps_op {
     bool again;          /* when due: send it, do not ask */
     uint32_t tries;      /* asked again so often */
     uint64_t n_sends;    /* 0: no answer can come yet */
+    uint32_t n_unsure;   /* sends that may have been taken */
+    bool asked;          /* a PROBE has gone: answers may be its */
     uint64_t sent_epoch; /* epoch of the last send */
     uint64_t start_ms;
     uint64_t sent_ms;    /* the last send */
@@ -68,8 +71,10 @@ TAILQ_HEAD(ps_ops, ps_op);
 struct ps_part {
     TAILQ_ENTRY(ps_part) in_active;
     TAILQ_ENTRY(ps_part) in_ready;
-    ps_link_t *place; /* where it lives; borrowed */
-    ps_link_t *link;  /* where its operations are; NULL: it has none */
+    uint32_t identity; /* that it is used under */
+    bool is_forgotten; /* it needs another one; nothing is sent meanwhile */
+    ps_link_t *place;  /* where it lives; borrowed */
+    ps_link_t *link;   /* where its operations are; NULL: it has none */
     struct ps_ops ops;
     ps_op_t *queued; /* the first operation that is not sent */
     uint32_t table;
@@ -114,6 +119,7 @@ typedef struct ps_bulk {
 
 struct ps_link {
     ps_link_state_t state;
+    uint32_t identity; /* that HELLO says */
     uint64_t number;
     ps_route_t route; /* partition and epoch mean nothing here */
     struct ps_parts active;
@@ -137,6 +143,9 @@ struct ps_link {
 
 struct ps_session {
     ps_session_args_t args;
+    ps_identity_t *identities; /* owned; the first is that of args */
+    size_t n_identities;
+    size_t identities_capacity;
     ps_link_t **places; /* owned; all links, in order of learning */
     size_t n_places;
     size_t places_capacity;
@@ -207,6 +216,19 @@ void ps_bulk_tick(ps_session_t *self,
                   uint64_t now_ms,
                   ps_link_t *link,
                   ps_outbox_t *outbox);
+/* session_anew.c */
+/* Its partition does not know the session any more: what is under way may begin
+ * anew under another one, for nothing of it was taken. */
+bool ps_part_may_begin_anew(const ps_part_t *part);
+/* What is known of this one decides that. */
+bool ps_op_decides(const ps_op_t *op);
+/* It does, as soon as there is one. */
+void ps_part_begin_anew(ps_session_t *self,
+                        uint64_t now_ms,
+                        ps_part_t *part,
+                        ps_outbox_t *outbox);
+/* The operation's last send was not taken. */
+void ps_op_not_taken(ps_op_t *op);
 /* session_look.c */
 const char *
 ps_op_reason(const ps_session_t *self, const ps_op_t *op, uint64_t now_ms);
@@ -236,6 +258,8 @@ void ps_part_requeue(ps_part_t *part);
 void ps_part_pause(ps_session_t *self, uint64_t now_ms, ps_part_t *part);
 /* Takes all of it to the link of its place; nothing of it is sent there. */
 void ps_part_carry(ps_part_t *part, uint64_t now_ms);
+/* It has nothing to send now. */
+void ps_part_leave_ring(ps_part_t *part);
 /* Puts it into the ring of its link if it has something to send. */
 void ps_part_make_ready(ps_part_t *part, uint64_t now_ms);
 /* Sends what the credits allow. */
@@ -276,10 +300,12 @@ ps_op_t *ps_op_new(ps_session_t *self);
 void ps_op_destroy(ps_session_t *self, ps_op_t **op_p);
 
 /* session_link.c */
-/* The link to that place; made if there is none. Errors: PSD_NOMEM, PSD_LIMIT.
+/* The link to that place under that identity; made if there is none. Errors:
+ * PSD_NOMEM, PSD_LIMIT.
  */
 PSD_MUST_CHECK psd_status_t ps_link_find(ps_session_t *self,
                                          const ps_route_t *route,
+                                         uint32_t identity,
                                          ps_link_t **ret_link,
                                          psd_error_t *err);
 /* Opens a link that is unused. Without memory the next tick does. */

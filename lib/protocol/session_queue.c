@@ -22,8 +22,8 @@ ps_session_gap_ms(const ps_session_t *self)
                                                    : PS_RESEND_GAP_MS;
 }
 
-static void
-leave_ring(ps_part_t *part)
+void
+ps_part_leave_ring(ps_part_t *part)
 {
     if (part->ready) {
         TAILQ_REMOVE(&part->link->ready, part, in_ready);
@@ -35,7 +35,7 @@ void
 ps_part_make_ready(ps_part_t *part, uint64_t now_ms)
 {
     if (part->queued != NULL && part->queued->credited && !part->ready &&
-        part->pause_ms <= now_ms) {
+        !part->is_forgotten && part->pause_ms <= now_ms) {
         TAILQ_INSERT_TAIL(&part->link->ready, part, in_ready);
         part->ready = true;
     }
@@ -123,7 +123,7 @@ ps_part_carry(ps_part_t *part, uint64_t now_ms)
     ps_op_t *op = NULL;
 
     ps_part_requeue(part);
-    leave_ring(part);
+    ps_part_leave_ring(part);
     TAILQ_FOREACH(op, &part->ops, in_list)
     {
         leave_link(op);
@@ -169,7 +169,7 @@ ps_part_pause(ps_session_t *self, uint64_t now_ms, ps_part_t *part)
     }
     part->pause_ms = now_ms + pause_of(self, part->pauses);
     part->pauses++;
-    leave_ring(part);
+    ps_part_leave_ring(part);
     ps_session_wake(self, part->pause_ms);
 }
 
@@ -197,7 +197,7 @@ ps_op_detach(ps_op_t *op)
     }
     TAILQ_REMOVE(&part->ops, op, in_list);
     if (part->queued == NULL) {
-        leave_ring(part);
+        ps_part_leave_ring(part);
     } else if (part->blocked) {
         part->blocked = false;
         ps_part_make_ready(part, UINT64_MAX); /* a pause has lost its reason */
@@ -296,6 +296,7 @@ send_request(ps_session_t *self,
     ps_effect_t *effect = ps_outbox_add_raw(outbox, PS_EFFECT_SEND);
 
     op->n_sends++;
+    op->n_unsure++;
     op->sent_ms = now_ms;
     op->sent_epoch = op->part->epoch;
     op->due_ms = now_ms + ps_session_backoff(self->args.resend_ms, op->tries);
@@ -388,7 +389,7 @@ ps_link_flush(ps_session_t *self,
     while ((part = TAILQ_FIRST(&link->ready)) != NULL) {
         ps_op_t *op = part->queued;
 
-        leave_ring(part);
+        ps_part_leave_ring(part);
         if (op == NULL || !op->credited) {
             part->blocked = false;
             continue;
@@ -411,6 +412,7 @@ ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
     ps_effect_t *effect = NULL;
 
     op->tries++;
+    op->asked = true;
     ps_link_doubt(self, now_ms, op, outbox);
     ps_bulk_ask(self, now_ms, op, outbox);
     if (op->ask.kind == PS_KIND_PULL) {

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "model/store_growth.h"
+#include "protocol/partition_work.h"
 #include "protocol/replicas.h"
 #include "protocol/shard_state.h"
 
@@ -76,6 +77,7 @@ ps_shard_destroy(ps_shard_t **self_p)
     ps_map_done(&self->jobs);
     ps_peers_done(&self->peers);
     ps_shard_links_done(&self->links);
+    ps_session_set_done(&self->ended);
     ps_coder_destroy(&self->coder);
     ps_free(self);
     *self_p = NULL;
@@ -118,6 +120,16 @@ check_hello(const ps_shard_t *self,
     return PSD_OK;
 }
 
+/* What comes of such a session was late on its way. */
+static bool
+has_ended(const ps_shard_t *self, uint64_t session)
+{
+    const ps_peer_t *peer = ps_peers_of(&self->peers, session);
+
+    return (peer != NULL && peer->ended) ||
+           ps_session_set_has(&self->ended, session);
+}
+
 static psd_status_t
 step_hello(ps_shard_t *self, const ps_event_t *event)
 {
@@ -127,6 +139,10 @@ step_hello(ps_shard_t *self, const ps_event_t *event)
     uint32_t filters = hello->filters & PS_FILTER_BITS_ALL;
     psd_status_t rc = check_hello(self, hello, event->last_session, why);
 
+    if (rc == PSD_OK && has_ended(self, hello->session)) {
+        rc = psd_error_set(why, PSD_CLOSED, "session %" PRIu64 " has said BYE",
+                           hello->session);
+    }
     if (rc == PSD_OK && ps_shard_links_from(&self->links, conn) != NULL) {
         rc = psd_error_set(why, PSD_DENIED, "a shard speaks here");
     }
@@ -173,7 +189,7 @@ ps_shard_request(ps_shard_t *self, const ps_request_t *request)
                           "the map here is older than yours");
     } else if (partition == NULL ||
                request->epoch != table->routes[request->partition].epoch) {
-        ps_answer_moved(self, request, table);
+        ps_answer_moved(self, request, table, false);
     } else if (partition->replicas != NULL &&
                (!partition->replicas->primary ||
                 partition->epoch < request->epoch)) {
@@ -211,14 +227,61 @@ visit_forget_rooms(ps_shard_t *self,
 static void
 step_gone(ps_shard_t *self, uint64_t conn)
 {
+    const ps_peer_t *peer = ps_peers_at(&self->peers, conn);
     psd_status_t rc = PSD_OK;
 
     if (self->n_held > 0) {
         rc = ps_shard_visit(self, visit_forget_rooms, &conn, NULL);
     }
     (void)rc; /* forgetting does not fail */
+    self->has_ended = self->has_ended || (peer != NULL && peer->ended);
     ps_peers_gone(&self->peers, conn);
     ps_shard_peer_gone(self, conn);
+}
+
+/* The client ends. Its windows are given up when its other connection has said
+ * so, too, and nothing of it is held. */
+static void
+step_bye(ps_shard_t *self, ps_peer_t *peer, uint64_t conn)
+{
+    if (peer != NULL) {
+        peer->ended = true;
+    }
+    step_gone(self, conn);
+}
+
+static psd_status_t
+visit_retire(ps_shard_t *self,
+             ps_partition_t *partition,
+             const void *arg,
+             psd_error_t *err)
+{
+    const uint64_t *session = arg;
+
+    (void)err;
+    if (ps_map_get(&partition->windows, *session) != NULL) {
+        (void)ps_partition_retire(self, partition, *session);
+    }
+    return PSD_OK; /* a window that stays gives way some day */
+}
+
+static void
+retire_ended(ps_shard_t *self)
+{
+    uint64_t session = 0;
+
+    self->has_ended = false;
+    while ((session = ps_peers_take_ended(&self->peers)) != 0) {
+        psd_status_t rc = ps_shard_visit(self, visit_retire, &session, NULL);
+        bool added = false;
+
+        (void)rc; /* no visit fails */
+        if (self->ended.n >= PS_SESSION_RUNS_MAX) {
+            ps_session_set_drop_lowest(&self->ended);
+        }
+        added = ps_session_set_add(&self->ended, session, session);
+        (void)added; /* without memory its partitions still refuse it */
+    }
 }
 
 static psd_status_t
@@ -235,7 +298,7 @@ step_message(ps_shard_t *self, const ps_event_t *event)
         return step_hello(self, event);
     }
     if (event->message->kind == PS_KIND_BYE) {
-        step_gone(self, event->conn);
+        step_bye(self, peer, event->conn);
         return PSD_OK;
     }
     if (!is_request(event->message->kind)) {
@@ -247,8 +310,7 @@ step_message(ps_shard_t *self, const ps_event_t *event)
         return PSD_OK;
     }
     if (peer == NULL) {
-        ps_answer_refused_conn(self, event->conn, PSD_NO_SESSION,
-                               "say HELLO first");
+        ps_answer_no_session(self, event);
         return PSD_OK;
     }
     peer->used_ms = self->now_ms;
@@ -360,6 +422,9 @@ ps_shard_step(ps_shard_t *self,
         break;
     default:
         break;
+    }
+    if (self->has_ended) {
+        retire_ended(self);
     }
     self->outbox = NULL;
     return rc;

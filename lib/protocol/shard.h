@@ -39,7 +39,10 @@ typedef struct ps_shard_args {
                                  of it as its share of the partitions; 0: as
                                  much as there is */
     uint64_t keys_bytes;      /* lists of keys kept for each connection */
-    uint32_t sessions_max;    /* windows kept for each partition */
+    uint32_t sessions_max;    /* windows kept for each partition; twice as many
+                                 while they are all in use */
+    uint32_t retire_after_ms; /* so long a window must be idle to give way to
+                                 another one; 0: it need not */
     bool trace;               /* a note for every push, mark and pull too */
     bool log;                 /* a record for every change: somebody reads them
                                */

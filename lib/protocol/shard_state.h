@@ -55,6 +55,9 @@ struct ps_shard {
     ps_shard_links_t links;   /* to and from shards with copies */
     ps_map_t tables;          /* id -> ps_shard_table_t, owned */
     ps_map_t jobs;            /* id -> ps_job_t, owned */
+    ps_session_set_t ended;   /* sessions that have said BYE here; the lowest
+                                 are forgotten when there are too many */
+    bool has_ended;           /* one of them may have nothing held any more */
     ps_coder_t *coder;        /* owned; NULL until a filter is used */
     uint64_t held_bytes;      /* bodies of held requests */
     uint64_t logged_bytes;    /* kept for open clocks */
@@ -208,14 +211,18 @@ void ps_answer_parked(ps_shard_t *self,
 uint64_t ps_answer_values(ps_shard_t *self,
                           ps_partition_t *partition,
                           const ps_request_t *request);
+/* was_taken: a PUSH or MARK is in the log here, and its answer waited. */
 void ps_answer_moved(ps_shard_t *self,
                      const ps_request_t *request,
-                     const ps_shard_table_t *table);
+                     const ps_shard_table_t *table,
+                     bool was_taken);
 /* A refusal of something that is no request: HELLO, or bytes out of turn. */
 void ps_answer_refused_conn(ps_shard_t *self,
                             uint64_t conn,
                             psd_status_t status,
                             const char *text);
+/* Refuses a request on a connection that has not said HELLO, by its number. */
+void ps_answer_no_session(ps_shard_t *self, const ps_event_t *event);
 void ps_answer_welcome(ps_shard_t *self, uint64_t conn, uint32_t filters);
 void ps_note(ps_shard_t *self, const ps_note_t *note);
 /* A note that only args.trace asks for. */

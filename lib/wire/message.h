@@ -284,6 +284,10 @@ typedef enum ps_taken_status {
     PS_TAKEN_NOMEM = 4  /* as GAP, for want of memory */
 } ps_taken_status_t;
 
+/* detail of a REFUSED with CLOSED: this request was not taken, and no PUSH or
+ * MARK of its session will be in that epoch. */
+#define PS_CLOSED_NOT_TAKEN 1
+
 #define PS_LEASE_MS_MAX 60000 /* the longest that an APPEND may ask for */
 
 /* X(NAME, name, kind number); 14 is the batch, wire/batch.h. */

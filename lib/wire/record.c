@@ -35,6 +35,8 @@ ps_record_kind_name(ps_record_kind_t kind)
         return "LEAVE";
     case PS_RECORD_AHEAD:
         return "AHEAD";
+    case PS_RECORD_RETIRE:
+        return "RETIRE";
     }
     return "?";
 }

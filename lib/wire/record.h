@@ -34,8 +34,8 @@ typedef enum ps_record_kind {
     PS_RECORD_MARK = 3,    /* a member finished `clock` */
     PS_RECORD_JOB = 4,     /* the job as it is now, of the version in seq;
                               without values: it is forgotten */
-    PS_RECORD_FORGET = 5,  /* `session` is forgotten; unknown ones below seq are
-                              refused from now on */
+    PS_RECORD_FORGET = 5,  /* of an older psd: `session` is forgotten; unknown
+                              ones below seq are refused from now on */
     PS_RECORD_EPOCH = 6,   /* a new primary serves under `epoch` */
     PS_RECORD_ANEW = 7,    /* in logs only: this copy has thrown away what it
                               had, and has the state behind record lsn, which
@@ -46,9 +46,12 @@ typedef enum ps_record_kind {
                               wait */
     PS_RECORD_LEAVE = 9,   /* in logs only: the copy has left this shard; seq:
                               the life that has ended, lsn: its last record */
-    PS_RECORD_AHEAD = 10   /* never in logs: a PUSH of n_rows rows, first_row
+    PS_RECORD_AHEAD = 10,  /* never in logs: a PUSH of n_rows rows, first_row
                               the lowest, for a copy that has none of them yet
                               and gets them with the change in them */
+    PS_RECORD_RETIRE = 11  /* `session` has said BYE, or gave way to another
+                              one: its window goes, and nothing of it is taken
+                              from now on */
 } ps_record_kind_t;
 
 typedef struct ps_record {

@@ -19,6 +19,7 @@
 #include "support/record_sample.h"
 #include "support/sim_disk.h"
 
+#define N_STORED 7 /* records of the files, which older psd wrote */
 #define BYTES_MAX 2048
 #define PATH_SIZE 4096
 
@@ -122,7 +123,7 @@ Test(golden_storage, log)
     cr_assert_eq(ps_shard_log_open(&args, &log, NULL), PSD_OK);
     cr_assert_eq(ps_shard_log_read(log, count_record, &n, &found, NULL),
                  PSD_OK);
-    for (size_t i = 0; i < N_SAMPLE_RECORDS; i++) {
+    for (size_t i = 0; i < N_STORED; i++) {
         PSD_AUTO(ps_payload_destroy) ps_payload_t *payload = NULL;
         ps_record_t record;
 

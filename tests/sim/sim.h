@@ -42,7 +42,8 @@
 #define SIM_ROWS_MAX 24   /* of the table */
 #define SIM_OP_ROWS_MAX 6 /* of one operation */
 #define SIM_PARTITIONS_MAX 4
-#define SIM_TABLE 7 /* numbers of the one table and the one job */
+#define SIM_LATE_MAX 5 /* packets of a client that come again behind BYE */
+#define SIM_TABLE 7    /* numbers of the one table and the one job */
 #define SIM_JOB 3
 #define SIM_INCARNATION 77
 
@@ -108,6 +109,8 @@ typedef struct sim_op {
     psd_status_t status;
 } sim_op_t;
 
+struct sim_packet;
+
 typedef struct sim_client {
     uint32_t number;
     uint32_t worker;
@@ -133,6 +136,8 @@ typedef struct sim_client {
     size_t redo_capacity;
     uint64_t conn_of[SIM_LINKS_MAX]; /* by link */
     size_t n_links;
+    struct sim_packet *late[SIM_LATE_MAX]; /* held; the first ones it sent */
+    size_t n_late;
     uint64_t digest;    /* of all bits pulled, in script order */
     ps_filter_t filter; /* of its requests */
     ps_coder_t *coder;  /* owned; NULL: it filters nothing */
@@ -292,6 +297,8 @@ void sim_send(sim_t *sim,
 void sim_flush(sim_t *sim, uint64_t conn, bool to_shard);
 /* Decodes and hands on each message of the packet. */
 void sim_arrive(sim_t *sim, const sim_packet_t *packet);
+/* Sends again what was kept of a client that has said BYE. */
+void sim_send_late(sim_t *sim, sim_client_t *client);
 void sim_packet_drop(sim_packet_t **packet_p);
 /* Cuts one connection at random; both ends may or may not notice. */
 void sim_cut(sim_t *sim);

@@ -19,7 +19,7 @@ has_same_windows(const ps_partition_t *one, const ps_partition_t *other)
             return false;
         }
     }
-    return one->lowest_session == other->lowest_session;
+    return ps_session_set_equal(&one->retired, &other->retired);
 }
 
 static bool

@@ -283,6 +283,21 @@ do_line(sim_t *sim, sim_client_t *client)
     (void)start_line(sim, client, &step, marked);
 }
 
+/* All of it has ended. */
+static void
+say_bye(sim_t *sim, sim_client_t *client)
+{
+    const ps_message_t bye = {.kind = PS_KIND_BYE,
+                              .bye = {.session = client->number + 1}};
+
+    sim_trace(sim, "client %u says BYE", client->number);
+    for (size_t i = 0; i < client->n_links; i++) {
+        sim_send(sim, client->conn_of[i], true, &bye, NULL, 0);
+    }
+    sim_send_late(sim, client);
+    ps_session_destroy(&client->session);
+}
+
 void
 sim_client_step(sim_t *sim, uint32_t number)
 {
@@ -301,6 +316,7 @@ sim_client_step(sim_t *sim, uint32_t number)
         if (client->n_open == 0) {
             client->finished = true;
             sim_trace(sim, "client %u is through", number);
+            say_bye(sim, client);
         }
         return;
     }

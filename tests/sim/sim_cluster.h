@@ -54,6 +54,10 @@
 
 #define CLUSTER_LINES_MAX 96 /* of a script */
 #define CLUSTER_LINKS_MAX 48 /* of one client */
+#define CLUSTER_SESSIONS_MAX 128
+/* Client c, its identity i: session c + 1 + 8 i. */
+#define CLUSTER_SESSIONS_STEP 8
+#define CLUSTER_LATE_MAX 4
 #define CLUSTER_NAME_SIZE 16 /* of a node */
 /* Places that a way leads between: nodes, and then */
 #define CLUSTER_REGISTRY CLUSTER_NODES_MAX
@@ -100,6 +104,12 @@ typedef struct cluster_op {
     bool must[CLUSTER_ROWS]; /* PULL: rows that it must see pushed */
 } cluster_op_t;
 
+/* A message that was sent, to come again behind BYE. */
+typedef struct cluster_late {
+    size_t conn;
+    ps_buffer_t bytes; /* owned */
+} cluster_late_t;
+
 typedef struct cluster_client {
     ps_session_t *session; /* owned */
     cluster_worker_t worker;
@@ -116,10 +126,15 @@ typedef struct cluster_client {
     uint8_t level; /* that it asks for: what its acknowledgements reach */
     bool reader;   /* pulls everything at the end */
     bool finished;
-    uint64_t lost_ms; /* when its clocks are closed without it; 0: never */
-    uint64_t pace_ms; /* between two lines, at most */
-    uint64_t wake_ms; /* of the tick that is planned */
-    uint64_t ask_ms;  /* when to ask the registry again */
+    bool ended;                            /* it has said BYE */
+    cluster_late_t late[CLUSTER_LATE_MAX]; /* what comes once more then */
+    size_t n_late;
+    uint32_t n_more;    /* identities, beside the first */
+    bool asks_identity; /* another one is on its way */
+    uint64_t lost_ms;   /* when its clocks are closed without it; 0: never */
+    uint64_t pace_ms;   /* between two lines, at most */
+    uint64_t wake_ms;   /* of the tick that is planned */
+    uint64_t ask_ms;    /* when to ask the registry again */
     uint64_t n_seqs[CLUSTER_PARTITIONS_MAX];
     /* The last one that nobody may lose: acknowledged at replica, or above. */
     uint64_t safe_seq[CLUSTER_PARTITIONS_MAX];
@@ -149,8 +164,8 @@ typedef struct cluster_pushed {
 typedef struct cluster_copy {
     bool known; /* else the next record may be any */
     uint64_t lsn;
-    uint64_t seqs[CLUSTER_CLIENTS_MAX + 1]; /* the last one; UINT64_MAX: not
-                                               known */
+    uint64_t seqs[CLUSTER_SESSIONS_MAX]; /* the last one; UINT64_MAX: not
+                                            known */
 } cluster_copy_t;
 
 /* On its way to the disk: a record, or a piece of a snapshot. */
@@ -313,7 +328,8 @@ typedef enum cluster_event_kind {
     CLUSTER_ALIVE_TIME = 12, /* a: client, a worker */
     CLUSTER_ASK_AGAIN = 13,  /* a: client, a worker, b: its question */
     CLUSTER_CHECKPOINT = 14, /* the registry makes one, or goes on with it */
-    CLUSTER_IMAGE_TURN = 15  /* a: node, b: shard */
+    CLUSTER_IMAGE_TURN = 15, /* a: node, b: shard */
+    CLUSTER_IDENTITY = 16    /* a: client, gets another one */
 } cluster_event_kind_t;
 
 typedef struct cluster_event {
@@ -358,6 +374,7 @@ typedef struct cluster {
     uint64_t n_answers;
     uint64_t n_fences;
     uint64_t n_voids;      /* times that the last whole copy was lost */
+    uint64_t n_identities; /* that clients got, beside their first ones */
     uint64_t n_recoveries; /* nodes that have started with a disk */
     FILE *trace;
     bool failed;
@@ -407,6 +424,8 @@ uint64_t cluster_disk_still(const cluster_t *self, uint32_t node);
 /* sim_cluster_net.c */
 void cluster_event_done(cluster_event_t *event);
 /* A connection to the shard of that endpoint; its place in the list. */
+/* Sends again what was kept of a client that has said BYE. */
+void cluster_send_late(cluster_t *self, uint32_t client);
 size_t cluster_connect(cluster_t *self, cluster_conn_t conn, const char *tcp);
 /* A message by a connection, lost or doubled by chance. */
 void cluster_send(cluster_t *self,
@@ -504,6 +523,7 @@ void cluster_client_start(cluster_t *self, uint32_t client);
 void cluster_clients_done(cluster_t *self);
 void cluster_client_line(cluster_t *self, uint32_t client);
 void cluster_client_tick(cluster_t *self, uint32_t client);
+void cluster_client_identity(cluster_t *self, uint32_t client);
 void cluster_client_relinked(cluster_t *self, uint32_t client, uint64_t link);
 void cluster_client_received(cluster_t *self,
                              uint32_t client,

@@ -143,14 +143,71 @@ look_whether_broken(cluster_t *self, uint32_t number)
     const char *why = "";
     psd_status_t status =
         ps_session_broken(self->clients[number].session, &why);
+    /* A registry that starts again counts the silence from then on. */
+    uint64_t from_ms =
+        self->now_ms > CLUSTER_CALM_MS ? self->now_ms : CLUSTER_CALM_MS;
 
     if (status != PSD_OK && !self->clients[number].finished) {
         cluster_trace(self, "client %u is broken: %s", number, why);
         cluster_check_broken(self, number, status, why);
         self->clients[number].finished = true;
         self->clients[number].lost_ms =
-            self->plan.job ? self->now_ms + CLUSTER_LOST_MS + CLOSING_MS : 0;
+            self->plan.job ? from_ms + CLUSTER_LOST_MS + CLOSING_MS : 0;
     }
+}
+
+/* A partition has forgotten it. */
+static void
+ask_identity(cluster_t *self, uint32_t number)
+{
+    cluster_client_t *client = &self->clients[number];
+    uint32_t table = 0;
+    uint32_t partition = 0;
+
+    if (!client->asks_identity &&
+        ps_session_wants_identity(client->session, &table, &partition)) {
+        cluster_trace(self, "client %u was forgotten by partition %u", number,
+                      partition);
+        client->asks_identity = true;
+        (void)cluster_at(self, self->now_ms + 1 + cluster_below(self, 50),
+                         CLUSTER_IDENTITY, number);
+    }
+}
+
+void
+cluster_client_identity(cluster_t *self, uint32_t number)
+{
+    cluster_client_t *client = &self->clients[number];
+    uint32_t n = ++client->n_more;
+    const ps_identity_t added = {
+        .client = {.bytes = {2, (uint8_t)number, (uint8_t)n}},
+        .session = number + 1 + (uint64_t)n * CLUSTER_SESSIONS_STEP};
+
+    cluster_need(added.session <= CLUSTER_SESSIONS_MAX, "a session more");
+    client->asks_identity = false;
+    self->n_identities++;
+    cluster_need(ps_session_add_identity(client->session, &added, NULL) ==
+                     PSD_OK,
+                 "memory for an identity");
+    cluster_client_tick(self, number);
+}
+
+/* All of it has ended. */
+static void
+say_bye(cluster_t *self, uint32_t number)
+{
+    cluster_client_t *client = &self->clients[number];
+
+    cluster_trace(self, "client %u says BYE", number);
+    client->ended = true;
+    for (uint64_t i = 0; i < client->n_links; i++) {
+        const ps_message_t bye = {
+            .kind = PS_KIND_BYE,
+            .bye = {.session = ps_session_number(client->session, i)}};
+
+        cluster_send(self, client->conn_of[i], false, &bye, NULL);
+    }
+    cluster_send_late(self, number);
 }
 
 static void
@@ -171,6 +228,7 @@ perform(cluster_t *self, uint32_t number, const ps_outbox_t *outbox)
         }
     }
     look_whether_broken(self, number);
+    ask_identity(self, number);
     ask_in_doubt(self, number);
     plan_tick(self, number);
 }
@@ -324,6 +382,9 @@ cluster_client_line(cluster_t *self, uint32_t number)
     }
     if (client->at == client->n_lines) {
         client->finished = client->n_open == 0 && client->worker.asked == 0;
+        if (client->finished && !client->reader) {
+            say_bye(self, number);
+        }
         return;
     }
     if (!cluster_worker_is_ready(self, number)) {
@@ -384,6 +445,9 @@ cluster_clients_done(cluster_t *self)
 {
     for (uint32_t i = 0; i <= CLUSTER_CLIENTS_MAX; i++) {
         ps_session_destroy(&self->clients[i].session);
+        for (size_t k = 0; k < self->clients[i].n_late; k++) {
+            ps_buffer_done(&self->clients[i].late[k].bytes);
+        }
         ps_free(self->clients[i].ops);
         self->clients[i].ops = NULL;
     }
@@ -396,6 +460,9 @@ cluster_client_tick(cluster_t *self, uint32_t number)
     cluster_client_t *client = &self->clients[number];
 
     client->wake_ms = UINT64_MAX;
+    if (client->ended) {
+        return;
+    }
     ps_session_tick(client->session, self->now_ms, &outbox);
     perform(self, number, &outbox);
 }
@@ -405,6 +472,9 @@ cluster_client_relinked(cluster_t *self, uint32_t number, uint64_t link)
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
 
+    if (self->clients[number].ended) {
+        return;
+    }
     ps_session_relinked(self->clients[number].session, self->now_ms, link,
                         &outbox);
     perform(self, number, &outbox);
@@ -419,6 +489,9 @@ cluster_client_received(cluster_t *self,
 {
     PSD_AUTO(ps_outbox_done) ps_outbox_t outbox = {0};
 
+    if (self->clients[number].ended) {
+        return;
+    }
     ps_session_received(self->clients[number].session, self->now_ms, link,
                         message, payload, &outbox);
     perform(self, number, &outbox);

@@ -75,6 +75,45 @@ put_message(ps_buffer_t *bytes,
     }
 }
 
+/* Some of what a client sends comes once more when it has ended: the first
+ * HELLO, and what follows it on that connection. */
+static void
+keep_late(cluster_t *self,
+          size_t number,
+          const ps_message_t *message,
+          const ps_payload_t *payload)
+{
+    cluster_client_t *client = &self->clients[self->conns[number].client];
+    cluster_late_t *late = &client->late[client->n_late];
+
+    if (client->n_late == CLUSTER_LATE_MAX ||
+        (client->n_late == 0 ? message->kind != PS_KIND_HELLO
+                             : client->late[0].conn != number ||
+                                   message->kind != PS_KIND_PUSH)) {
+        return;
+    }
+    late->conn = number;
+    put_message(&late->bytes, message, payload);
+    client->n_late++;
+}
+
+void
+cluster_send_late(cluster_t *self, uint32_t number)
+{
+    cluster_client_t *client = &self->clients[number];
+    uint64_t at_ms = self->now_ms + 1;
+
+    for (size_t i = 0; i < client->n_late; i++) {
+        cluster_event_t *event = NULL;
+
+        at_ms += cluster_below(self, 100);
+        event = cluster_at(self, at_ms, CLUSTER_MESSAGE, client->late[i].conn);
+        event->bytes = client->late[i].bytes;
+        client->late[i].bytes = (ps_buffer_t){0};
+    }
+    client->n_late = 0;
+}
+
 static uint32_t
 opener_of(const cluster_conn_t *conn)
 {
@@ -94,6 +133,9 @@ cluster_send(cluster_t *self,
     bool calm = is_calm(self);
     uint32_t n = !calm && cluster_below(self, 1000) < self->plan.repeat ? 2 : 1;
 
+    if (!to_opener && conn->client != CLUSTER_NOBODY) {
+        keep_late(self, number, message, payload);
+    }
     if ((!calm && cluster_below(self, 1000) < self->plan.loss) ||
         cluster_is_cut(self, from, to)) {
         return;

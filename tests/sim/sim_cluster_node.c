@@ -352,7 +352,7 @@ start_shard(cluster_t *self, uint32_t number, uint32_t at)
         .slice_bytes = 1 << 20,
         .held_bytes = 1 << 20,
         .keys_bytes = 1 << 20,
-        .sessions_max = 16,
+        .sessions_max = self->plan.forgets ? 2 : 16,
         .lease_ms = LEASE_MS,
         .slow_after_ms = SLOW_MS,
         .tail_bytes = self->plan.tail_bytes,

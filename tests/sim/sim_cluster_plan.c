@@ -263,6 +263,11 @@ cluster_plan_make(uint64_t seed, cluster_plan_t *plan)
                                    : plan->n_clients;
     plan->checkpoint_ms = below(&rng, 2) == 0 ? 0 : 20 + below(&rng, 200);
     plan->versions = plan->checkpoint_ms > 0 && below(&rng, 2) == 0;
+    plan->forgets = below(&rng, 4) == 0;
+    if (plan->forgets) {
+        plan->repeat = 0; /* as on one connection: what was forgotten may not
+                             come twice */
+    }
 }
 
 ps_ack_t
@@ -330,6 +335,9 @@ cluster_plan_print(const cluster_plan_t *plan, FILE *to)
     if (plan->disk) {
         (void)fprintf(to, "disks: %u ms, queue %" PRIu64 "\n", plan->disk_ms,
                       plan->log_queue_bytes);
+    }
+    if (plan->forgets) {
+        (void)fprintf(to, "partitions forget clients\n");
     }
     if (plan->checkpoint_ms > 0) {
         (void)fprintf(to, "a checkpoint every %" PRIu64 " ms%s\n",

@@ -79,6 +79,7 @@ typedef struct cluster_plan {
     uint32_t falls; /* of 1000 decisions that the registry has stored, and
                        crashes before anybody is told */
     uint64_t checkpoint_ms; /* between two; 0: there are none */
+    bool forgets;           /* partitions know fewer clients than there are */
     bool versions;          /* rows have them, so a checkpoint may be of those
                                that changed */
     cluster_fault_t faults[CLUSTER_FAULTS_MAX];

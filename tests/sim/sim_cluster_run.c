@@ -163,6 +163,7 @@ place_of(const cluster_t *self, const cluster_event_t *event)
     case CLUSTER_CLIENT_LINE:
     case CLUSTER_ALIVE_TIME:
     case CLUSTER_ASK_AGAIN:
+    case CLUSTER_IDENTITY:
     case CLUSTER_FAULTS:
     case CLUSTER_NODE_START:
     default:
@@ -225,6 +226,9 @@ handle(cluster_t *self, cluster_event_t *event)
         break;
     case CLUSTER_CLIENT_LINE:
         cluster_client_line(self, (uint32_t)event->a);
+        break;
+    case CLUSTER_IDENTITY:
+        cluster_client_identity(self, (uint32_t)event->a);
         break;
     case CLUSTER_REGISTRY_TICK:
         cluster_registry_tick(self);

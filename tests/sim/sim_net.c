@@ -257,9 +257,36 @@ packet_new(uint64_t conn, bool to_shard, const char *kind)
     return packet;
 }
 
+/* Some of what a client sends comes once more when it has ended: the first
+ * HELLO, and what follows it on that connection. */
+static void
+keep_late(sim_t *sim, sim_packet_t *packet)
+{
+    sim_client_t *client = &sim->clients[sim_conn(sim, packet->conn)->client];
+
+    if (packet->to_shard && client->n_late < SIM_LATE_MAX &&
+        (client->n_late == 0 || client->late[0]->conn == packet->conn)) {
+        packet->n_holders++;
+        client->late[client->n_late++] = packet;
+    }
+}
+
+void
+sim_send_late(sim_t *sim, sim_client_t *client)
+{
+    uint64_t at_ms = sim->now_ms + 1;
+
+    for (size_t i = 0; i < client->n_late; i++) {
+        at_ms += ps_rng_below(&sim->net, 60);
+        sim_at(sim, at_ms, SIM_EVENT_PACKET, 0)->packet = client->late[i];
+    }
+    client->n_late = 0;
+}
+
 static void
 dispatch_luckily(sim_t *sim, sim_packet_t *packet)
 {
+    keep_late(sim, packet);
     dispatch(sim, packet);
     if (sim->now_ms < sim->weather.calm_ms &&
         ps_rng_below(&sim->net, 1000) < sim->weather.repeat) {

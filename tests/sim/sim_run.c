@@ -321,6 +321,9 @@ done(sim_t *sim)
     ps_free(sim->conns);
     for (size_t i = 0; i < sim->n_clients; i++) {
         ps_session_destroy(&sim->clients[i].session);
+        for (size_t k = 0; k < sim->clients[i].n_late; k++) {
+            sim_packet_drop(&sim->clients[i].late[k]);
+        }
         sim_filter_done(&sim->clients[i]);
         ps_free(sim->clients[i].script);
         ps_free(sim->clients[i].ops);

@@ -448,8 +448,8 @@ make_record(story_t *self)
         return make_job(self);
     }
     self->record.kind =
-        what == 18 && below(self, 4) == 0 ? PS_RECORD_FORGET : PS_RECORD_EPOCH;
-    if (self->record.kind == PS_RECORD_FORGET) {
+        what == 18 && below(self, 4) == 0 ? PS_RECORD_RETIRE : PS_RECORD_EPOCH;
+    if (self->record.kind == PS_RECORD_RETIRE) {
         self->record.seq = self->record.session;
     } else {
         self->record.epoch = self->primary.partition->epoch + 1;

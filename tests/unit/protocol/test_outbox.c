@@ -154,7 +154,7 @@ Test(outbox, each_note_has_its_words)
     assert_words(PS_NOTE_HELLO_REFUSED, PS_LOG_WARN,
                  "session_refused session=1 status=CLUSTER");
     assert_words(PS_NOTE_FORGOTTEN, PS_LOG_INFO,
-                 "sessions_forgotten table=8 partition=9 sessions=1 lowest=2");
+                 "session_forgotten table=8 partition=9 session=1");
     assert_words((ps_note_kind_t)99, PS_LOG_WARN,
                  "note_unknown table=8 partition=9");
 }

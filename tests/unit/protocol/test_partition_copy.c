@@ -320,6 +320,40 @@ Test(partition_copy, damaged_bytes_are_refused_or_do_no_harm)
     }
 }
 
+/* ---- a state of an older psd ---- */
+
+/* Of format 4: a number, below which unknown sessions are refused, where runs
+ * of them are now. */
+Test(partition_copy, a_state_of_format_4_is_read)
+{
+    const size_t place = 44; /* behind format, table, number and four u64 */
+    PSD_AUTO(story_close) story_t story;
+    PSD_AUTO(side_close) side_t copy;
+    PSD_AUTO(ps_payload_destroy) ps_payload_t *now = NULL;
+    PSD_AUTO(ps_buffer_done) ps_buffer_t old = {0};
+    const ps_session_set_t *retired = NULL;
+    const uint8_t *from = NULL;
+
+    story_open(&story, 1);
+    cr_assert(side_open(&copy, &story.spec, story.number));
+    now = ps_partition_give_state(story.primary.partition);
+    cr_assert_not_null(now);
+    from = now->span.data;
+    cr_assert_eq(ps_load_u32(from), 5);
+    cr_assert_eq(ps_load_u32(from + place), 0, "no runs");
+    cr_assert(
+        ps_buffer_u32(&old, 4) && ps_buffer_append(&old, from + 4, place - 4) &&
+        ps_buffer_u64(&old, 7) &&
+        ps_buffer_append(&old, from + place + 4, now->span.size - place - 4));
+    cr_assert_eq(ps_partition_take_state(copy.shard, copy.partition,
+                                         (ps_bytes_t){old.data, old.size},
+                                         NULL),
+                 PSD_OK);
+    retired = &copy.partition->retired;
+    cr_expect(ps_session_set_has(retired, 6));
+    cr_expect_not(ps_session_set_has(retired, 7));
+}
+
 /* ---- a table that is being restored ---- */
 
 /* It served half of its rows when its primary was lost before the next record

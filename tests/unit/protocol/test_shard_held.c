@@ -271,25 +271,6 @@ Test(shard_held, a_held_request_keeps_its_own_copy_of_shared_values)
     ps_payload_destroy(&payload);
 }
 
-/* Windows are bounded: the client idle longest is forgotten, and told so. */
-Test(shard_held, forgets_the_client_that_was_idle_longest)
-{
-    ps_msg_hello_t other = good_hello;
-
-    cr_assert_eq(push(&bench, 1, 0, 1.0F), PSD_OK);
-    for (uint64_t session = 6; session <= 7; session++) {
-        bench.now_ms++;
-        other.session = session;
-        cr_assert_eq(hello(&bench, &other), PSD_OK);
-        cr_assert_eq(push(&bench, 1, 0, 1.0F), PSD_OK);
-        cr_assert_eq(said(&bench)->kind, PS_KIND_ACK);
-    }
-    cr_assert_eq(hello(&bench, &good_hello), PSD_OK);
-    cr_assert_eq(push(&bench, 2, 0, 1.0F), PSD_OK);
-    expect_refused(&bench, PSD_CLOSED,
-                   "this client was forgotten here after long silence");
-}
-
 /* Each partition kept a gate for every job that had ever used it. */
 Test(shard_held, forgets_the_gates_of_jobs_that_ended_long_ago)
 {
