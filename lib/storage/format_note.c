@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "wire/formats.h"
 
 #define NOTE "format"
 #define LINE "psd data format "
@@ -101,6 +102,7 @@ ps_format_note_settle(ps_disk_t *disk,
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     contents_t contents = {0};
     uint64_t found = 1;
+    bool is_older = false;
     psd_status_t rc = disk->list(disk, dir, look_at, &contents, err);
 
     if (rc == PSD_OK) {
@@ -112,10 +114,13 @@ ps_format_note_settle(ps_disk_t *disk,
     if (rc != PSD_OK) {
         return rc;
     }
-    if (found != format && (contents.has_note || contents.is_used)) {
+    is_older = format == PS_DISK_FORMAT && found < format &&
+               found >= PS_DISK_FORMAT_MIN;
+    if (found != format && !is_older &&
+        (contents.has_note || contents.is_used)) {
         return refuse(dir, found, format, err);
     }
-    return contents.has_note
+    return contents.has_note && !is_older
                ? PSD_OK
                : make_note(disk, dir, (const char *)path.data, format, err);
 }

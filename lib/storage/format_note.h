@@ -12,7 +12,8 @@
 
 /*
  * Makes the note where it is missing and `format` is 1, or the directory has no
- * registry, no logs and no member.json; else reads it.
+ * registry, no logs and no member.json; else reads it. An older format that is
+ * still read (PS_DISK_FORMAT_MIN) becomes PS_DISK_FORMAT.
  *
  * dir     in  is there, and locked
  * format  in  what this psd reads and writes; PS_DISK_FORMAT but for tests

@@ -12,10 +12,13 @@
 
 /* What nodes tell each other: control messages of nodes, records, states and
  * rows of copies. 1: builds before it had a meaning. */
-#define PS_NODE_FORMAT 2
+#define PS_NODE_FORMAT 3
 /* What lies in a data directory: logs, snapshots, files of tables, notes. 1:
  * also of builds that wrote no number. The registry has one of its own
  * (storage/registry_db_open.c), as older ones are brought up to date. */
-#define PS_DISK_FORMAT 1
+#define PS_DISK_FORMAT 2
+/* The oldest that is read, too; a directory of it gets the number above, and is
+ * no older psd's any more. */
+#define PS_DISK_FORMAT_MIN 1
 
 #endif
