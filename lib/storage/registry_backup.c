@@ -113,6 +113,7 @@ typedef struct places {
     ps_buffer_t dir;  /* where the new one is made */
     ps_buffer_t made; /* its file … */
     ps_buffer_t lock; /* … its lock … */
+    ps_buffer_t form; /* … which format it has … */
     ps_buffer_t note; /* … and its number of commits */
     ps_buffer_t wal;  /* what SQLite has beside it … */
     ps_buffer_t shm;
@@ -128,6 +129,7 @@ places_done(places_t *self)
     ps_buffer_done(&self->dir);
     ps_buffer_done(&self->made);
     ps_buffer_done(&self->lock);
+    ps_buffer_done(&self->form);
     ps_buffer_done(&self->note);
     ps_buffer_done(&self->wal);
     ps_buffer_done(&self->shm);
@@ -150,6 +152,8 @@ find_places(const char *dir, places_t *places, psd_error_t *err)
                    ps_buffer_print(&places->made, "%s/" NEW_DIR "/registry.db",
                                    dir) &&
                    ps_buffer_print(&places->lock, "%s/" NEW_DIR "/lock", dir) &&
+                   ps_buffer_print(&places->form, "%s/" NEW_DIR "/format",
+                                   dir) &&
                    ps_buffer_print(&places->note,
                                    "%s/" NEW_DIR "/registry.commits", dir) &&
                    ps_buffer_print(&places->old, "%s/registry.commits", dir) &&
@@ -175,6 +179,7 @@ clear(const places_t *places)
     (void)disk->remove(disk, text_of(&places->wal), NULL);
     (void)disk->remove(disk, text_of(&places->shm), NULL);
     (void)disk->remove(disk, text_of(&places->lock), NULL);
+    (void)disk->remove(disk, text_of(&places->form), NULL);
     (void)disk->remove(disk, text_of(&places->note), NULL);
     (void)rmdir(text_of(&places->dir));
 }

@@ -7,7 +7,9 @@
 
 #include "base/alloc.h"
 #include "storage/data_dir.h"
+#include "storage/format_note.h"
 #include "storage/registry_db_impl.h"
+#include "wire/formats.h"
 
 #define STATEMENT_ROW(name, table, sql) {table, sql},
 static const struct {
@@ -76,6 +78,9 @@ open_in(ps_registry_db_t *self, const char *dir, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory for a path");
     }
     rc = ps_data_dir_lock(dir, &self->lock_fd, err);
+    if (rc == PSD_OK) {
+        rc = ps_format_note_settle(ps_disk_real(), dir, PS_DISK_FORMAT, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_registry_db_open_file((const char *)path.data, &self->db, err);
     }

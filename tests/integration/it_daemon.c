@@ -199,11 +199,13 @@ it_refuses_what_is_not_its_own(daemon_t *d)
 {
     char data[PATH_MAX];
     char garbage[PATH_MAX];
+    char later[PATH_MAX];
     char file[PATH_MAX];
     char path[PATH_MAX];
 
     (void)snprintf(data, sizeof data, "%.3000s/data", d->dir.path);
     (void)snprintf(garbage, sizeof garbage, "%.3000s/garbage", d->dir.path);
+    (void)snprintf(later, sizeof later, "%.3000s/later", d->dir.path);
     (void)snprintf(file, sizeof file, "%.3000s/file", d->dir.path);
     CHECK(write_file(d, "cluster.yaml", "cluster: {name: other}\n"));
     (void)snprintf(path, sizeof path, "%.3000s/cluster.yaml", d->dir.path);
@@ -221,6 +223,10 @@ it_refuses_what_is_not_its_own(daemon_t *d)
                      "somebody put here\n"));
     CHECK_RUN(6, "registry.db", "--data-dir", garbage, "--listen",
               "tcp://127.0.0.1:0");
+    CHECK(mkdir(later, 0700) == 0);
+    CHECK(write_file(d, "later/format", "psd data format 99\n"));
+    CHECK_RUN(6, "has data format 99, and this psd reads and writes",
+              "--data-dir", later, "--listen", "tcp://127.0.0.1:0");
     CHECK(write_file(d, "file", "a file\n"));
     CHECK_RUN(1, "a file is in the way", "--data-dir", file, "--listen",
               "tcp://127.0.0.1:0");
