@@ -81,7 +81,8 @@ part() {
 
 start || exit 0
 echo "ok the container boots"
-part fresh && part starts && part kills && part reload && part format ||
+part fresh && part starts && part kills && part reload && part format &&
+    part groups ||
     exit 0
 part before_reboot
 inside systemctl reboot

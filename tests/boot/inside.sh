@@ -170,6 +170,38 @@ $(property ExecMainStatus)"
     check "the sums are exact after that" sums_exact
 }
 
+socket_modes() {
+    stat -c '%a %U %G' /run/psd/*.ipc /run/psd/*.lane | sort -u
+}
+
+by_lane() {
+    timeout 60 runuser -u "$1" -- \
+        pscli bench latency --requests 100 --transport lane
+}
+
+part_groups() {
+    local table
+    useradd --groups psd member
+    useradd stranger
+    check "sockets are open to group psd, whatever the umask" \
+        expect "660 psd psd" "$(socket_modes)"
+    check "none is in /var/lib/psd" silent find /var/lib/psd -type s
+    check "endpoints.json in /run/psd names them" \
+        grep -q 'ipc:///run/psd/' /run/psd/endpoints.json
+    check "a member of group psd gets the lane" by_lane member
+    check "another user does not" fails by_lane stranger
+    check "the refusal names the group" matches 'group "psd"' by_lane stranger
+    check "a member sees the cluster" runuser -u member -- pscli cluster status
+    check "another user comes by tcp" \
+        runuser -u stranger -- pscli cluster status
+    # Those that were refused have left their tables, which are in memory only.
+    for table in $(pscli table list -o name | grep -E '^bench-'); do
+        pscli table drop "$table" --yes --quiet >/dev/null 2>&1
+    done
+    check "the table on disk is the only one" expect sums \
+        "$(pscli table list -o name)"
+}
+
 # A data directory of another psd: people have to look, so it is not tried again.
 part_format() {
     local cursor note=/var/lib/psd/format
