@@ -57,6 +57,8 @@ void ps_control_receive_shards(ps_control_t *self);
 void ps_control_tick(ps_control_t *self);
 /* When ps_control_tick is next wanted; UINT64_MAX for never. */
 uint64_t ps_control_deadline(const ps_control_t *self);
+/* The process is out of descriptors, or no more. */
+void ps_control_set_files_out(ps_control_t *self, bool is_out);
 /* New settings: what is reloadable comes into force. Borrowed like the first
  * ones. */
 void ps_control_set_config(ps_control_t *self, const ps_config_t *config);

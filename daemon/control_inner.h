@@ -62,6 +62,16 @@ typedef struct ps_denied {
     bool grave; /* it does not pass by itself */
 } ps_denied_t;
 
+#define PS_PROMISED_MAX 64
+#define PS_PROMISED_MS 60000
+
+/* A name that a node was given, until it announces itself. */
+typedef struct ps_promised {
+    char name[PS_NAME_MAX + 1];
+    ps_id_t secret; /* the node's */
+    uint64_t until_ms;
+} ps_promised_t;
+
 struct ps_control {
     ps_control_args_t is; /* what it was made with; all borrowed */
     ps_replies_t replies;
@@ -72,7 +82,9 @@ struct ps_control {
     uint64_t started_ms;
     uint64_t n_denied; /* who said a node's name without its secret */
     ps_denied_t denied[PS_DENIED_MAX]; /* nodes that were refused lately */
-    ps_fleet_t *fleet;                 /* owned; all nodes */
+    ps_promised_t promised[PS_PROMISED_MAX]; /* a ring, by n_promised */
+    size_t n_promised;
+    ps_fleet_t *fleet;      /* owned; all nodes */
     struct ps_task **tasks; /* owned, each too: requests that wait for nodes */
     size_t n_tasks;
     size_t tasks_capacity;
@@ -118,6 +130,15 @@ typedef psd_status_t ps_control_op_t(ps_control_t *self,
                                      ps_control_request_t *request,
                                      psd_error_t *err);
 
+/* control_names.c */
+/* A name for a node that has none of its own yet: `wanted`, or it with -2, -3 …
+ * when that is another node's, or was given to one a moment ago. It is kept for
+ * `secret` for a minute. Errors: PSD_LIMIT. */
+PSD_MUST_CHECK psd_status_t ps_control_give_name(ps_control_t *self,
+                                                 const char *wanted,
+                                                 const ps_id_t *secret,
+                                                 char ret_name[PS_NAME_MAX + 1],
+                                                 psd_error_t *err);
 /* control_session.c */
 ps_control_op_t ps_control_hello;
 /* control_table.c */

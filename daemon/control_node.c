@@ -93,13 +93,12 @@ check_secret(ps_control_t *self,
     return rc;
 }
 
+/* The name of one who speaks as we do, and means this cluster. */
 static psd_status_t
-read_who(ps_control_t *self,
-         const ps_doc_t *doc,
-         const char **ret_name,
-         uint64_t *ret_incarnation,
-         ps_id_t *ret_secret,
-         psd_error_t *err)
+read_speaker(ps_control_t *self,
+             const ps_doc_t *doc,
+             const char **ret_name,
+             psd_error_t *err)
 {
     psd_status_t rc = ps_control_check_versions(
         doc, "node", PS_NODE_FORMAT,
@@ -108,9 +107,19 @@ read_who(ps_control_t *self,
     if (rc == PSD_OK) {
         rc = ps_control_check_cluster(self, doc, err);
     }
-    if (rc == PSD_OK) {
-        rc = read_name(doc, ret_name, err);
-    }
+    return rc == PSD_OK ? read_name(doc, ret_name, err) : rc;
+}
+
+static psd_status_t
+read_who(ps_control_t *self,
+         const ps_doc_t *doc,
+         const char **ret_name,
+         uint64_t *ret_incarnation,
+         ps_id_t *ret_secret,
+         psd_error_t *err)
+{
+    psd_status_t rc = read_speaker(self, doc, ret_name, err);
+
     if (rc == PSD_OK) {
         rc = read_incarnation(doc, ret_incarnation, err);
     }
@@ -121,21 +130,53 @@ read_who(ps_control_t *self,
                         : rc;
 }
 
+/* A node that says so is given a name when its own is taken. */
+static psd_status_t
+read_joining(ps_control_t *self,
+             const ps_doc_t *doc,
+             char ret_name[PS_NAME_MAX + 1],
+             psd_error_t *err)
+{
+    const char *name = NULL;
+    uint64_t incarnation = 0;
+    ps_id_t secret = {{0}};
+    bool any_name = false;
+    psd_status_t rc = PSD_OK;
+
+    if (ps_doc_has(doc, "any_name")) {
+        rc = ps_doc_get_bool(doc, "any_name", &any_name, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    if (!any_name) {
+        rc = read_who(self, doc, &name, &incarnation, &secret, err);
+        if (rc == PSD_OK) {
+            memcpy(ret_name, name, strlen(name) + 1);
+        }
+        return rc;
+    }
+    rc = read_speaker(self, doc, &name, err);
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_id(doc, "secret", &secret, err);
+    }
+    return rc == PSD_OK
+               ? ps_control_give_name(self, name, &secret, ret_name, err)
+               : rc;
+}
+
 /* What the node must know before it starts its shards. Nothing is changed. */
 psd_status_t
 ps_control_node_join(ps_control_t *self,
                      ps_control_request_t *request,
                      psd_error_t *err)
 {
-    const char *name = NULL;
-    uint64_t incarnation = 0;
+    char name[PS_NAME_MAX + 1];
     ps_doc_t *cluster = NULL;
     ps_id_t uuid;
     const char *cluster_name = ps_registry_cluster(self->is.registry, &uuid);
     uint64_t session = ps_registry_old_sessions(self->is.registry);
-    ps_id_t secret = {{0}};
-    psd_status_t rc =
-        read_who(self, request->doc, &name, &incarnation, &secret, err);
+    psd_status_t rc = read_joining(self, request->doc, name, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -147,6 +188,7 @@ ps_control_node_join(ps_control_t *self,
     if (cluster == NULL || !ps_doc_set_text(cluster, "name", cluster_name) ||
         !ps_doc_set_id(cluster, "uuid", &uuid) ||
         !ps_doc_set_text(request->reply, "node", self->is.node) ||
+        !ps_doc_set_text(request->reply, "name", name) ||
         !ps_doc_set_u64(request->reply, "epoch",
                         ps_registry_epoch(self->is.registry)) ||
         !ps_doc_set_u64(request->reply, "session", session)) {
@@ -315,6 +357,12 @@ ps_control_node_announce(ps_control_t *self,
 
 /* ---- live ---- */
 
+void
+ps_control_set_files_out(ps_control_t *self, bool is_out)
+{
+    ps_fleet_set_files_out(self->fleet, self->is.incarnation, is_out);
+}
+
 psd_status_t
 ps_control_hear_node(ps_control_t *self,
                      const ps_control_request_t *request,
@@ -335,6 +383,7 @@ ps_control_node_beat(ps_control_t *self,
 {
     uint64_t incarnation = 0;
     uint64_t max_epoch = 0;
+    bool files_out = false;
     psd_status_t rc = ps_control_check_cluster(self, request->doc, err);
 
     if (rc == PSD_OK) {
@@ -346,6 +395,12 @@ ps_control_node_beat(ps_control_t *self,
     }
     if (rc == PSD_OK) {
         rc = ps_fleet_beat(self->fleet, incarnation, max_epoch, err);
+    }
+    if (rc == PSD_OK && ps_doc_has(request->doc, "files_out")) {
+        rc = ps_doc_get_bool(request->doc, "files_out", &files_out, err);
+    }
+    if (rc == PSD_OK) {
+        ps_fleet_set_files_out(self->fleet, incarnation, files_out);
     }
     if (rc == PSD_OK && ps_doc_has(request->doc, "sizes")) {
         rc = ps_sizes_from_doc(request->doc, incarnation, self->is.registry,

@@ -411,6 +411,22 @@ add_disks(const ps_node_t *node, const ps_answers_t *answers, ps_doc_t *array)
     return done;
 }
 
+static bool
+add_files(const ps_node_t *node, const ps_fleet_view_t *view, ps_doc_t *array)
+{
+    char text[TEXT_SIZE];
+
+    if (!view->files_out) {
+        return true;
+    }
+    (void)snprintf(text, sizeof text,
+                   "node \"%s\" is out of file descriptors, and hangs up on "
+                   "new connections; raise its limit (LimitNOFILE, ulimit -n) "
+                   "or close clients",
+                   node->name);
+    return ps_doc_append_text(array, text);
+}
+
 void
 ps_control_print_stuck(const ps_node_t *node,
                        const ps_node_left_t *left,
@@ -488,8 +504,8 @@ ps_control_add_problems(const ps_control_t *self,
             print_silent(self, node, &view, text);
             done = ps_doc_append_text(array, text);
         }
-        done = done && add_disks(node, answers, array) &&
-               add_drain(self, node, array);
+        done = done && add_files(node, &view, array) &&
+               add_disks(node, answers, array) && add_drain(self, node, array);
         if (done && view.damage[0] != '\0' && lacks_copies(registry, node)) {
             done = add_damage(node, &view, array);
         }

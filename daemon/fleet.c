@@ -109,8 +109,9 @@ ps_fleet_look(const ps_fleet_t *self, const ps_node_t *node)
         .state = PS_FLEET_DOWN, .never = true, .damage = ""};
 
     if (known != NULL) {
-        view =
-            (ps_fleet_view_t){.state = known->state, .damage = known->damage};
+        view = (ps_fleet_view_t){.state = known->state,
+                                 .damage = known->damage,
+                                 .files_out = known->files_out};
     }
     if ((known == NULL || !known->here) && now_ms > node->last_seen_ms) {
         view.silent_ms = now_ms - node->last_seen_ms;
@@ -195,6 +196,16 @@ ps_fleet_add(ps_fleet_t *self,
     known->state = PS_FLEET_DOWN; /* so that it comes up now */
     set_state(self, known, PS_FLEET_UP, 0);
     return PSD_OK;
+}
+
+void
+ps_fleet_set_files_out(ps_fleet_t *self, uint64_t incarnation, bool is_out)
+{
+    ps_fleet_node_t *node = ps_fleet_find(self, incarnation);
+
+    if (node != NULL) {
+        node->files_out = is_out;
+    }
 }
 
 void

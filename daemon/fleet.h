@@ -68,6 +68,7 @@ typedef struct ps_fleet_view {
     uint64_t silent_ms; /* since it was heard; 0 for this node */
     bool never;         /* it was not heard since the registry's start */
     const char *damage; /* what its start found damaged; "". Borrowed */
+    bool files_out;     /* it is out of descriptors */
 } ps_fleet_view_t;
 
 /* How a node of the registry is. */
@@ -89,6 +90,9 @@ PSD_MUST_CHECK psd_status_t ps_fleet_add(ps_fleet_t *self,
                                          const ps_node_t *node,
                                          uint64_t conn,
                                          psd_error_t *err);
+/* Whether that life of a node is out of descriptors. */
+void
+ps_fleet_set_files_out(ps_fleet_t *self, uint64_t incarnation, bool is_out);
 /* What that life of a node found damaged; "": nothing. */
 void
 ps_fleet_set_damage(ps_fleet_t *self, uint64_t incarnation, const char *text);

@@ -41,7 +41,8 @@ typedef struct ps_fleet_node {
     ps_fleet_state_t state;
     ps_fleet_state_t told; /* the last one that was news; 0: none was */
     uint64_t silent_ms;    /* when it became what it is */
-    bool here; /* this node: told and asked by the pipes of its shards */
+    bool here;      /* this node: told and asked by the pipes of its shards */
+    bool files_out; /* it is out of descriptors */
     char damage[PS_DAMAGE_TEXT_SIZE]; /* what its start found; "" */
     bool stale; /* there was no memory to note something: all is told again */
     ps_tell_t *tells; /* owned; in the order of telling */

@@ -132,6 +132,7 @@ beat(ps_member_t *self)
         self, self->is_announced ? "node_beat" : "node_announce");
     bool sent =
         doc != NULL && ps_doc_set_u64(doc, "epoch", self->max_epoch) &&
+        (!self->files_out || ps_doc_set_bool(doc, "files_out", true)) &&
         (self->is_announced ? ps_sizes_tell(&self->sizes, ps_now_ms(), doc)
                             : fill_announcement(self, doc)) &&
         ps_member_send(self, doc, NULL) == PSD_OK;
@@ -330,6 +331,12 @@ ps_member_receive(ps_member_t *self)
         }
         take_text(self, &text);
     }
+}
+
+void
+ps_member_set_files_out(ps_member_t *self, bool is_out)
+{
+    self->files_out = is_out;
 }
 
 void

@@ -24,6 +24,7 @@ typedef struct ps_member ps_member_t;
 
 /* What the registry says to a node that asks to join. */
 typedef struct ps_joined {
+    char node[PS_NAME_MAX + 1]; /* the node's name */
     ps_id_t cluster;
     char cluster_name[PS_NAME_MAX + 1];
     uint64_t session; /* the highest that was given out */
@@ -34,6 +35,7 @@ typedef struct ps_member_self {
     const char *name;
     uint64_t incarnation;
     ps_id_t secret; /* of all lives of the node */
+    bool any_name;  /* when the name is taken another one will do */
 } ps_member_self_t;
 
 /*
@@ -86,6 +88,8 @@ bool ps_member_is_announced(const ps_member_t *self);
 void ps_member_receive(ps_member_t *self);
 /* Takes in what the shards of this node have done or reported, and answers. */
 void ps_member_receive_shards(ps_member_t *self);
+/* The process is out of descriptors, or no more: the registry hears of it. */
+void ps_member_set_files_out(ps_member_t *self, bool is_out);
 /* Says that this node ends, so that nobody waits for its silence. */
 void ps_member_end(ps_member_t *self);
 /* Refuses what came to the node's own control port. */

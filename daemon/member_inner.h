@@ -32,6 +32,8 @@ struct ps_member {
     uint64_t beat_ms;  /* when the next beat is due */
     bool is_announced; /* the registry has answered that */
     bool is_heard;
+    bool files_out;       /* no descriptor is left */
+    bool any_name;        /* with who->any_name, until it has one */
     uint64_t refused_ms;  /* when a refusal was last told; 0: none since it was
                              taken in */
     psd_status_t refused; /* what that was */

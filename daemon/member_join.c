@@ -65,6 +65,12 @@ read_joined(const ps_doc_t *doc, ps_joined_t *joined, psd_error_t *err)
     if (rc == PSD_OK) {
         memcpy(joined->cluster_name, name, strlen(name) + 1);
     }
+    if (rc == PSD_OK && ps_doc_has(doc, "name")) {
+        rc = ps_doc_get_text(doc, "name", PS_NAME_MAX, &name, err);
+        if (rc == PSD_OK) {
+            (void)snprintf(joined->node, sizeof joined->node, "%s", name);
+        }
+    }
     return rc;
 }
 
@@ -77,7 +83,8 @@ ask_join(ps_member_t *self, ps_joined_t *joined, psd_error_t *err)
     psd_status_t rc = PSD_OK;
 
     doc = ps_member_message(self, "node_join");
-    if (doc == NULL || !ps_doc_set_id(doc, "secret", &self->secret)) {
+    if (doc == NULL || !ps_doc_set_id(doc, "secret", &self->secret) ||
+        (self->any_name && !ps_doc_set_bool(doc, "any_name", true))) {
         return psd_error_set(err, PSD_NOMEM, "no memory to join a cluster");
     }
     rc = ps_member_send(self, doc, err);
@@ -179,6 +186,7 @@ ps_member_join(const ps_config_t *config,
     (void)snprintf(self->name, sizeof self->name, "%s", who->name);
     self->incarnation = who->incarnation;
     self->secret = who->secret;
+    self->any_name = who->any_name;
     self->heartbeat_ms = config->cluster.heartbeat;
     self->weight = config->node.weight;
     rc = join_any(self, &config->cluster.join, socket, ret_joined, err);
@@ -186,6 +194,11 @@ ps_member_join(const ps_config_t *config,
         return rc;
     }
     self->cluster = ret_joined->cluster;
+    if (ret_joined->node[0] == '\0') {
+        (void)snprintf(ret_joined->node, sizeof ret_joined->node, "%s",
+                       self->name);
+    }
+    memcpy(self->name, ret_joined->node, sizeof self->name);
     *ret_member = self;
     self = NULL;
     return PSD_OK;

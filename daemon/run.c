@@ -16,11 +16,13 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "daemon/files.h"
 #include "daemon/server.h"
 
 #define STATUS_SIZE 400
 #define STATUS_EVERY_MS 10000
 #define KNOWN_WAIT_MS 5000 /* for the registry to know the node */
+#define FILES_EVERY_MS 1000
 
 typedef struct run {
     const ps_options_t *options;
@@ -210,6 +212,17 @@ handle_shards(zloop_t *loop, zmq_pollitem_t *item, void *argument)
     return go_on(self);
 }
 
+static int
+handle_files(zloop_t *loop, int timer, void *argument)
+{
+    const run_t *self = argument;
+
+    (void)loop;
+    (void)timer;
+    ps_server_set_files_out(self->server, ps_files_are_out(ps_now_ms()));
+    return 0;
+}
+
 /* ---- signals ---- */
 
 static void
@@ -366,7 +379,8 @@ make_loop(run_t *self, psd_error_t *err)
         zloop_timer(self->loop, STATUS_EVERY_MS, 0, handle_status, self) < 0) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
     }
-    if (zloop_timer(self->loop, KNOWN_WAIT_MS, 1, handle_unknown, self) < 0) {
+    if (zloop_timer(self->loop, KNOWN_WAIT_MS, 1, handle_unknown, self) < 0 ||
+        zloop_timer(self->loop, FILES_EVERY_MS, 0, handle_files, self) < 0) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
     }
     return PSD_OK;
@@ -402,6 +416,7 @@ ps_run(const ps_options_t *options, ps_config_t *config, psd_error_t *err)
     psd_status_t rc = take_signals(&self, err);
 
     raise_files();
+    ps_files_start();
     if (rc == PSD_OK) {
         rc = ps_server_open(config, &self.server, err);
     }

@@ -244,6 +244,12 @@ check_cluster(const ps_server_t *self,
     return PSD_OK;
 }
 
+static bool
+is_default_name(const ps_server_t *self)
+{
+    return self->config->origins[PS_KEY_node_name].source == PS_SOURCE_DEFAULT;
+}
+
 psd_status_t
 ps_server_join(ps_server_t *self, psd_error_t *err)
 {
@@ -268,7 +274,9 @@ ps_server_join(ps_server_t *self, psd_error_t *err)
     }
     who = (ps_member_self_t){.name = self->node,
                              .incarnation = self->incarnation,
-                             .secret = known.secret};
+                             .secret = known.secret,
+                             .any_name =
+                                 !known.is_there && is_default_name(self)};
     if (rc == PSD_OK && ps_id_is_zero(&known.secret)) {
         rc = ps_random(&who.secret, sizeof who.secret, err);
     }
@@ -282,6 +290,8 @@ ps_server_join(ps_server_t *self, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
+    memcpy(self->node, joined.node,
+           sizeof self->node); /* it may be given one */
     self->cluster = joined.cluster;
     self->old_sessions = joined.session;
     /* Before the node announces itself: what the registry stores then is never
@@ -302,7 +312,13 @@ ps_server_start_member(ps_server_t *self, psd_error_t *err)
         .damage = &self->damage,
     };
 
-    ps_log(PS_LOG_INFO, "joined", "registry=%s node=%s",
-           ps_member_registry(self->member), self->node);
+    bool is_given = is_default_name(self) &&
+                    strcmp(self->node, self->config->node.name) != 0;
+
+    ps_log(PS_LOG_INFO, "joined", "registry=%s node=%s%s",
+           ps_member_registry(self->member), self->node,
+           is_given ? " hint=\"the host's name was taken when it joined first; "
+                      "node.name chooses one\""
+                    : "");
     return ps_member_start(self->member, &args, err);
 }

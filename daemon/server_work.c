@@ -115,6 +115,16 @@ ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
 }
 
 void
+ps_server_set_files_out(ps_server_t *self, bool is_out)
+{
+    if (self->member == NULL) {
+        ps_control_set_files_out(self->control, is_out);
+    } else {
+        ps_member_set_files_out(self->member, is_out);
+    }
+}
+
+void
 ps_server_reloaded(ps_server_t *self)
 {
     ps_log_set_level((ps_log_level_t)self->config->log.level);

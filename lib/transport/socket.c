@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/text.h"
 #include "transport/poll.h"
+#include "transport/resolve.h"
 #include "transport/socket_inner.h"
 
 #define IPC_PREFIX "ipc://"
@@ -254,6 +255,7 @@ ps_socket_bind(const char *const *endpoints,
 psd_status_t
 ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
 {
+    char address[PS_RESOLVE_SIZE];
     char bound[PATH_MAX] = "";
     size_t size = sizeof bound;
     psd_status_t rc = PSD_OK;
@@ -261,7 +263,10 @@ ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
     if (is_lane(endpoint)) {
         return ps_socket_bind_lane(self, endpoint, err);
     }
-    rc = check_endpoint(self, endpoint, err);
+    rc = ps_resolve_bind(endpoint, address, err);
+    if (rc == PSD_OK) {
+        rc = check_endpoint(self, address, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }
@@ -270,7 +275,7 @@ ps_socket_bind_more(ps_socket_t *self, const char *endpoint, psd_error_t *err)
     if (is_ipc(endpoint)) {
         return bind_ipc(self, endpoint, err);
     }
-    if (zmq_bind(self->handle, endpoint) != 0) {
+    if (zmq_bind(self->handle, address) != 0) {
         return endpoint_error("bind", endpoint, err);
     }
     if (zmq_getsockopt(self->handle, ZMQ_LAST_ENDPOINT, bound, &size) != 0) {

@@ -135,6 +135,116 @@ refused 2 "of which shard 1 has $((first + 2)), as listen.endpoints has" \
 stop
 unset PSD_LISTEN_SHARD_PORTS
 
+# ---- names of hosts ----
+
+start named --listen tcp://localhost:0 --shards 1
+case $(field named control) in
+tcp://127.0.0.1:*) ;;
+*) fail "tcp://localhost:0 is bound as $(field named control)" ;;
+esac
+PSCLI_ENDPOINT=tcp://localhost:$(tcp_ports | head -1)
+case $(field named control) in
+*:"${PSCLI_ENDPOINT##*:}") ;;
+*) PSCLI_ENDPOINT=tcp://localhost:$(tcp_ports | tail -1) ;;
+esac
+use w
+refused 1 'host "no.such.host.invalid": ' --listen tcp://no.such.host.invalid:0 \
+    --config <(echo 'security: {allow_plaintext: true}')
+
+# Three nodes more at once, none of which is given a name; each keeps its own.
+# join NAME: starts one; its data is in $work/NAME.
+join() {
+    rm -f "$work/$1/endpoints.json"
+    "$PSD_PROGRAM" --data-dir "$work/$1" --listen tcp://127.0.0.1:0 --shards 1 \
+        --join "$PSCLI_ENDPOINT" >>"$work/$1.log" 2>&1 &
+    more_pids+=($!)
+}
+more_pids=()
+end_more() {
+    [ ${#more_pids[@]} -eq 0 ] || kill "${more_pids[@]}" 2>/dev/null
+    [ ${#more_pids[@]} -eq 0 ] || wait "${more_pids[@]}" 2>/dev/null
+    more_pids=()
+}
+trap 'end_more; cli_end' EXIT
+first_name=$(field named node)
+for round in 1 2; do
+    for name in a b c; do
+        join $name
+    done
+    for name in a b c; do
+        wait_for test -s "$work/$name/endpoints.json" || cat "$work/$name.log"
+    done
+    is "the nodes' names, round $round" \
+        "$(for name in a b c; do field $name node; done | sort | tr '\n' ' ')" \
+        "$first_name-2 $first_name-3 $first_name-4 "
+    names=$(for name in a b c; do field $name node; done | tr '\n' ' ')
+    [ "$round" -eq 1 ] || is "names that are kept" "$names" "$kept"
+    kept=$names
+    end_more
+done
+
+# ---- a registry of another cluster at the old address: told once ----
+
+port=${PSCLI_ENDPOINT##*:}
+join a
+wait_for test -s "$work/a/endpoints.json" || cat "$work/a.log"
+stop
+start other --listen "tcp://localhost:$port" --shards 1
+wait_for grep -q registry_refuses "$work/a.log" || cat "$work/a.log"
+read -rt 2 <> <(:) || : # in which it was told twenty times
+is "how often a foreign registry is told of" \
+    "$(grep -c registry_refuses "$work/a.log")" 1
+end_more
+stop
+
+# ---- no descriptor is left ----
+
+(ulimit -n 80 && exec "$PSD_PROGRAM" --data-dir "$work/few" --shards 1 \
+    --listen tcp://127.0.0.1:0) >"$work/few.log" 2>&1 &
+psd_pid=$!
+wait_for test -s "$work/few/endpoints.json" || cat "$work/few.log"
+PSCLI_ENDPOINT=$(field few control)
+# Both kinds of sockets, more than there are descriptors; held until it is said.
+python3 - "$PSCLI_ENDPOINT" "$(field few ipc)" "$work/held" <<'END' &
+import os
+import socket
+import sys
+import time
+
+host, port = sys.argv[1][6:].rsplit(":", 1)
+held = []
+end = time.monotonic() + 90
+while not os.path.exists(sys.argv[3]) and time.monotonic() < end:
+    for kind, to in ((socket.AF_UNIX, sys.argv[2][6:]),
+                     (socket.AF_INET, (host, int(port)))):
+        one = socket.socket(kind)
+        one.setblocking(False)
+        try:
+            one.connect(to)
+        except OSError:
+            pass
+        held.append(one)
+    if len(held) > 300:
+        for one in held[200:]:
+            one.close()
+        del held[200:]
+    time.sleep(0.01)
+END
+holder=$!
+wait_for grep -q files_out "$work/few.log" || cat "$work/few.log"
+is "how often it is told" "$(grep -c files_out "$work/few.log")" 1
+touch "$work/held"
+wait "$holder"
+# While it lasts, and for a few seconds after.
+expect_files() {
+    "$PSCLI_PROGRAM" --timeout 5s cluster status 2>/dev/null |
+        grep -q 'is out of file descriptors'
+}
+wait_for expect_files || fail "cluster status does not tell of descriptors"
+wait_for grep -q files_back "$work/few.log" || cat "$work/few.log"
+use w
+stop
+
 # ---- a file that cannot be, as a reload looks at it ----
 
 rm -rf "$work/refused"
