@@ -315,9 +315,9 @@ who_does_not_belong_is_refused(fleet_t *f)
     CHECK(control_open(&c, &f->nodes[0], 14));
     CHECK(
         control_ask(&c, "node_join", ",\"versions\":[1,1]",
-                    "the node speaks node versions 1 .. 1, this psd speaks 2; "
+                    "the node speaks node versions 1 .. 1, this psd speaks 3; "
                     "give all nodes of a cluster the same build of psd"));
-    CHECK(control_ask(&c, "node_join", ",\"versions\":[3,4]",
+    CHECK(control_ask(&c, "node_join", ",\"versions\":[4,5]",
                       "\"status\":\"VERSION\""));
     control_close(&c);
     return true;
@@ -342,7 +342,7 @@ static bool
 a_stranger_cannot_speak_for_a_node(fleet_t *f)
 {
     static const char announce[] =
-        ",\"versions\":[2,2],\"name\":\"%s\",\"incarnation\":%s,\"control\":"
+        ",\"versions\":[3,3],\"name\":\"%s\",\"incarnation\":%s,\"control\":"
         "\"tcp://127.0.0.1:1\",\"shards\":[{\"tcp\":\"tcp://127.0.0.1:1\","
         "\"ipc\":\"\"}]%s";
     static const char *const secrets[] = {
