@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/env.h"
 #include "base/log.h"
 #include "daemon/commit.h"
 #include "daemon/options.h"
@@ -70,22 +69,6 @@ print_time(char ret[PS_LOG_STAMP_SIZE])
                    (unsigned)(now_ms % 1000));
 }
 
-/* A setting with a slip in its name would be passed over without a word. */
-static void
-warn_of_environment(void)
-{
-    char name[PS_ENV_NAME_SIZE];
-
-    for (size_t at = 0; ps_env_next(environ, &at, "PSD_", name);) {
-        if (!ps_config_reads_env(name) && !ps_env_is_known(name)) {
-            ps_log(PS_LOG_WARN, "environment_unknown",
-                   "name=%s \"no key or program reads it; psd --print-config "
-                   "shows the keys\"",
-                   name);
-        }
-    }
-}
-
 static psd_status_t
 act(const ps_options_t *options, psd_error_t *err)
 {
@@ -106,7 +89,6 @@ act(const ps_options_t *options, psd_error_t *err)
     keep_freed_memory();
     ps_log_open(STDERR_FILENO, PS_LOG_WARN, ps_run_is_journal());
     ps_log_set_stamp(ps_run_is_journal() ? NULL : print_time);
-    warn_of_environment();
     return ps_run(options, &config, err);
 }
 

@@ -46,7 +46,7 @@ ps_options_help(void)
     return "examples:\n"
            "  psd                                   one node, no "
            "configuration\n"
-           "  psd --listen tcp://127.0.0.1:0 --data-dir /tmp/psd --shards 2\n"
+           "  psd --listen tcp://127.0.0.1:0 --data-dir ./psd-data --shards 2\n"
            "  psd --config psd.yaml                 with settings from a file\n"
            "  psd --config psd.yaml --check-config  is it right?\n"
            "  psd --print-config                    every value, and who set "

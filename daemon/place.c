@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "storage/disk.h"
 
 static psd_status_t
 make_one(const char *dir, mode_t mode, psd_error_t *err)
@@ -33,10 +34,17 @@ psd_status_t
 ps_place_make(const char *dir, mode_t mode, char **ret_path, psd_error_t *err)
 {
     PSD_AUTO(ps_free_at) char *copy = ps_strdup(dir);
+    size_t length = strlen(dir);
     char real[PATH_MAX];
 
     if (copy == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a path");
+    }
+    while (length > 1 && copy[length - 1] == '/') {
+        copy[--length] = '\0'; /* a link with a slash after it is followed */
+    }
+    if (ps_disk_is_link(copy)) {
+        return ps_disk_refuse_link(copy, err);
     }
     for (char *at = copy + 1; copy[0] != '\0' && *at != '\0'; at++) {
         psd_status_t rc = PSD_OK;
@@ -84,7 +92,8 @@ write_all(int fd, ps_bytes_t text)
 static bool
 write_file(const char *path, mode_t mode, ps_bytes_t text)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
+                  0600);
     bool done = false;
 
     if (fd < 0) {

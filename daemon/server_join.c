@@ -2,6 +2,7 @@
 /* A node whose registry is elsewhere: which cluster its data directory is of,
  * and how it gets in. */
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -47,13 +48,15 @@ read_file(const char *dir,
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     FILE *file = NULL;
     bool failed = false;
+    int fd = -1;
 
     *ret_there = false;
     if (!ps_buffer_print(&path, "%s/%s", dir, name)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a path");
     }
-    file = fopen((const char *)path.data, "re");
-    if (file == NULL && errno == ENOENT) {
+    fd = open((const char *)path.data, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    file = fd < 0 ? NULL : fdopen(fd, "r");
+    if (fd < 0 && errno == ENOENT) {
         return PSD_OK;
     }
     if (file != NULL) {

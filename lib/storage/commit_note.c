@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/cursor.h"
 #include "base/hash.h"
+#include "storage/disk.h"
 
 #define NOTE_SIZE 16
 
@@ -55,8 +56,10 @@ ps_commit_note_open(ps_commit_note_t *ret_note,
     if (!ps_buffer_print(&path, "%s/registry.commits", dir)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a path");
     }
-    ret_note->fd =
-        open((const char *)path.data, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ret_note->fd = ps_disk_open_at((const char *)path.data, O_RDWR | O_CREAT);
+    if (ret_note->fd < 0 && errno == ELOOP) {
+        return ps_disk_refuse_link((const char *)path.data, err);
+    }
     if (ret_note->fd < 0) {
         return psd_error_set(err, PSD_IO, "cannot open %s: %s",
                              (const char *)path.data,

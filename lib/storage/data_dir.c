@@ -3,6 +3,7 @@
  */
 #include "storage/data_dir.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -14,8 +15,10 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "storage/disk.h"
 
 #define PID_TEXT_SIZE 32
+#define LOCK_NAME "lock"
 
 static psd_status_t
 fail(psd_error_t *err, const char *what, const char *path)
@@ -115,13 +118,19 @@ write_pid(int fd, const char *path, psd_error_t *err)
 }
 
 static psd_status_t
-lock_file(const char *dir, const char *path, int *ret_fd, psd_error_t *err)
+lock_file(int dir_fd,
+          const char *dir,
+          const char *path,
+          int *ret_fd,
+          psd_error_t *err)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = openat(dir_fd, LOCK_NAME,
+                    O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     psd_status_t rc = PSD_OK;
 
     if (fd < 0) {
-        return fail(err, "open", path);
+        return errno == ELOOP ? ps_disk_refuse_link(path, err)
+                              : fail(err, "open", path);
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         rc = errno == EWOULDBLOCK ? held_by(fd, dir, err)
@@ -138,11 +147,124 @@ lock_file(const char *dir, const char *path, int *ret_fd, psd_error_t *err)
     return PSD_OK;
 }
 
+/* ---- whose directory it is ---- */
+
+static psd_status_t
+check_owner(int fd, const char *dir, psd_error_t *err)
+{
+    struct stat is = {0};
+
+    if (fstat(fd, &is) != 0) {
+        return fail(err, "look at", dir);
+    }
+    if (is.st_uid != geteuid()) {
+        return psd_error_set(err, PSD_FOREIGN,
+                             "%s belongs to user %lu, and psd runs as user "
+                             "%lu; allowed: a directory of its own user",
+                             dir, (unsigned long)is.st_uid,
+                             (unsigned long)geteuid());
+    }
+    if ((is.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+        return psd_error_set(err, PSD_FOREIGN,
+                             "%s may be written by others (mode %04o); "
+                             "\"chmod go-w %s\", or name a directory in it",
+                             dir, (unsigned)(is.st_mode & 07777), dir);
+    }
+    return PSD_OK;
+}
+
+/* Names that psd alone makes. */
+static bool
+marks_ours(const char *name)
+{
+    static const char *const OURS[] = {LOCK_NAME, "registry.db", "member.json",
+                                       "log-0"};
+
+    for (size_t i = 0; i < sizeof OURS / sizeof OURS[0]; i++) {
+        if (strcmp(OURS[i], name) == 0) {
+            return true;
+        }
+    }
+    return strncmp(name, "registry.", strlen("registry.")) == 0;
+}
+
+/* What file systems put into an empty directory, and hidden files. */
+static bool
+is_passed_over(const char *name)
+{
+    return name[0] == '.' || strcmp(name, "lost+found") == 0;
+}
+
+/* A directory that has something in it, and nothing of a psd, is somebody's
+ * work: it was named by mistake. */
+static psd_status_t
+check_names(int fd, const char *dir, psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at) char *foreign = NULL;
+    int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *stream = copy < 0 ? NULL : fdopendir(copy);
+    struct dirent *entry = NULL;
+    bool is_ours = false;
+
+    if (stream == NULL) {
+        psd_status_t rc = fail(err, "list", dir);
+
+        (void)(copy < 0 ? 0 : close(copy));
+        return rc;
+    }
+    while (!is_ours && (entry = readdir(stream)) != NULL) {
+        is_ours = marks_ours(entry->d_name);
+        if (foreign == NULL && !is_passed_over(entry->d_name)) {
+            foreign = ps_strdup(entry->d_name);
+        }
+    }
+    (void)closedir(stream);
+    return is_ours || foreign == NULL
+               ? PSD_OK
+               : psd_error_set(err, PSD_FOREIGN,
+                               "%s holds \"%s\" and nothing of psd; allowed: an "
+                               "empty or new directory, or one of a psd",
+                               dir, foreign);
+}
+
+/* Opens the directory itself, so that what is checked is what is used. */
+static psd_status_t
+open_dir(const char *dir, int *ret_fd, psd_error_t *err)
+{
+    PSD_AUTO(ps_free_at) char *path = ps_strdup(dir);
+    size_t length = strlen(dir);
+    psd_status_t rc = PSD_OK;
+    int fd = -1;
+
+    if (path == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a path");
+    }
+    while (length > 1 && path[length - 1] == '/') {
+        path[--length] = '\0'; /* a link with a slash behind it is followed */
+    }
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) {
+        return ps_disk_is_link(path) ? ps_disk_refuse_link(path, err)
+                                     : fail(err, "open", path);
+    }
+    rc = check_owner(fd, path, err);
+    if (rc == PSD_OK) {
+        rc = check_names(fd, path, err);
+    }
+    if (rc != PSD_OK) {
+        (void)close(fd);
+        return rc;
+    }
+    *ret_fd = fd;
+    return PSD_OK;
+}
+
 psd_status_t
 ps_data_dir_lock(const char *dir, int *ret_fd, psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
     psd_status_t rc = PSD_OK;
+    int dir_fd = -1;
 
     if (dir == NULL || dir[0] == '\0') {
         return psd_error_set(err, PSD_INVALID, "the data directory is \"\"");
@@ -151,8 +273,13 @@ ps_data_dir_lock(const char *dir, int *ret_fd, psd_error_t *err)
     if (rc != PSD_OK) {
         return rc;
     }
-    if (!ps_buffer_print(&path, "%s/lock", dir)) {
+    if (!ps_buffer_print(&path, "%s/" LOCK_NAME, dir)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a path");
     }
-    return lock_file(dir, (const char *)path.data, ret_fd, err);
+    rc = open_dir(dir, &dir_fd, err);
+    if (rc == PSD_OK) {
+        rc = lock_file(dir_fd, dir, (const char *)path.data, ret_fd, err);
+        (void)close(dir_fd);
+    }
+    return rc;
 }

@@ -12,7 +12,9 @@
  *
  * ret_fd  out  the lock's file; closing it unlocks
  *
- * Errors: PSD_IO; PSD_HELD another process holds it, naming its pid.
+ * Errors: PSD_IO; PSD_HELD another process holds it, naming its pid;
+ * PSD_FOREIGN it is a symbolic link, belongs to another user, may be written by
+ * others, holds files and none of a psd, or its lock is a symbolic link.
  */
 PSD_MUST_CHECK psd_status_t ps_data_dir_lock(const char *dir,
                                              int *ret_fd,

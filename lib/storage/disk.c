@@ -40,6 +40,53 @@ fail(psd_error_t *err, const char *what, const char *path)
                          strerror_r(errno, reason, sizeof reason));
 }
 
+bool
+ps_disk_is_link(const char *path)
+{
+    struct stat is = {0};
+
+    return lstat(path, &is) == 0 && S_ISLNK(is.st_mode);
+}
+
+psd_status_t
+ps_disk_refuse_link(const char *path, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_FOREIGN,
+                         "%s is a symbolic link, or lies below one; psd follows "
+                         "none among its own files",
+                         path);
+}
+
+int
+ps_disk_open_at(const char *path, int flags)
+{
+    const char *slash = strrchr(path, '/');
+    const char *name = slash == NULL ? path : slash + 1;
+    size_t length = slash == NULL ? 0 : (size_t)(slash - path);
+    PSD_AUTO(ps_free_at) char *dir = ps_alloc(length + 2, 1);
+    int dir_fd = -1;
+    int fd = -1;
+    int number = 0;
+
+    if (dir == NULL) {
+        errno = ENOMEM;
+        return -1;
+    }
+    memcpy(dir, length == 0 ? (slash == NULL ? "." : "/") : path,
+           length == 0 ? 1 : length);
+    dir_fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir_fd < 0) {
+        number = errno;
+        errno = ps_disk_is_link(dir) ? ELOOP : number;
+        return -1;
+    }
+    fd = openat(dir_fd, name, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+    number = errno;
+    (void)close(dir_fd);
+    errno = number;
+    return fd;
+}
+
 static void
 real_close(ps_disk_t *disk, ps_disk_file_t **file_p)
 {
@@ -76,9 +123,10 @@ real_open(ps_disk_t *disk,
         ps_free(file);
         return psd_error_set(err, PSD_NOMEM, "no memory to open %s", path);
     }
-    file->fd = open(path, flags[mode] | O_CLOEXEC, 0600);
+    file->fd = ps_disk_open_at(path, flags[mode]);
     if (file->fd < 0) {
-        psd_status_t rc = fail(err, "open", path);
+        psd_status_t rc = errno == ELOOP ? ps_disk_refuse_link(path, err)
+                                         : fail(err, "open", path);
 
         ps_free(file->path);
         ps_free(file);

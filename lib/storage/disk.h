@@ -14,7 +14,7 @@
  * Errors   PSD_LIMIT there is no room: the disk is full, a quota or the limit
  *          of a file's size is reached (a process that ignores SIGXFSZ);
  *          PSD_IO everything else, naming call, path and the system's reason;
- *          PSD_NOMEM.
+ *          PSD_FOREIGN the file or its directory is a symbolic link; PSD_NOMEM.
  */
 #ifndef PS_STORAGE_DISK_H
 #define PS_STORAGE_DISK_H
@@ -111,6 +111,18 @@ struct ps_disk {
 
 /* The system's files; static, for any thread. */
 ps_disk_t *ps_disk_real(void);
+
+/*
+ * Opens PATH relative to its directory; neither may be a symbolic link, so that
+ * nobody can have another file read or written in its place. With O_CREAT a new
+ * file has mode 0600.
+ *
+ * -1: errno says why; ELOOP where a link stands.
+ */
+int ps_disk_open_at(const char *path, int flags);
+bool ps_disk_is_link(const char *path);
+/* Sets PSD_FOREIGN, naming the path. */
+psd_status_t ps_disk_refuse_link(const char *path, psd_error_t *err);
 
 /* Makes a file whole or not at all: written beside as PATH.tmp, flushed,
  * renamed, the directory flushed. ret_file may be NULL; else the file, open for

@@ -4,9 +4,13 @@
  * clear. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
+#include "storage/disk.h"
 #include "storage/page_sums.h"
 #include "storage/registry_db_impl.h"
 
@@ -201,12 +205,15 @@ check_magic(const char *path, psd_error_t *err)
     static const char magic[] = "SQLite format 3";
     char head[sizeof magic] = "";
     char reason[128];
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    int fd = ps_disk_open_at(path, O_RDWR | O_CREAT);
     ssize_t size = fd < 0 ? -1 : pread(fd, head, sizeof head, 0);
     int number = errno;
 
     if (fd >= 0) {
         (void)close(fd);
+    }
+    if (fd < 0 && number == ELOOP) {
+        return ps_disk_refuse_link(path, err);
     }
     if (size < 0) {
         return psd_error_set(err, PSD_IO, "cannot read %s: %s", path,
@@ -360,25 +367,55 @@ migrate(sqlite3 *db, int64_t version, bool had_sums, psd_error_t *err)
     return rc;
 }
 
-psd_status_t
-ps_registry_db_open_file(const char *path, sqlite3 **ret_db, psd_error_t *err)
+/* SQLite follows no link at all then, so that those on the way to the directory,
+ * which are the operator's, are resolved before. */
+static psd_status_t
+open_sqlite(const char *path, sqlite3 **ret_db, psd_error_t *err)
 {
-    const char *vfs = ps_page_sums_vfs();
-    int64_t version = 0;
-    bool had_sums = false;
+    PSD_AUTO(ps_buffer_done) ps_buffer_t real = {0};
+    PSD_AUTO(ps_free_at) char *dir = ps_strdup(path);
+    char *slash = dir == NULL ? NULL : strrchr(dir, '/');
+    char resolved[PATH_MAX];
+    char reason[128];
     int code = SQLITE_OK;
-    psd_status_t rc = check_magic(path, err);
 
-    if (rc != PSD_OK) {
-        return rc;
+    if (slash != NULL) {
+        *slash = '\0';
     }
-    code = sqlite3_open_v2(path, ret_db,
-                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, vfs);
+    if (dir != NULL && realpath(slash == NULL      ? "."
+                                : slash == dir ? "/"
+                                               : dir,
+                                resolved) == NULL) {
+        return psd_error_set(err, PSD_IO, "cannot resolve %s: %s", dir,
+                             strerror_r(errno, reason, sizeof reason));
+    }
+    if (dir == NULL ||
+        !ps_buffer_print(&real, "%s/%s", resolved,
+                         slash == NULL ? path : slash + 1)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a path");
+    }
+    code = sqlite3_open_v2((const char *)real.data, ret_db,
+                           SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX |
+                               SQLITE_OPEN_NOFOLLOW,
+                           ps_page_sums_vfs());
     if (*ret_db == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory in SQLite");
     }
-    if (code != SQLITE_OK) {
-        return ps_sql_error(*ret_db, code, err);
+    return code == SQLITE_OK ? PSD_OK : ps_sql_error(*ret_db, code, err);
+}
+
+psd_status_t
+ps_registry_db_open_file(const char *path, sqlite3 **ret_db, psd_error_t *err)
+{
+    int64_t version = 0;
+    bool had_sums = false;
+    psd_status_t rc = check_magic(path, err);
+
+    if (rc == PSD_OK) {
+        rc = open_sqlite(path, ret_db, err);
+    }
+    if (rc != PSD_OK) {
+        return rc;
     }
     (void)sqlite3_extended_result_codes(*ret_db, 1);
     (void)sqlite3_busy_timeout(*ret_db, PATIENCE_MS);

@@ -75,7 +75,7 @@ BYTES    40 B'
 expect 2 auth list
 err_has 'unknown command "auth"'
 ! grep -q 'did you mean' "$work/err" || fail '"auth" is near to nothing'
-expect 2 tablle list
+expect 2 tablf list
 err_has 'did you mean "table"'
 
 # ---- names of variables that nobody reads ----
