@@ -92,8 +92,8 @@ write_all(int fd, ps_bytes_t text)
 static bool
 write_file(const char *path, mode_t mode, ps_bytes_t text)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-                  0600);
+    int fd =
+        open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
     bool done = false;
 
     if (fd < 0) {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/env.h"
 #include "base/log.h"
 #include "daemon/files.h"
 #include "daemon/server.h"
@@ -55,6 +56,22 @@ ps_run_is_journal(void)
 
 /* ---- readiness ---- */
 
+/* A setting with a slip in its name would be passed over without a word. */
+static void
+warn_of_environment(void)
+{
+    char name[PS_ENV_NAME_SIZE];
+
+    for (size_t at = 0; ps_env_next(environ, &at, "PSD_", name);) {
+        if (!ps_config_reads_env(name) && !ps_env_is_known(name)) {
+            ps_log(PS_LOG_WARN, "environment_unknown",
+                   "name=%s \"no key or program reads it; psd --print-config "
+                   "shows the keys\"",
+                   name);
+        }
+    }
+}
+
 static bool
 say_ready(run_t *self)
 {
@@ -68,6 +85,7 @@ say_ready(run_t *self)
     ps_server_status(self->server, status, sizeof status);
     (void)sd_notifyf(0, "READY=1\nSTATUS=%s", status);
     ps_log(PS_LOG_INFO, "ready", "status=\"%s\"", status);
+    warn_of_environment();
     return true;
 }
 

@@ -221,10 +221,11 @@ check_names(int fd, const char *dir, psd_error_t *err)
     (void)closedir(stream);
     return is_ours || foreign == NULL
                ? PSD_OK
-               : psd_error_set(err, PSD_FOREIGN,
-                               "%s holds \"%s\" and nothing of psd; allowed: an "
-                               "empty or new directory, or one of a psd",
-                               dir, foreign);
+               : psd_error_set(
+                     err, PSD_FOREIGN,
+                     "%s holds \"%s\" and nothing of psd; allowed: an "
+                     "empty or new directory, or one of a psd",
+                     dir, foreign);
 }
 
 /* Opens the directory itself, so that what is checked is what is used. */

@@ -367,8 +367,8 @@ migrate(sqlite3 *db, int64_t version, bool had_sums, psd_error_t *err)
     return rc;
 }
 
-/* SQLite follows no link at all then, so that those on the way to the directory,
- * which are the operator's, are resolved before. */
+/* SQLite follows no link at all then, so that those on the way to the
+ * directory, which are the operator's, are resolved before. */
 static psd_status_t
 open_sqlite(const char *path, sqlite3 **ret_db, psd_error_t *err)
 {
@@ -382,16 +382,15 @@ open_sqlite(const char *path, sqlite3 **ret_db, psd_error_t *err)
     if (slash != NULL) {
         *slash = '\0';
     }
-    if (dir != NULL && realpath(slash == NULL      ? "."
+    if (dir != NULL && realpath(slash == NULL  ? "."
                                 : slash == dir ? "/"
                                                : dir,
                                 resolved) == NULL) {
         return psd_error_set(err, PSD_IO, "cannot resolve %s: %s", dir,
                              strerror_r(errno, reason, sizeof reason));
     }
-    if (dir == NULL ||
-        !ps_buffer_print(&real, "%s/%s", resolved,
-                         slash == NULL ? path : slash + 1)) {
+    if (dir == NULL || !ps_buffer_print(&real, "%s/%s", resolved,
+                                        slash == NULL ? path : slash + 1)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a path");
     }
     code = sqlite3_open_v2((const char *)real.data, ret_db,

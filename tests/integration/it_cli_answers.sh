@@ -84,10 +84,6 @@ err_has 'warning: nobody reads PSCLI_TIMEOUTT; did you mean PSCLI_TIMEOUT\?'
 err_has 'warning: nobody reads PSD_TRANSPRT; did you mean PSD_TRANSPORT\?'
 PSD_LIMITS_CHUNK_BYTES=65536 run table list
 [ ! -s "$work/err" ] || { fail "a key of psd is warned of"; show; }
-PSD_LIMITS_CHUNK_BYTE=65536 "$PSD_PROGRAM" --data-dir "$work/data" \
-    >"$work/second.log" 2>&1
-grep -q 'warn environment_unknown name=PSD_LIMITS_CHUNK_BYTE' \
-    "$work/second.log" || fail "psd does not warn of a variable"
 
 # ---- numbers above 2^53 ----
 expect 0 push emb 9007199254740993=9007199254740993,-9007199254740993,7
@@ -134,7 +130,11 @@ status_is() {
 kill "$psd_pid"
 wait "$psd_pid"
 psd_pid=
+export PSD_LIMITS_CHUNK_BYTE=65536
 cli_start
+unset PSD_LIMITS_CHUNK_BYTE
+wait_for grep -q 'warn environment_unknown name=PSD_LIMITS_CHUNK_BYTE' \
+    "$work/psd.log" || fail "psd does not warn of a variable that nobody reads"
 wait_for status_is false || fail "a loss of rows is healthy"
 expect 0 table list
 out_has '^w .* ROWS LOST$'

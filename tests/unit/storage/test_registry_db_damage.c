@@ -110,7 +110,7 @@ static const char *const damaged_rows[][2] = {
     {"DELETE FROM copies; DELETE FROM shards", "0 shards"},
     {"DELETE FROM copies; DELETE FROM shards WHERE shard = 0",
      "table shards: number 0 of node n0 is 1"},
-    {"UPDATE shards SET tcp = ''", "shard 0 of node n0 has no endpoint"},
+    {"UPDATE shards SET tcp = '', ipc = ''", "shard 0 of node n0 has no endpoint"},
     {"UPDATE shards SET ipc = printf('%0300d', 1)", "ipc is not of"},
     {"UPDATE tables SET name = '-w'", "name of the table"},
     {"UPDATE tables SET rows_lost = 2", "rows_lost is not of"},
