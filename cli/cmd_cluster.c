@@ -21,6 +21,7 @@ static const ps_column_t STATUS[] = {
     {"TABLES", "tables", PS_UNIT_NONE, false},
     {"JOBS", "jobs", PS_UNIT_NONE, false},
     {"PROBLEMS", "problems", PS_UNIT_COUNT, false},
+    {"WARNINGS", "warnings", PS_UNIT_COUNT, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 
 static const ps_column_t EVENTS[] = {
@@ -48,6 +49,19 @@ show_problems(const ps_cli_t *cli, const json_t *problems)
     }
 }
 
+/* What is not wrong, and can be bettered; nothing when there is none. */
+static void
+show_warnings(const ps_cli_t *cli, const json_t *warnings)
+{
+    if (json_array_size(warnings) > 0) {
+        ps_print(cli->out.out, "warnings\n");
+    }
+    for (size_t i = 0; i < json_array_size(warnings); i++) {
+        ps_print(cli->out.out, "  %s\n",
+                 json_string_value(json_array_get(warnings, i)));
+    }
+}
+
 static void
 show_screen(const ps_cli_t *cli, const json_t *status)
 {
@@ -63,6 +77,7 @@ show_screen(const ps_cli_t *cli, const json_t *status)
     ps_out_table(&cli->out, ps_json_at(status, "nodes"), ps_node_columns);
     (void)putc('\n', cli->out.out);
     show_problems(cli, ps_json_at(status, "problems"));
+    show_warnings(cli, ps_json_at(status, "warnings"));
 }
 
 /* Asks for so long, for the connection and the answer together. */

@@ -80,6 +80,9 @@ read_spec(const ps_cli_t *cli, ps_table_spec_t *spec, psd_error_t *err)
                                    &spec->updater, err);
     }
     if (rc == PSD_OK) {
+        spec->partition_by = ps_partition_by_default(spec->keys);
+    }
+    if (rc == PSD_OK && ps_args_given(args, "partition-by")) {
         rc = ps_partition_by_parse(ps_args_text(args, "partition-by"), spec,
                                    err);
     }

@@ -154,9 +154,19 @@ show_copies(const ps_out_t *out, const json_t *table, psd_error_t *err)
     return PSD_OK;
 }
 
+static void
+say_warnings(const ps_out_t *out, const json_t *warnings)
+{
+    for (size_t i = 0; i < json_array_size(warnings); i++) {
+        ps_say(out, "warning: %s",
+               json_string_value(json_array_get(warnings, i)));
+    }
+}
+
 static psd_status_t
 show_table(ps_cli_t *cli, const json_t *reply, psd_error_t *err)
 {
+    say_warnings(&cli->out, ps_json_at(reply, "warnings"));
     ps_out_object(&cli->out, reply, TABLE);
     if (cli->out.format == PS_FORMAT_WIDE) {
         (void)putc('\n', cli->out.out);

@@ -90,9 +90,8 @@ static const ps_opt_t CREATE_OPTIONS[] = {
     {.name = "partition-by",
      .kind = PS_OPT_TEXT,
      .value = "RULE",
-     .fallback = "range",
      .help = "range, hash, or list:ROW,ROW,... (first rows of the partitions "
-             "but the first)"},
+             "but the first); without it hash for hash keys, else range"},
     {.name = "replicas",
      .kind = PS_OPT_U64,
      .value = "R",

@@ -143,6 +143,7 @@ ps_control_cluster_status(ps_control_t *self,
     psd_status_t rc = PSD_OK;
 
     if (!ps_control_add_problems(self, request, request->reply, &any) ||
+        !ps_control_add_warnings(self, request->answers, request->reply) ||
         !add_cluster(self, !any, request->reply)) {
         return ps_control_no_memory(err);
     }

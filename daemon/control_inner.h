@@ -262,6 +262,18 @@ PSD_MUST_CHECK bool ps_control_add_silent(const ps_control_t *self,
                                           const ps_table_t *table,
                                           ps_doc_t *array,
                                           bool *ret_any);
+/* control_skew.c */
+/* "warnings": what is not wrong, and costs time or memory: tables of which one
+ * partition has more than three times its share (model/skew.h). answers: of
+ * INSPECT. false: no memory. */
+PSD_MUST_CHECK bool ps_control_add_warnings(const ps_control_t *self,
+                                            const ps_answers_t *answers,
+                                            ps_doc_t *reply);
+/* Those of one table; none while a primary has not answered. */
+PSD_MUST_CHECK bool ps_control_add_skew(const ps_table_t *table,
+                                        const ps_answers_t *answers,
+                                        ps_doc_t *array);
+
 /* control_news.c: rows of the history. Nodes that are silent, or heard again; a
  * node that is refused, at_once: which is no matter of patience. */
 void ps_control_note_nodes(ps_control_t *self);

@@ -453,14 +453,22 @@ ps_control_table_inspect(ps_control_t *self,
                          psd_error_t *err)
 {
     const ps_table_t *table = NULL;
+    ps_doc_t *warnings = NULL;
     psd_status_t rc =
         ps_control_find_table(self, request->doc, "name", &table, err);
 
+    if (rc == PSD_OK) {
+        rc = fill_table(self, table, request->answers, false, request->reply,
+                        err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }
-    return fill_table(self, table, request->answers, false, request->reply,
-                      err);
+    warnings = ps_doc_add_array(request->reply, "warnings");
+    return warnings == NULL ||
+                   !ps_control_add_skew(table, request->answers, warnings)
+               ? ps_control_no_memory(err)
+               : PSD_OK;
 }
 
 psd_status_t

@@ -252,6 +252,16 @@ static const struct {
     {"filter", set_filter},
 };
 
+/* What was set may say more than its own key does. */
+static void
+note_set(psd_spec_t *self, setter_t *set)
+{
+    self->partition_by_set = self->partition_by_set || set == set_partition_by;
+    if (set == set_keys && !self->partition_by_set) {
+        self->spec.partition_by = ps_partition_by_default(self->spec.keys);
+    }
+}
+
 psd_status_t
 psd_spec_set(psd_spec_t *self,
              const char *key,
@@ -260,7 +270,12 @@ psd_spec_set(psd_spec_t *self,
 {
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (strcmp(keys[i].key, key) == 0) {
-            return keys[i].set(&self->spec, key, value, err);
+            psd_status_t rc = keys[i].set(&self->spec, key, value, err);
+
+            if (rc == PSD_OK) {
+                note_set(self, keys[i].set);
+            }
+            return rc;
         }
     }
     return psd_error_set(err, PSD_INVALID,

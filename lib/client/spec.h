@@ -7,6 +7,7 @@
 #include "psd/table.h"
 
 struct psd_spec {
-    ps_table_spec_t spec; /* owned; name is filled in by psd_table_create */
+    ps_table_spec_t spec;  /* owned; name is filled in by psd_table_create */
+    bool partition_by_set; /* else it follows the keys */
 };
 #endif

@@ -9,6 +9,12 @@
 
 #define ROW_SLICE_BYTES (UINT64_C(16) * 1024 * 1024) /* of a dense row */
 
+ps_partition_by_t
+ps_partition_by_default(ps_keys_t keys)
+{
+    return keys == PS_KEYS_HASH ? PS_PARTITION_BY_HASH : PS_PARTITION_BY_RANGE;
+}
+
 void
 ps_table_spec_init(ps_table_spec_t *self)
 {

@@ -90,6 +90,11 @@ typedef enum ps_partition_by {
                                   but the first, ascending */
 } ps_partition_by_t;
 
+/* How a table of such keys is partitioned where nobody says it: hash keys by
+ * hash. Ids are small numbers more often than not, and all of those lie in the
+ * first range of the u64 space. */
+ps_partition_by_t ps_partition_by_default(ps_keys_t keys);
+
 typedef enum ps_ack {
     PS_ACK_DEFAULT = 0, /* in a request: the table's level */
     PS_ACK_MEMORY = 1,
@@ -124,8 +129,8 @@ typedef struct ps_table_spec {
     bool versions; /* a row remembers its last change, which takes 8 bytes */
 } ps_table_spec_t;
 
-/* A valid spec but for name and n_rows: f32, 1 column, dense, range keys, add,
- * zero, 1 replica, memory; n_partitions and n_col_slices 0. */
+/* A valid spec but for name and n_rows: f32, 1 column, dense, range keys and
+ * partitions, add, zero, 1 replica, memory; n_partitions and n_col_slices 0. */
 void ps_table_spec_init(ps_table_spec_t *self);
 /* Frees boundaries and zeroes the struct; fits PSD_AUTO. */
 void ps_table_spec_done(ps_table_spec_t *self);

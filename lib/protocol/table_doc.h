@@ -31,9 +31,11 @@ PSD_MUST_CHECK bool ps_table_spec_to_doc(const ps_table_spec_t *spec,
                                          ps_doc_t *doc);
 /*
  * Reads a spec and checks it whole. Only the name must be there; what else is
- * missing is as in ps_table_spec_init, and an updater's missing parameters as
- * ps_updater_spec_parse has them. n_partitions and n_col_slices may be 0, which
- * leaves them to the cluster; the rest passes ps_table_spec_check.
+ * missing is as in ps_table_spec_init, but partition_by as
+ * ps_partition_by_default has it for the keys, and an updater's missing
+ * parameters as ps_updater_spec_parse has them. n_partitions and n_col_slices
+ * may be 0, which leaves them to the cluster; the rest passes
+ * ps_table_spec_check.
  *
  * ret_spec  out  set on PSD_OK only; ps_table_spec_done by the caller
  *

@@ -283,8 +283,8 @@ read_partition_by(const ps_doc_t *doc, ps_table_spec_t *spec, psd_error_t *err)
 {
     const char *word = NULL;
     psd_status_t rc = ps_doc_get_text_or(
-        doc, "partition_by", WORD_MAX, ps_partition_by_name(spec->partition_by),
-        &word, err);
+        doc, "partition_by", WORD_MAX,
+        ps_partition_by_name(ps_partition_by_default(spec->keys)), &word, err);
 
     if (rc != PSD_OK) {
         return rc;

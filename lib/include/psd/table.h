@@ -31,7 +31,9 @@ PSD_EXPORT void psd_spec_destroy(psd_spec_t **self_p);
  *           not named has the default of docs/updaters.md
  * init      zero | constant:V | uniform:LOW,HIGH | normal:MEAN,STD
  * seed      u64, default 0
- * partitions, partition-by (range | hash | list:ROW,…), replicas,
+ * partitions, replicas
+ * partition-by  range | hash | list:ROW,…; default hash for hash keys, range
+ *           for range keys
  * ack       memory | replica | disk
  * allow-nonfinite  true | false, default false
  * versions  true | false, default false: rows remember their last change, for

@@ -43,6 +43,28 @@ check_row(const ps_table_spec_t *spec, uint64_t row)
     }
 }
 
+/* Ids that count up, also in steps, as they mostly do. */
+Test(partition, hashes_of_ids_that_count_up_are_spread_evenly)
+{
+    static const uint64_t steps[] = {1, 2, 8, 1000, UINT64_C(1) << 32};
+    enum { N = 100000, PARTS = 8 };
+    ps_table_spec_t spec =
+        spec_of(PS_KEYS_HASH, 0, PS_PARTITION_BY_HASH, PARTS, 1);
+
+    for (size_t s = 0; s < sizeof steps / sizeof steps[0]; s++) {
+        uint32_t counts[PARTS] = {0};
+
+        for (uint64_t i = 0; i < N; i++) {
+            counts[ps_row_slice_of(&spec, i * steps[s])]++;
+        }
+        for (int p = 0; p < PARTS; p++) {
+            cr_expect(counts[p] >= N / PARTS * 95 / 100 &&
+                          counts[p] <= N / PARTS * 105 / 100,
+                      "step %zu: partition %d has %u", s, p, counts[p]);
+        }
+    }
+}
+
 static void
 check_columns(const ps_table_spec_t *spec)
 {

@@ -43,6 +43,31 @@ spec_of(const char *updater, const char *init, const char *partition_by)
     return spec;
 }
 
+static psd_status_t parse_spec(const char *text, ps_table_spec_t *ret_spec);
+
+Test(table_doc, hash_keys_are_partitioned_by_hash_unless_said_otherwise)
+{
+    static const struct {
+        const char *text;
+        ps_partition_by_t by;
+    } cases[] = {
+        {"{\"name\":\"w\",\"keys\":\"hash\"}", PS_PARTITION_BY_HASH},
+        {"{\"name\":\"w\",\"rows\":9}", PS_PARTITION_BY_RANGE},
+        {"{\"name\":\"w\",\"keys\":\"hash\",\"partition_by\":\"range\"}",
+         PS_PARTITION_BY_RANGE},
+        {"{\"name\":\"w\",\"rows\":9,\"partition_by\":\"hash\"}",
+         PS_PARTITION_BY_HASH}};
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        ps_table_spec_t spec = {0};
+
+        cr_assert_eq(parse_spec(cases[i].text, &spec), PSD_OK, "%s",
+                     psd_error_text(err));
+        cr_expect_eq(spec.partition_by, cases[i].by, "%s", cases[i].text);
+        ps_table_spec_done(&spec);
+    }
+}
+
 static char *
 print_spec(const ps_table_spec_t *spec)
 {
