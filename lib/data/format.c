@@ -75,8 +75,9 @@ count_fits(const ps_sample_format_t *format,
         }
         if (format->fits(line)) {
             n_fit++;
-        } else if (line.first) {
-            continue; /* titles */
+        } else if (line.first ||
+                   (format->allows != NULL && format->allows(line))) {
+            continue; /* titles, or it says nothing */
         } else if (ret_other->text == NULL) {
             *ret_other = line;
         }
@@ -219,20 +220,48 @@ ps_sample_refuse_count(float value, psd_error_t *err)
                          (double)value, PS_COUNT_MAX);
 }
 
-const char *
-ps_sample_word(const char *at)
+bool
+ps_line_is_number(ps_line_t line)
+{
+    float value = 0;
+    const char *end = ps_number_f32(ps_skip_blanks(line.text), &value);
+
+    return end != NULL && *ps_skip_blanks(end) == '\n';
+}
+
+/* What stands there up to ';', ',' or a byte below `least`, cut short. */
+static const char *
+show(const char *at, char least)
 {
     static _Thread_local char word[WORD_SHOWN + 4];
     size_t size = 0;
 
-    while (size < WORD_SHOWN && at[size] > ' ' && at[size] < 0x7f &&
+    while (size < WORD_SHOWN && at[size] >= least && at[size] < 0x7f &&
            at[size] != ';' && at[size] != ',') {
         word[size] = at[size];
         size++;
     }
-    memcpy(word + size, size == WORD_SHOWN ? "..." : "",
-           size == WORD_SHOWN ? 4 : 1);
+    if (size == WORD_SHOWN) {
+        memcpy(word + size, "...", 4);
+        return word;
+    }
+    while (size > 0 && word[size - 1] == ' ') {
+        size--;
+    }
+    word[size] = '\0';
     return word;
+}
+
+const char *
+ps_sample_word(const char *at)
+{
+    return show(at, ' ' + 1);
+}
+
+const char *
+ps_sample_cell(const char *at)
+{
+    return show(ps_skip_blanks(at), ' ');
 }
 
 psd_status_t
@@ -240,4 +269,11 @@ ps_sample_refuse(const char *at, const char *what, psd_error_t *err)
 {
     return psd_error_set(err, PSD_INVALID, "\"%s\" is not %s",
                          ps_sample_word(at), what);
+}
+
+psd_status_t
+ps_sample_refuse_cell(const char *at, const char *what, psd_error_t *err)
+{
+    return psd_error_set(err, PSD_INVALID, "\"%s\" is not %s",
+                         ps_sample_cell(at), what);
 }

@@ -61,6 +61,10 @@ struct ps_sample_format {
     const ps_sink_kind_t *sink;
     /* Does a line, not empty and no comment, look like one of this format? */
     bool (*fits)(ps_line_t line);
+    /* Could a line that does not be one, too, as it could be one of many
+     * formats? Then it speaks neither for this one nor against it. NULL: no
+     * line could. */
+    bool (*allows)(ps_line_t line);
     int sureness; /* of two formats that fit as well, the greater is taken */
     /* Sets the parser up by the beginning of the data; NULL: nothing to do. */
     void (*look)(ps_parser_t *parser, ps_line_t text);
@@ -142,6 +146,12 @@ PSD_MUST_CHECK bool ps_sample_print_f32(ps_buffer_t *out, float value);
 /* PSD_INVALID: `"WORD" is not WHAT`, with the word at that place. */
 psd_status_t
 ps_sample_refuse(const char *at, const char *what, psd_error_t *err);
+/* The same of the cell at that place: what stands there up to a ',', a ';' or
+ * the line's end. */
+psd_status_t
+ps_sample_refuse_cell(const char *at, const char *what, psd_error_t *err);
+/* Is there a finite number and nothing else on the line? */
+bool ps_line_is_number(ps_line_t line);
 /* Is it one that lda-c and uci files hold, whole, 1 .. PS_COUNT_MAX? */
 bool ps_sample_is_count(float value);
 /* PSD_INVALID: it is none. */
@@ -149,4 +159,7 @@ psd_status_t ps_sample_refuse_count(float value, psd_error_t *err);
 /* For an error: what stands there up to a blank, ';' or ',', cut short. Static
  * within the thread. */
 const char *ps_sample_word(const char *at);
+/* The same of the cell there: up to a ',', a ';' or the line's end, without
+ * blanks around it. */
+const char *ps_sample_cell(const char *at);
 #endif

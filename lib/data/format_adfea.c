@@ -2,8 +2,8 @@
 /*
  * adfea - `id 1 clicks key:group key:group …`, one sample a line
  *
- * +1 where clicks > 0, else -1. Every value is 1; the keys of a group stand
- * together.
+ * +1 where clicks > 0, else -1; below 0 is a label that was -1 before. Every
+ * value is 1; the keys of a group stand together. A line may have none.
  */
 #include "data/format.h"
 
@@ -58,8 +58,30 @@ take_adfea_keys(const char *at, psd_samples_t *samples, psd_error_t *err)
         ps_samples_add(samples, key, 1);
         at = end;
     }
-    return open < 0 ? psd_error_set(err, PSD_INVALID, "it has no key")
-                    : end_group(samples, first, open, err);
+    return open < 0 ? PSD_OK : end_group(samples, first, open, err);
+}
+
+/* ID 1 CLICKS; NULL, with *at_p at the word that is wrong: it is none. */
+static const char *
+take_head(const char **at_p, uint64_t *ret_shows, int64_t *ret_clicks)
+{
+    const char *at = *at_p;
+    uint64_t id = 0;
+    const char *end = ps_number_u64(at, &id);
+
+    if (ps_is_behind_word(end)) {
+        *at_p = at = ps_skip_blanks(end);
+        end = ps_number_u64(at, ret_shows);
+    } else {
+        return NULL;
+    }
+    if (ps_is_behind_word(end)) {
+        *at_p = at = ps_skip_blanks(end);
+        end = ps_number_i64(at, ret_clicks);
+    } else {
+        return NULL;
+    }
+    return ps_is_behind_word(end) ? ps_skip_blanks(end) : NULL;
 }
 
 static psd_status_t
@@ -69,7 +91,10 @@ parse(const ps_parser_t *parser,
       psd_error_t *err)
 {
     const char *at = ps_skip_blanks(line.text);
-    uint64_t head[3] = {0}; /* id, 1, clicks */
+    const char *keys = NULL;
+    uint64_t shows = 0;
+    int64_t clicks = 0;
+    psd_status_t rc = PSD_OK;
 
     (void)parser;
     if (*at == '\n') {
@@ -78,40 +103,47 @@ parse(const ps_parser_t *parser,
     if (!ps_samples_reserve(samples, line.size / 4 + 1, line.size / 4 + 1)) {
         return ps_sample_no_memory(line.size, err);
     }
-    for (int i = 0; i < 3; i++) {
-        const char *end = ps_number_u64(at, &head[i]);
-
-        if (!ps_is_behind_word(end)) {
-            return ps_sample_refuse(
-                at, "a whole number (a line begins with ID 1 CLICKS)", err);
-        }
-        at = ps_skip_blanks(end);
+    keys = take_head(&at, &shows, &clicks);
+    if (keys == NULL) {
+        return ps_sample_refuse(
+            at, "a whole number (a line begins with ID 1 CLICKS)", err);
     }
-    ps_samples_begin(samples, head[2] > 0 ? 1 : -1);
-    psd_status_t rc = take_adfea_keys(at, samples, err);
-
+    ps_samples_begin(samples, clicks > 0 ? 1 : -1);
+    rc = take_adfea_keys(keys, samples, err);
     if (rc == PSD_OK) {
         ps_samples_end(samples);
     }
     return rc;
 }
 
+/* Behind the head of a line that looks like one; NULL: it does not. */
+static const char *
+pass_head(ps_line_t line)
+{
+    const char *at = ps_skip_blanks(line.text);
+    uint64_t shows = 0;
+    int64_t clicks = 0;
+    const char *keys = take_head(&at, &shows, &clicks);
+
+    return shows == 1 ? keys : NULL;
+}
+
 static bool
 fits(ps_line_t line)
 {
-    const char *at = ps_skip_blanks(line.text);
-    uint64_t number = 0;
+    const char *at = pass_head(line);
+    uint64_t key = 0;
 
-    for (int i = 0; i < 3; i++) {
-        const char *end = ps_number_u64(at, &number);
-
-        if (!ps_is_behind_word(end) || (i == 1 && number != 1)) {
-            return false;
-        }
-        at = ps_skip_blanks(end);
-    }
-    at = ps_number_u64(at, &number);
+    at = at == NULL ? NULL : ps_number_u64(at, &key);
     return at != NULL && *at == ':';
+}
+
+static bool
+allows(ps_line_t line)
+{
+    const char *at = pass_head(line);
+
+    return at != NULL && *at == '\n';
 }
 
 const ps_sample_format_t ps_sample_format_adfea = {
@@ -119,6 +151,7 @@ const ps_sample_format_t ps_sample_format_adfea = {
     .about = "id 1 clicks key:group …",
     .entries = PSD_ENTRIES_BINARY,
     .fits = fits,
+    .allows = allows,
     .sureness = 3,
     .parse = parse,
 };

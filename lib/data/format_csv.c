@@ -3,10 +3,11 @@
  * csv - numbers between commas, the first of a line its label
  *
  * One sample a line, dense: the values of column 1, 2, … have the keys 0, 1, ….
- * An empty label is none, an empty value 0. A file's first line is passed over
- * when it has cells that are not empty, and none is a number: those are names.
- * All lines have as many columns as the first one with a sample. Quotes are for
- * texts, and refused.
+ * An empty label is none, an empty value 0; a number may stand in quotes. A
+ * file's first line is passed over when it has names: cells that are not empty,
+ * and none of them a number, or one for the label and, for the others, numbers
+ * that count up from 0 or 1. All lines have as many columns as the first one
+ * with a sample. Texts are refused.
  */
 #include "data/format.h"
 
@@ -26,12 +27,20 @@ is_end(const char *at)
 static const char *
 take_cell(const char *at, float empty, float *ret_value)
 {
+    bool quoted = false;
+
     at = ps_skip_blanks(at);
-    if (is_end(at)) {
+    quoted = *at == '"';
+    at = quoted ? ps_skip_blanks(at + 1) : at;
+    if (quoted ? *at == '"' : is_end(at)) {
         *ret_value = empty;
-        return at;
+    } else {
+        at = ps_number_f32(at, ret_value);
     }
-    at = ps_number_f32(at, ret_value);
+    if (at != NULL && quoted) {
+        at = ps_skip_blanks(at);
+        at = *at == '"' ? at + 1 : NULL;
+    }
     if (at == NULL) {
         return NULL;
     }
@@ -39,23 +48,52 @@ take_cell(const char *at, float empty, float *ret_value)
     return is_end(at) ? at : NULL;
 }
 
-/* Some cells of it have something, and none of them a number. */
-static bool
-is_names(const char *at)
+/* Behind the cell there, whatever is in it. */
+static const char *
+pass_cell(const char *at)
 {
-    bool any = false;
-    float value = 0;
+    while (!is_end(at)) {
+        at++;
+    }
+    return at;
+}
 
-    for (;; at++) {
-        bool empty = is_end(ps_skip_blanks(at));
+/* Do the cells behind the first one count up from 0 or 1? So columns without
+ * names are called. */
+static bool
+counts_up(const char *at)
+{
+    float next = NAN;
 
-        if (!empty && take_cell(at, 0, &value) != NULL) {
+    for (at = pass_cell(at); *at == ','; at = pass_cell(at)) {
+        float value = 0;
+
+        if (take_cell(at + 1, NAN, &value) == NULL ||
+            (isnan(next) ? value != 0 && value != 1 : value != next)) {
             return false;
         }
-        any = any || !empty;
-        while (!is_end(at)) {
-            at++;
+        next = value + 1;
+        at++;
+    }
+    return !isnan(next);
+}
+
+/* Some cells of it have something, and none of them a number; or the label's
+ * alone has none. */
+static bool
+is_names(const char *start)
+{
+    bool any = false;
+
+    for (const char *at = start;; at++) {
+        float value = 0;
+
+        if (take_cell(at, NAN, &value) == NULL) {
+            any = true;
+        } else if (!isnan(value)) {
+            return take_cell(start, 0, &value) == NULL && counts_up(start);
         }
+        at = pass_cell(at);
         if (*at == '\n') {
             return any;
         }
@@ -81,7 +119,7 @@ parse(const ps_parser_t *parser,
     }
     end = take_cell(at, NAN, &label);
     if (end == NULL) {
-        return ps_sample_refuse(at, "a label, a finite number", err);
+        return ps_sample_refuse_cell(at, "a label, a finite number", err);
     }
     ps_samples_begin(samples, label);
     while (*end == ',') {
@@ -90,10 +128,10 @@ parse(const ps_parser_t *parser,
         at = end + 1;
         end = take_cell(at, 0, &value);
         if (end == NULL) {
-            return psd_error_set(
-                err, PSD_INVALID,
-                "\"%s\" in column %" PRIu64 " is not a finite number",
-                ps_sample_word(ps_skip_blanks(at)), column + 2);
+            return psd_error_set(err, PSD_INVALID,
+                                 "\"%s\" in column %" PRIu64
+                                 " is not a finite number",
+                                 ps_sample_cell(at), column + 2);
         }
         ps_samples_add(samples, column++, value);
     }

@@ -3,8 +3,8 @@
  * lda-c - `N word:count …`, one document a line, as Blei's lda-c has it
  *
  * N is how many pairs follow; words are numbers from 0 and become keys, counts
- * are whole. A sample has one group, of id 0, and no label. Words may stand in
- * any order.
+ * are whole, also as `2.0`. A sample has one group, of id 0, and no label.
+ * Words may stand in any order.
  */
 #include "data/format.h"
 
@@ -25,7 +25,7 @@ take_pair(const char *at, uint64_t *ret_key, float *ret_value)
     if (at == NULL || *at != ':') {
         return NULL;
     }
-    at = ps_number_u64(at + 1, &count);
+    at = ps_skip_point_zeros(ps_number_u64(at + 1, &count));
     if (!ps_is_behind_word(at) || count == 0 || count > PS_COUNT_MAX) {
         return NULL;
     }
@@ -126,6 +126,16 @@ fits(ps_line_t line)
     return n == 0;
 }
 
+/* A document without words. */
+static bool
+allows(ps_line_t line)
+{
+    uint64_t n = 1;
+    const char *at = ps_number_u64(ps_skip_blanks(line.text), &n);
+
+    return at != NULL && n == 0 && *ps_skip_blanks(at) == '\n';
+}
+
 static psd_status_t
 print(const psd_samples_t *samples,
       size_t i,
@@ -155,6 +165,7 @@ const ps_sample_format_t ps_sample_format_lda_c = {
     .about = "N word:count …   (documents; words are numbers from 0)",
     .entries = PSD_ENTRIES_SPARSE,
     .fits = fits,
+    .allows = allows,
     .sureness = 3,
     .parse = parse,
     .print = print,

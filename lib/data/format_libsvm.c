@@ -2,8 +2,9 @@
 /*
  * libsvm - `label [qid:N] key:value …`, one sample a line
  *
- * Keys do not descend within a line; what stands behind a # is a comment; lines
- * without anything else are passed over. Samples have one group, of id 0.
+ * Keys do not descend within a line, and may have a + in front; what stands
+ * behind a # is a comment; lines without anything else are passed over. A label
+ * alone is a sample without entries. Samples have one group, of id 0.
  */
 #include "data/format.h"
 
@@ -28,11 +29,12 @@ refuse_entry(const char *at, psd_error_t *err)
                          ps_sample_word(at));
 }
 
-/* Reads KEY:VALUE; NULL where there is none. */
+/* Reads KEY:VALUE; NULL where there is none. A + in front of a key is what
+ * other readers of this format pass over. */
 static const char *
 take_entry(const char *at, uint64_t *ret_key, float *ret_value)
 {
-    at = ps_number_u64(at, ret_key);
+    at = ps_number_u64(*at == '+' ? at + 1 : at, ret_key);
     if (at == NULL || *at != ':') {
         return NULL;
     }
@@ -121,19 +123,39 @@ parse(const ps_parser_t *parser,
     return PSD_OK;
 }
 
+/* Behind label and query, where both are there as they ought to be; NULL: they
+ * are not. */
+static const char *
+pass_head(ps_line_t line)
+{
+    float label = 0;
+    uint64_t query = 0;
+    const char *at = ps_number_f32(ps_skip_blanks(line.text), &label);
+
+    if (at == NULL || !(ps_is_blank(*at) || is_end(at))) {
+        return NULL;
+    }
+    at = take_query(ps_skip_blanks(at), &query);
+    return at == NULL ? NULL : ps_skip_blanks(at);
+}
+
 static bool
 fits(ps_line_t line)
 {
+    const char *at = pass_head(line);
+    uint64_t key = 0;
     float value = 0;
-    uint64_t number = 0;
-    const char *at = ps_number_f32(ps_skip_blanks(line.text), &value);
 
-    if (at == NULL || !ps_is_blank(*at)) {
-        return false;
-    }
-    at = take_query(ps_skip_blanks(at), &number);
-    return at != NULL &&
-           take_entry(ps_skip_blanks(at), &number, &value) != NULL;
+    return at != NULL && take_entry(at, &key, &value) != NULL;
+}
+
+/* A label alone: data sets have many, but so has a list of numbers. */
+static bool
+allows(ps_line_t line)
+{
+    const char *at = pass_head(line);
+
+    return at != NULL && is_end(at);
 }
 
 static psd_status_t
@@ -179,6 +201,7 @@ const ps_sample_format_t ps_sample_format_libsvm = {
     .about = "label [qid:N] key:value …   # comment",
     .entries = PSD_ENTRIES_SPARSE,
     .fits = fits,
+    .allows = allows,
     .sureness = 2,
     .parse = parse,
     .print = print,

@@ -111,7 +111,7 @@ take_label(const ps_parser_t *parser,
         if (!is_behind_word(end) || !is_end(ps_skip_blanks(end))) {
             return psd_error_set(err, PSD_INVALID,
                                  "label \"%s\" is not a finite number",
-                                 ps_sample_word(at));
+                                 ps_sample_cell(at));
         }
     }
     if (isnan(label) != (parser->labels == PSD_LABELS_NONE)) {

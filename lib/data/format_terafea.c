@@ -82,7 +82,7 @@ parse(const ps_parser_t *parser,
     }
     at = ps_skip_blanks(end);
     end = ps_number_u64(at, &number);
-    if (!ps_is_behind_word(end) || *ps_skip_blanks(end) != '|') {
+    if (end == NULL || *ps_skip_blanks(end) != '|') {
         return ps_sample_refuse(
             at, "the number of the line, and a bar behind it", err);
     }
@@ -112,7 +112,7 @@ fits(ps_line_t line)
 
     at = ps_is_behind_word(at) ? ps_number_u64(ps_skip_blanks(at), &number)
                                : NULL;
-    if (!ps_is_behind_word(at) || *ps_skip_blanks(at) != '|') {
+    if (at == NULL || *ps_skip_blanks(at) != '|') {
         return false;
     }
     at = ps_number_u64(ps_skip_blanks(ps_skip_blanks(at) + 1), &number);

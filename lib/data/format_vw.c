@@ -165,6 +165,25 @@ is_nan(const char *at)
            (at[2] == 'n' || at[2] == 'N') && is_end(at + 3);
 }
 
+/* "inf" or "infinity" in any case, with or without a sign, or a number that no
+ * float holds. */
+static bool
+is_infinite(const char *at)
+{
+    static const char word[] = "infinity";
+    const char *end = ps_number_pass(at);
+    size_t n = 0;
+
+    if (end != NULL) {
+        return is_end(end);
+    }
+    at += *at == '-' || *at == '+' ? 1 : 0;
+    while (word[n] != '\0' && (at[n] | 0x20) == word[n]) {
+        n++;
+    }
+    return (n == 3 || n == 8) && is_end(at + n);
+}
+
 /* at: behind the bar. */
 static psd_status_t
 take_space(const ps_parser_t *parser,
@@ -219,6 +238,9 @@ take_value(const char *at,
     if (end != NULL) {
         return is_end(end) ? end : NULL;
     }
+    if (is_infinite(at)) {
+        return NULL;
+    }
     *ret_value = 1;
     /* A word may have any characters but blanks. */
     for (end = at; *end != '\n' && !ps_is_blank(*end);) {
@@ -245,7 +267,9 @@ take_feature(const ps_parser_t *parser,
     const char *end = take_value(name_end, &value, &word, &word_end);
 
     if (end == NULL) {
-        return ps_sample_refuse(name, "NAME, NAME:VALUE, NAME:WORD or :VALUE",
+        return ps_sample_refuse(name,
+                                "NAME, NAME:VALUE, NAME:WORD or :VALUE, of a "
+                                "finite value",
                                 err);
     }
     if (word != NULL) {
@@ -450,6 +474,7 @@ const ps_sample_format_t ps_sample_format_vw = {
     .about = "[label [weight [initial]]] [tag]|space name[:value] …",
     .entries = PSD_ENTRIES_SPARSE,
     .fits = fits,
+    .allows = ps_line_is_number,
     .sureness = 1,
     .parse = parse,
     .print = print,

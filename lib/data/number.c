@@ -143,3 +143,11 @@ ps_number_f32(const char *at, float *ret_value)
     *ret_value = narrow;
     return end;
 }
+
+const char *
+ps_number_pass(const char *at)
+{
+    decimal_t decimal;
+
+    return take_decimal(at, &decimal);
+}

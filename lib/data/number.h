@@ -67,9 +67,26 @@ ps_number_u64(const char *at, uint64_t *ret_value)
     return at == start ? NULL : at;
 }
 
+/* Behind the digits of a whole number: passes over a point and zeros, as who
+ * writes all numbers as fractions puts them there. */
+static inline const char *
+ps_skip_point_zeros(const char *at)
+{
+    const char *zeros = at;
+
+    if (at == NULL || at[0] != '.' || at[1] != '0') {
+        return at;
+    }
+    for (zeros++; *zeros == '0'; zeros++) {
+    }
+    return zeros;
+}
+
 /* Digits behind an optional sign. */
 const char *ps_number_i64(const char *at, int64_t *ret_value);
 /* A finite decimal number, with sign, point and exponent as usual; the nearest
  * double of it as a float. */
 const char *ps_number_f32(const char *at, float *ret_value);
+/* Passes over such a number of any size, also one that no float holds. */
+const char *ps_number_pass(const char *at);
 #endif

@@ -18,7 +18,7 @@
 #include "data/parse_block.h"
 
 /* Changes with what is kept, and with what any parser makes of a line. */
-#define CACHE_MAGIC UINT64_C(0x3130686361637370) /* "pscach01" */
+#define CACHE_MAGIC UINT64_C(0x3230686361637370) /* "pscach02" */
 #define NAME_KEPT 200                            /* bytes of the input's name */
 #define BLOCK_SAMPLES 500
 #define BLOCK_ENTRIES ((size_t)1 << 16)

@@ -48,6 +48,20 @@ refuse_line(const char *path,
                          what);
 }
 
+static bool
+has_numbers_only(ps_line_t text)
+{
+    size_t at = 0;
+
+    for (ps_line_t line = ps_text_line(text, &at); line.text != NULL;
+         line = ps_text_line(text, &at)) {
+        if (*ps_skip_blanks(line.text) != '\n' && !ps_line_is_number(line)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Says what came nearest, and where it ends. */
 static psd_status_t
 refuse_format(const char *path, ps_line_t text, psd_error_t *err)
@@ -61,6 +75,10 @@ refuse_format(const char *path, ps_line_t text, psd_error_t *err)
 
     if (is_blank(text)) {
         (void)snprintf(what, sizeof what, "there is nothing on them");
+    } else if (nearest == NULL && has_numbers_only(text)) {
+        (void)snprintf(what, sizeof what,
+                       "there are numbers alone on them, as on libsvm lines "
+                       "without features");
     } else if (nearest == NULL) {
         (void)snprintf(what, sizeof what, "as \"%s…\" none begins",
                        ps_sample_word(ps_skip_blanks(text.text)));
@@ -82,10 +100,58 @@ refuse_format(const char *path, ps_line_t text, psd_error_t *err)
                          path, what);
 }
 
+/* A line may look like one of a format and be none: where a format was guessed,
+ * one good line at least is wanted. What is wrong with the first one is told.
+ */
+static psd_status_t
+try_lines(const ps_parser_t *parser,
+          const char *path,
+          ps_line_t text,
+          psd_error_t *err)
+{
+    PSD_AUTO(psd_samples_destroy) psd_samples_t *samples = psd_samples_new();
+    PSD_AUTO(psd_error_destroy) psd_error_t *why = psd_error_new();
+    size_t at = 0;
+    size_t number = 0;
+    size_t first = 0; /* the number of the first bad line; 0: there is none */
+
+    if (samples == NULL || why == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a reader");
+    }
+    samples->entries = parser->entries;
+    for (ps_line_t line = ps_text_line(text, &at); line.text != NULL;
+         line = ps_text_line(text, &at)) {
+        psd_status_t rc = parser->format->parse(parser, line, samples,
+                                                first == 0 ? why : NULL);
+
+        number++;
+        if (rc == PSD_NOMEM) {
+            return psd_error_set(err, rc, "no memory for a sample");
+        }
+        if (rc == PSD_OK && psd_samples_count(samples) > 0) {
+            return PSD_OK;
+        }
+        if (rc != PSD_OK) {
+            ps_samples_clear(samples);
+            first = first == 0 ? number : first;
+        }
+    }
+    return first == 0
+               ? PSD_OK
+               : psd_error_set(err, PSD_INVALID,
+                               "%s: its first lines look like %s, but none of "
+                               "them is a sample (line %zu: %s); name the "
+                               "format that it has",
+                               path, parser->format->name, first,
+                               psd_error_text(why));
+}
+
 static psd_status_t
 look_at(psd_reader_t *self, const char *path, ps_line_t text, psd_error_t *err)
 {
-    if (self->parser.format == NULL) {
+    bool guessed = self->parser.format == NULL;
+
+    if (guessed) {
         self->parser.format = ps_sample_format_guess(text);
     }
     if (self->parser.format == NULL) {
@@ -99,7 +165,7 @@ look_at(psd_reader_t *self, const char *path, ps_line_t text, psd_error_t *err)
     if (self->parser.format->look != NULL) {
         self->parser.format->look(&self->parser, text);
     }
-    return PSD_OK;
+    return guessed ? try_lines(&self->parser, path, text, err) : PSD_OK;
 }
 
 /* The first lines of input i: on its way where it is read once only, and is

@@ -21,7 +21,6 @@ Test(format_keys, adfea_has_clicks_and_keys_of_groups)
     sample_case_refused(&parser, "1 1\n",
                         "\"\" is not a whole number (a line "
                         "begins with ID 1 CLICKS)");
-    sample_case_refused(&parser, "1 1 0\n", "it has no key");
 }
 
 Test(format_keys, terafea_gathers_the_keys_of_a_group)

@@ -68,7 +68,7 @@ Test(format_ps, bad_lines_say_what_is_wrong)
         {"1; 5;\n", "group 5 has no entry"},
         {"1; 5 1:1 2\n", "\"2\" in group 5 is not KEY:VALUE"},
         {"1; 5 1 2.5 x\n", "\"x\" in group 5 is not VALUE, a finite number"},
-        {"1 2; 5 1\n", "label \"1\" is not a finite number"},
+        {"1 2; 5 1\n", "label \"1 2\" is not a finite number"},
         {"1; 5 1\n; 5 1\n", "it has no label; the first lines have"}};
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

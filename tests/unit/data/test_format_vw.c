@@ -184,8 +184,10 @@ Test(format_vw, bad_lines_say_what_is_wrong)
                         "to three numbers)"},
         {"1 |:3 a\n", "\":3\" is not a namespace: it has no name"},
         {"1 |a:x b\n", "\"a:x\" is not a namespace with a finite factor"},
-        {"1 | a:1x\n", "\"a:1x\" is not NAME, NAME:VALUE, NAME:WORD or :VALUE"},
-        {"1 | a:\n", "\"a:\" is not NAME, NAME:VALUE, NAME:WORD or :VALUE"},
+        {"1 | a:1x\n", "\"a:1x\" is not NAME, NAME:VALUE, NAME:WORD or :VALUE, "
+                       "of a finite value"},
+        {"1 | a:\n", "\"a:\" is not NAME, NAME:VALUE, NAME:WORD or :VALUE, of "
+                     "a finite value"},
         {"1 |a:1e30 b:1e30\n",
          "\"b:1e30\" is not a feature whose value, times its namespace's "
          "factor, is finite"}};
