@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pscli data: files of samples shown, recognised, and written in another
  * format. */
-#include "cli/cli.h"
+#include "cli/cmd_data.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "psd_data.h"
 
 #include "base/alloc.h"
 #include "base/text.h"
@@ -149,12 +147,11 @@ take_options(const ps_cli_t *cli,
     return rc;
 }
 
-/* Opens the first n words behind the command. */
-static psd_status_t
-open_reader(const ps_cli_t *cli,
-            size_t n,
-            psd_reader_t **ret_reader,
-            psd_error_t *err)
+psd_status_t
+ps_data_open(const ps_cli_t *cli,
+             size_t n,
+             psd_reader_t **ret_reader,
+             psd_error_t *err)
 {
     PSD_AUTO(psd_reader_options_destroy)
     psd_reader_options_t *options = psd_reader_options_new();
@@ -169,10 +166,10 @@ open_reader(const ps_cli_t *cli,
                : rc;
 }
 
-/* Names the bad lines that were left out, and says what is wrong with a cache.
- */
-static psd_status_t
-tell_bad(const ps_cli_t *cli, const psd_reader_t *reader, psd_error_t *err)
+psd_status_t
+ps_data_tell_bad(const ps_cli_t *cli,
+                 const psd_reader_t *reader,
+                 psd_error_t *err)
 {
     uint64_t n = psd_reader_bad_count(reader);
     size_t shown = 0;
@@ -200,8 +197,8 @@ entries_name(psd_entries_t entries)
     return names[entries];
 }
 
-static const char *
-labels_name(psd_labels_t labels)
+const char *
+ps_data_labels_name(psd_labels_t labels)
 {
     static const char *const names[] = {[PSD_LABELS_NONE] = "none",
                                         [PSD_LABELS_BINARY] = "binary",
@@ -304,7 +301,7 @@ ps_cmd_data_convert(ps_cli_t *cli, psd_error_t *err)
     }
     rc = check_out(cli, path, err);
     if (rc == PSD_OK) {
-        rc = open_reader(cli, n_inputs, &reader, err);
+        rc = ps_data_open(cli, n_inputs, &reader, err);
     }
     if (rc == PSD_OK) {
         rc = psd_writer_open(path, to, &writer, err);
@@ -327,20 +324,19 @@ ps_cmd_data_convert(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK && !is_stdout) { /* else it is the samples' */
         rc = show_converted(cli, reader, path, n_entries, err);
     }
-    return rc == PSD_OK ? tell_bad(cli, reader, err) : rc;
+    return rc == PSD_OK ? ps_data_tell_bad(cli, reader, err) : rc;
 }
 
 /* ---- show ---- */
 
-/* A number that is not finite, or too great for a JSON integer, is a text. */
-static json_t *
-real(float value)
+json_t *
+ps_data_real(float value)
 {
     return isnan(value) ? json_null() : json_real((double)value);
 }
 
-static json_t *
-whole(uint64_t value)
+json_t *
+ps_data_whole(uint64_t value)
 {
     char text[24];
 
@@ -359,8 +355,10 @@ describe_group(const psd_samples_t *batch, size_t g)
     json_t *values = json_array();
 
     for (size_t e = starts[g]; e < starts[g + 1]; e++) {
-        (void)json_array_append_new(keys, whole(psd_samples_keys(batch)[e]));
-        (void)json_array_append_new(values, real(psd_samples_values(batch)[e]));
+        (void)json_array_append_new(keys,
+                                    ps_data_whole(psd_samples_keys(batch)[e]));
+        (void)json_array_append_new(values,
+                                    ps_data_real(psd_samples_values(batch)[e]));
     }
     return json_pack("{s:I,s:o,s:o}", "group",
                      (json_int_t)psd_samples_group_ids(batch)[g], "keys", keys,
@@ -408,10 +406,10 @@ describe_sample(const psd_samples_t *batch, size_t i, uint64_t number)
     print_first(batch, first, end, text);
     return json_pack(
         "{s:I,s:o,s:o,s:f,s:o,s:o,s:o,s:I,s:s}", "sample", (json_int_t)number,
-        "label", real(psd_samples_labels(batch)[i]), "weight",
-        real(psd_samples_weights(batch)[i]), "initial",
+        "label", ps_data_real(psd_samples_labels(batch)[i]), "weight",
+        ps_data_real(psd_samples_weights(batch)[i]), "initial",
         (double)psd_samples_initials(batch)[i], "query",
-        whole(psd_samples_queries(batch)[i]), "tag",
+        ps_data_whole(psd_samples_queries(batch)[i]), "tag",
         words != NULL ? words : json_null(), /* no UTF-8 */
         "groups", list, "entries", (json_int_t)(end - first), "first", text);
 }
@@ -422,14 +420,18 @@ ps_cmd_data_show(ps_cli_t *cli, psd_error_t *err)
     PSD_AUTO(psd_reader_close) psd_reader_t *reader = NULL;
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
     PSD_AUTO(ps_json_unref) json_t *doc = NULL;
-    json_t *list = json_array();
+    json_t *list = NULL;
     psd_status_t rc = PSD_OK;
 
+    if (ps_args_on(&cli->args, "summary")) {
+        return ps_data_show_summary(cli, err);
+    }
+    list = json_array();
     doc = json_pack("{s:o}", "samples", list);
     if (batch == NULL || doc == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for samples");
     }
-    rc = open_reader(cli, cli->args.n_words, &reader, err);
+    rc = ps_data_open(cli, cli->args.n_words, &reader, err);
     if (rc == PSD_OK) {
         rc = psd_reader_next(reader, ps_args_u64(&cli->args, "number"), batch,
                              err);
@@ -443,7 +445,7 @@ ps_cmd_data_show(ps_cli_t *cli, psd_error_t *err)
     (void)json_object_set_new(doc, "format",
                               json_string(psd_reader_format(reader)));
     ps_out_list(&cli->out, doc, "samples", SAMPLES);
-    return tell_bad(cli, reader, err);
+    return ps_data_tell_bad(cli, reader, err);
 }
 
 /* ---- detect ---- */
@@ -478,10 +480,10 @@ detect(const ps_cli_t *cli,
     } else {
         item = json_pack("{s:s,s:s,s:s,s:s,s:I,s:I}", "file", path, "format",
                          psd_reader_format(reader), "labels",
-                         labels_name(psd_reader_labels(reader)), "entries",
-                         entries_name(psd_samples_entries(batch)), "samples",
-                         (json_int_t)psd_samples_count(batch), "bad_lines",
-                         (json_int_t)psd_reader_bad_count(reader));
+                         ps_data_labels_name(psd_reader_labels(reader)),
+                         "entries", entries_name(psd_samples_entries(batch)),
+                         "samples", (json_int_t)psd_samples_count(batch),
+                         "bad_lines", (json_int_t)psd_reader_bad_count(reader));
     }
     if (item == NULL) {
         return psd_error_set(err, PSD_INVALID,

@@ -110,6 +110,8 @@ static const ps_opt_t CONVERT_OPTIONS[] = {
 static const ps_example_t SHOW_EXAMPLES[] = {
     {"pscli data show train.libsvm", "the first three samples"},
     {"pscli data show -n 1 -o json train.vw", "one, with all its entries"},
+    {"pscli data show --summary train.libsvm",
+     "what all samples have: the greatest key, labels, …"},
     {NULL, NULL}};
 static const ps_opt_t SHOW_OPTIONS[] = {{.name = "number",
                                          .letter = 'n',
@@ -119,6 +121,10 @@ static const ps_opt_t SHOW_OPTIONS[] = {{.name = "number",
                                          .max = 100000,
                                          .fallback = "3",
                                          .help = "how many samples"},
+                                        {.name = "summary",
+                                         .help = "read all of it, and count "
+                                                 "samples, features, keys and "
+                                                 "labels"},
                                         FROM,
                                         READING,
                                         {.name = NULL}};
@@ -150,9 +156,12 @@ const ps_cmd_t ps_cmds_data[] = {
      .arguments = "FILE…",
      .min_args = 1,
      .max_args = MANY,
-     .summary = "the first samples of files",
+     .summary = "the first samples of files, or what all of them have",
      .details = "Tables show the first entries of a sample, json all of them. "
-                "Needs no psd.",
+                "With --summary: how many samples, entries, different features "
+                "(up to 8388608) and bad lines there are, the least and the "
+                "greatest key, the labels (up to 64) and how often each is "
+                "there. Needs no psd.",
      .examples = SHOW_EXAMPLES,
      .options = SHOW_OPTIONS,
      .run = ps_cmd_data_show},

@@ -197,7 +197,7 @@ _pscli() {
         esac
         ;;
     "data show")
-        flags+=" --number --from --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts"
+        flags+=" --number --summary --from --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts"
         case $previous in
     --from|-f) words="auto libsvm ps vw adfea terafea criteo csv lda-c text idx binary uci proto"; value=1 ;;
     --entries) words="auto sparse binary dense"; value=1 ;;

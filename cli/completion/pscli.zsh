@@ -66,7 +66,7 @@ _pscli() {
     'checkpoint drop') flags+=() ;;
     'plan') flags+=( --rows --cols --type --row-format --keys --updater --fill --partitions --partition-by --replicas --nodes --shards) ;;
     'data convert') flags+=( --from --to --lossy --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
-    'data show') flags+=( --number --from --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
+    'data show') flags+=( --number --summary --from --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
     'data detect') flags+=() ;;
     'run') flags+=( --workers --servers --launcher --job --max-delay --psd) ;;
     'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;

@@ -265,6 +265,53 @@ PSD_EXPORT const char *psd_reader_warning(const psd_reader_t *self);
 PSD_EXPORT const psd_vocabulary_t *
 psd_reader_vocabulary(const psd_reader_t *self);
 
+/* ---- what a data set has ---- */
+
+/* Counts over samples: how many, of which keys and labels. Who chooses how many
+ * rows a table of weights needs asks for the greatest key. */
+typedef struct psd_summary psd_summary_t;
+
+#define PSD_SUMMARY_KEYS_MAX 8388608 /* that are told apart; 256 MiB */
+#define PSD_SUMMARY_LABELS_MAX 64    /* that are told apart */
+
+/* An empty one; NULL when there is no memory. */
+PSD_EXPORT psd_summary_t *psd_summary_new(void);
+PSD_EXPORT void psd_summary_destroy(psd_summary_t **self_p);
+/* Adds a batch. Errors: PSD_NOMEM; no sample of it counts then, some of its
+ * keys may. */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_summary_add(
+    psd_summary_t *self, const psd_samples_t *samples, psd_error_t *err);
+/* Reads all that the reader has left, and adds it. Errors: as psd_reader_next,
+ * and what was read before it is added; PSD_NOMEM. */
+PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_reader_summary(
+    psd_reader_t *self, psd_summary_t *summary, psd_error_t *err);
+/* How many samples and entries; how many entries the sample with most has. */
+PSD_EXPORT uint64_t psd_summary_sample_count(const psd_summary_t *self);
+PSD_EXPORT uint64_t psd_summary_entry_count(const psd_summary_t *self);
+PSD_EXPORT uint64_t psd_summary_most_entries(const psd_summary_t *self);
+/* How many different keys; ret_more (may be NULL): there are others beyond
+ * PSD_SUMMARY_KEYS_MAX, which are not counted. */
+PSD_EXPORT uint64_t psd_summary_key_count(const psd_summary_t *self,
+                                          bool *ret_more);
+/* The least and the greatest key; false: there is no entry. */
+PSD_EXPORT bool psd_summary_key_range(const psd_summary_t *self,
+                                      uint64_t *ret_min,
+                                      uint64_t *ret_max);
+/* How many samples have no label. */
+PSD_EXPORT uint64_t psd_summary_unlabelled_count(const psd_summary_t *self);
+/* The least and the greatest label; false: no sample has one. */
+PSD_EXPORT bool psd_summary_label_range(const psd_summary_t *self,
+                                        float *ret_min,
+                                        float *ret_max);
+/* How many different labels; ret_more (may be NULL): there are others beyond
+ * PSD_SUMMARY_LABELS_MAX, which psd_summary_label has not. */
+PSD_EXPORT size_t psd_summary_label_count(const psd_summary_t *self,
+                                          bool *ret_more);
+/* The i-th of them, ascending, and of how many samples it is (may be NULL); NaN
+ * and 0: there is none. */
+PSD_EXPORT float
+psd_summary_label(const psd_summary_t *self, size_t i, uint64_t *ret_samples);
+
 /* ---- localizers ---- */
 
 /*

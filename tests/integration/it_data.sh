@@ -55,6 +55,24 @@ grep -q '"keys":\[229902,162853,165201,2006\]' out || fail "keys: $(cat out)"
 expect 0 data show -n 1 --no-constant -b 4 a.vw
 grep -q '14:0.23 5:0.25 1:0.05 6:1$' out || fail "4 bits: $(cat out)"
 
+# All of it, in every format; packed, and with a line that is bad.
+expect 0 data show --summary a.libsvm -o json
+out_is "{\"schema_version\":1,\"summary\":{\"format\":\"libsvm\",\"samples\":500,\"entries\":1000,\"most_entries\":2,\"features\":507,\"more_features\":false,\"min_key\":1,\"max_key\":507,\"labels\":{\"kind\":\"class\",\"none\":0,\"min\":0.0,\"max\":1.0,\"different\":2,\"more\":false,\"values\":[{\"label\":0.0,\"samples\":250},{\"label\":1.0,\"samples\":250}]},\"bytes\":$(stat -c %s a.libsvm),\"bad_lines\":0}}"
+expect 0 data show --summary a.ps.gz
+out_has '^MAX_KEY +507$'
+out_has '^LABEL +SAMPLES$'
+expect 0 data show --summary dir -o csv
+out_has '^libsvm,500,1000,2,507,1,507,class,0,2,0,1,'
+printf '1\n-1 9:1\n1 x\n' >some.libsvm
+expect 8 data show --summary --from libsvm some.libsvm -o csv
+out_has '^libsvm,2,1,1,1,9,9,binary,0,2,-1,1,13,1$'
+err_has 'some.libsvm:3: "x" is not KEY:VALUE'
+printf '1\n1\n' >none.libsvm
+expect 0 data show --summary --from libsvm none.libsvm -o json
+out_has '"min_key":null,"max_key":null'
+expect 2 data show --summary -n 3 a.libsvm
+err_has 'it takes no --number'
+
 # What a format has no place for is left out only when that is wanted.
 echo "1 2 | 9:1 3:2" >weight.vw
 expect 2 data convert --to libsvm --merge weight.vw weight.libsvm
