@@ -172,7 +172,10 @@ ps_cli_connect_by(const ps_cli_t *self,
     }
     psd_options_set_timeout_ms(options, timeout_ms);
     psd_options_set_on_wait(options, say_wait, (void *)self);
-    rc = psd_options_set_transport(options, transport, err);
+    psd_options_set_wait(options, ps_args_on(&self->args, "wait"));
+    if (transport != NULL) {
+        rc = psd_options_set_transport(options, transport, err);
+    }
     if (rc == PSD_OK) {
         rc = psd_connect(self->endpoint, options, ret_client, err);
     }
@@ -188,8 +191,7 @@ ps_cli_connect(ps_cli_t *self, psd_error_t *err)
     if (self->client != NULL) {
         return PSD_OK;
     }
-    return ps_cli_connect_by(self, "auto", self->timeout_ms, &self->client,
-                             err);
+    return ps_cli_connect_by(self, NULL, self->timeout_ms, &self->client, err);
 }
 
 void

@@ -42,7 +42,8 @@ PSD_MUST_CHECK psd_status_t ps_cli_run(ps_cli_t *self, psd_error_t *err);
 
 /* Connects unless it stands. Errors: as psd_connect, naming the endpoint. */
 PSD_MUST_CHECK psd_status_t ps_cli_connect(ps_cli_t *self, psd_error_t *err);
-/* A further connection with a transport of its own; the caller closes it. */
+/* A further connection with a transport of its own (NULL: as PSD_TRANSPORT has
+ * it); the caller closes it. */
 PSD_MUST_CHECK psd_status_t ps_cli_connect_by(const ps_cli_t *self,
                                               const char *transport,
                                               uint32_t timeout_ms,

@@ -104,14 +104,14 @@ find_psd(ps_cli_t *cli, ps_private_psd_t *own, psd_error_t *err)
     uint32_t timeout_ms =
         may_start && cli->timeout_ms > PROBE_MS ? PROBE_MS : cli->timeout_ms;
     psd_status_t rc =
-        ps_cli_connect_by(cli, "auto", timeout_ms, &cli->client, err);
+        ps_cli_connect_by(cli, NULL, timeout_ms, &cli->client, err);
 
     if (rc == PSD_CONNECT && may_start &&
-        ps_reach_why(cli->endpoint, PROBE_MS, why)) {
+        ps_reach_why(cli->endpoint, PROBE_MS, why) == PS_REACH_LISTENS) {
         may_start = false;
         if (timeout_ms < cli->timeout_ms) {
             psd_error_clear(err);
-            rc = ps_cli_connect_by(cli, "auto", cli->timeout_ms - timeout_ms,
+            rc = ps_cli_connect_by(cli, NULL, cli->timeout_ms - timeout_ms,
                                    &cli->client, err);
         }
     }

@@ -38,6 +38,10 @@ const ps_opt_t ps_opts_global[] = {
      .max = 86400000,
      .fallback = "10s",
      .help = "deadline of connecting and of each request (250ms, 10s, 5m)"},
+    {.name = "wait",
+     .help =
+         "until psd is there, for --timeout: else a refused connection ends "
+         "the command at once; cluster repair: until all is done, too"},
     {.name = "watch",
      .kind = PS_OPT_DURATION,
      .value = "DURATION",

@@ -90,11 +90,6 @@ static const ps_example_t REPAIR_EXAMPLES[] = {
     {"pscli cluster repair", "the copies that are missing or catch up"},
     {"pscli cluster repair --wait", "until every partition has all copies"},
     {NULL, NULL}};
-static const ps_opt_t REPAIR_OPTIONS[] = {
-    {.name = "wait",
-     .help = "until nothing is missing, saying how much is; when nothing is "
-             "on its way for --timeout, exit code 7"},
-    {.name = NULL}};
 
 static const ps_example_t JOB_LIST_EXAMPLES[] = {
     {"pscli job list", "every job with its state and clocks"},
@@ -162,9 +157,10 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .summary = "what is missing of the copies, and how far it is",
      .details = "Each copy that is made, or has to be, with its bytes and the "
                 "time that the rest takes. Changes nothing: lost copies are "
-                "made anew without it.",
+                "made anew without it. With --wait until nothing is missing, "
+                "saying how much is; when nothing is on its way for --timeout, "
+                "exit code 7.",
      .examples = REPAIR_EXAMPLES,
-     .options = REPAIR_OPTIONS,
      .flags = PS_CMD_WATCH,
      .run = ps_cmd_cluster_repair},
     {.noun = "cluster",

@@ -9,7 +9,7 @@ _pscli() {
         if [[ -z $noun ]]; then noun=$word
         elif [[ -z $verb ]]; then verb=$word; fi
     done
-    flags=( --endpoint --context --output --timeout --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
+    flags=( --endpoint --context --output --timeout --wait --watch --yes --dry-run --quiet --verbose --big-as-text --no-color --help --version)
     case $noun in
     '') words_=( cluster node table checkpoint push pull plan data job worker clock why run bench explain completion help version) ;;
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore) ;;
@@ -35,7 +35,7 @@ _pscli() {
     'cluster status') flags+=() ;;
     'cluster events') flags+=( --last) ;;
     'cluster rebalance') flags+=() ;;
-    'cluster repair') flags+=( --wait) ;;
+    'cluster repair') flags+=() ;;
     'cluster backup') flags+=( --to) ;;
     'cluster restore') flags+=( --from --data-dir) ;;
     'node list') flags+=() ;;

@@ -19,6 +19,7 @@
 #define RESEND_MS 250
 #define HIGH_WATER 1000
 #define LINGER_MS 100
+#define LOOK_MS 30   /* without a welcome, before it is looked who listens */
 #define TOLD_MS 1000 /* of waiting for a welcome, before it is told of */
 #define WHY_MS 200   /* to find out why there is none */
 
@@ -143,12 +144,10 @@ read_welcome(psd_client_t *self, const ps_doc_t *reply, psd_error_t *err)
 
 /* Says why nobody has answered, and for how long that is waited for. */
 static void
-tell_wait(const psd_client_t *self, uint32_t left_ms)
+tell_wait(const psd_client_t *self, const char *why, uint32_t left_ms)
 {
-    char why[PS_REACH_TEXT];
-    char what[sizeof why + 400];
+    char what[PS_REACH_TEXT + 400];
 
-    (void)ps_reach_why(self->endpoint, WHY_MS, why);
     (void)snprintf(what, sizeof what,
                    "%.300s: no answer for %g s%s%s; waiting %g s more",
                    self->endpoint, TOLD_MS / 1000.0, why[0] == '\0' ? "" : ": ",
@@ -156,29 +155,61 @@ tell_wait(const psd_client_t *self, uint32_t left_ms)
     self->options.on_wait(self->options.on_wait_user, what);
 }
 
-/* Asks for a welcome, and tells who wants to know it of a long wait. A hello
- * that is said twice is one. */
+/* Nobody listens there, and that is not waited out. */
+static bool
+is_final(const psd_client_t *self, ps_reach_t outcome)
+{
+    if (self->options.has_wait) {
+        return !self->options.waits && (outcome == PS_REACH_REFUSED ||
+                                        outcome == PS_REACH_REFUSED_HERE);
+    }
+    return outcome == PS_REACH_REFUSED_HERE;
+}
+
+static uint32_t
+left_until(uint64_t deadline_ms)
+{
+    uint64_t now_ms = ps_now_ms();
+
+    return now_ms < deadline_ms ? (uint32_t)(deadline_ms - now_ms) : 0;
+}
+
+/* Asks for a welcome, in three steps: after a moment it is looked whether
+ * anybody listens there, and after a while it is told of the wait. A hello that
+ * is said twice is one. */
 static psd_status_t
 say_hello(psd_client_t *self, ps_doc_t **ret_reply, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *hello = ps_control_hello(&self->id);
-    uint32_t left_ms = self->options.timeout_ms;
-    uint64_t now_ms = ps_now_ms();
-    uint64_t deadline_ms = now_ms + left_ms;
+    const uint32_t steps_ms[] = {LOOK_MS, TOLD_MS, UINT32_MAX};
+    const uint64_t start_ms = ps_now_ms();
+    const uint64_t deadline_ms = start_ms + self->options.timeout_ms;
+    psd_status_t rc = PSD_DEADLINE;
 
-    if (self->options.on_wait != NULL && left_ms > TOLD_MS) {
-        psd_status_t rc =
-            ps_control_ask(self, hello, TOLD_MS, 0, ret_reply, err);
+    for (size_t i = 0; i < 3 && rc == PSD_DEADLINE && *ret_reply == NULL; i++) {
+        uint64_t until_ms = start_ms + steps_ms[i];
+        char why[PS_REACH_TEXT];
+        ps_reach_t outcome = PS_REACH_UNKNOWN;
 
-        if (rc != PSD_DEADLINE || *ret_reply != NULL) {
+        psd_error_clear(err);
+        rc = ps_control_ask(
+            self, hello,
+            left_until(until_ms < deadline_ms ? until_ms : deadline_ms), 0,
+            ret_reply, err);
+        if (rc != PSD_DEADLINE || *ret_reply != NULL ||
+            until_ms >= deadline_ms) {
             return rc;
         }
-        psd_error_clear(err);
-        tell_wait(self, left_ms - TOLD_MS);
-        now_ms = ps_now_ms();
-        left_ms = now_ms < deadline_ms ? (uint32_t)(deadline_ms - now_ms) : 0;
+        outcome = ps_reach_why(self->endpoint, WHY_MS, why);
+        if (is_final(self, outcome)) {
+            psd_error_clear(err);
+            return psd_error_set(err, PSD_CONNECT, "%s", why);
+        }
+        if (steps_ms[i] == TOLD_MS && self->options.on_wait != NULL) {
+            tell_wait(self, why, left_until(deadline_ms));
+        }
     }
-    return ps_control_ask(self, hello, left_ms, 0, ret_reply, err);
+    return rc;
 }
 
 static psd_status_t
@@ -186,15 +217,19 @@ greet(psd_client_t *self, psd_error_t *err)
 {
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     char why[PS_REACH_TEXT];
+    ps_reach_t outcome = PS_REACH_UNKNOWN;
     psd_status_t rc = say_hello(self, &reply, err);
 
     if (rc == PSD_DEADLINE && reply == NULL) {
         psd_error_clear(err);
-        (void)ps_reach_why(self->endpoint,
-                           self->options.timeout_ms < WHY_MS
-                               ? self->options.timeout_ms
-                               : WHY_MS,
-                           why);
+        outcome = ps_reach_why(self->endpoint,
+                               self->options.timeout_ms < WHY_MS
+                                   ? self->options.timeout_ms
+                                   : WHY_MS,
+                               why);
+        if (is_final(self, outcome)) {
+            return psd_error_set(err, PSD_CONNECT, "%s", why);
+        }
         return psd_error_set(err, PSD_CONNECT,
                              "no answer from %s within %" PRIu32 " ms%s%s",
                              self->endpoint, self->options.timeout_ms,

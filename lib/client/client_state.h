@@ -57,6 +57,8 @@ struct psd_options {
     bool has_timeout; /* else the environment's, else PS_TIMEOUT_MS */
     uint32_t timeout_ms;
     ps_transport_t transport;
+    bool has_wait; /* else the environment's, else by where the address is */
+    bool waits;    /* also when the connection is refused */
     bool has_spin; /* else the environment's, else PS_LANE_SPIN_US */
     uint32_t spin_us;
     psd_on_wait_t *on_wait; /* NULL: nobody is told */
@@ -76,13 +78,10 @@ struct psd_call {
     ps_filter_t filter;
 };
 
-/* A lane's has a word more than the ipc endpoint that it lies beside. */
-#define PS_LINK_ENDPOINT_SIZE (PS_ENDPOINT_MAX + sizeof "lane://.lane")
-
 /* The connection to one shard; its number is its place in the array. */
 typedef struct ps_client_link {
-    ps_socket_t *socket;                  /* owned */
-    char endpoint[PS_LINK_ENDPOINT_SIZE]; /* where it goes */
+    ps_socket_t *socket;                     /* owned */
+    char endpoint[PS_LINK_ENDPOINT_MAX + 1]; /* where it goes */
     bool welcomed;
     bool lane_failed; /* it was a lane that ended: AUTO goes another way */
     ps_key_cache_t *sent_lists; /* owned; lists of keys that were sent to be

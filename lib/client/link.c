@@ -2,10 +2,10 @@
 /* The sockets to the shards, one for each link of the session. */
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
 #include "client/client_state.h"
+#include "transport/reach.h"
 
 /* The session's credits bound what is in flight; these bound what a peer that
  * does not keep to them can make us hold. */
@@ -22,19 +22,6 @@ path_of(const char *ipc)
     return strncmp(ipc, "ipc://", strlen("ipc://")) == 0
                ? ipc + strlen("ipc://")
                : NULL;
-}
-
-/* A socket file at the path of the endpoint, and what follows it, is there. */
-static bool
-can_reach(const char *ipc, const char *suffix)
-{
-    char path[PS_LINK_ENDPOINT_SIZE];
-
-    if (path_of(ipc) == NULL) {
-        return false;
-    }
-    (void)snprintf(path, sizeof path, "%s%s", path_of(ipc), suffix);
-    return access(path, R_OK | W_OK) == 0;
 }
 
 /* Taking a client into a lane is the work of a moment; a server that does not
@@ -81,7 +68,7 @@ connect_lane(psd_client_t *self,
              const ps_route_t *route,
              psd_error_t *err)
 {
-    char endpoint[PS_LINK_ENDPOINT_SIZE];
+    char endpoint[PS_LINK_ENDPOINT_MAX + 1];
 
     if (path_of(route->ipc) == NULL) {
         return psd_error_set(err, PSD_CONNECT,
@@ -122,14 +109,16 @@ connect_ipc(psd_client_t *self,
     return connect_to(self, link, route->ipc, err);
 }
 
-/* What is nearest: a lane, if one is there and takes us, ipc, tcp. */
+/* What is nearest: a lane, if one is there and takes us, ipc if somebody
+ * listens there now, tcp. Where hosts share a directory each sees the socket
+ * files of the others, which nobody of its own listens at. */
 static psd_status_t
 connect_nearest(psd_client_t *self,
                 ps_client_link_t *link,
                 const ps_route_t *route,
                 psd_error_t *err)
 {
-    if (!link->lane_failed && can_reach(route->ipc, ".lane")) {
+    if (!link->lane_failed && path_of(route->ipc) != NULL) {
         psd_status_t rc = connect_lane(self, link, route, err);
 
         if (rc == PSD_OK || rc == PSD_NOMEM) {
@@ -137,16 +126,17 @@ connect_nearest(psd_client_t *self,
         }
         psd_error_clear(err);
     }
-    return connect_to(
-        self, link,
-        can_reach(route->ipc, "") ? route->ipc : ps_route_any(route), err);
+    return connect_to(self, link,
+                      ps_reach_ipc_listens(route->ipc) ? route->ipc
+                                                       : ps_route_any(route),
+                      err);
 }
 
 static psd_status_t
-connect_link(psd_client_t *self,
-             ps_client_link_t *link,
-             const ps_route_t *route,
-             psd_error_t *err)
+connect_by_word(psd_client_t *self,
+                ps_client_link_t *link,
+                const ps_route_t *route,
+                psd_error_t *err)
 {
     switch (self->options.transport) {
     case PS_TRANSPORT_TCP:
@@ -160,6 +150,22 @@ connect_link(psd_client_t *self,
     default:
         return connect_nearest(self, link, route, err);
     }
+}
+
+/* Opens what link `number` of the session asks for. */
+static psd_status_t
+connect_link(psd_client_t *self,
+             ps_client_link_t *link,
+             uint64_t number,
+             psd_error_t *err)
+{
+    psd_status_t rc = connect_by_word(
+        self, link, ps_session_link(self->session, number), err);
+
+    if (rc == PSD_OK) {
+        ps_session_link_goes(self->session, number, link->endpoint);
+    }
+    return rc;
 }
 
 static bool
@@ -187,7 +193,6 @@ allow_bulk(psd_client_t *self, uint64_t link)
 void
 ps_links_open(psd_client_t *self, uint64_t link)
 {
-    const ps_route_t *route = ps_session_link(self->session, link);
     ps_client_link_t *made = NULL;
 
     if (self->broken != PSD_OK) {
@@ -202,7 +207,7 @@ ps_links_open(psd_client_t *self, uint64_t link)
     /* Large bodies lie beside the messages of a lane; it needs no second. */
     made->lane_failed = ps_session_link_is_bulk(self->session, link);
     psd_error_clear(self->scratch);
-    if (connect_link(self, made, route, self->scratch) != PSD_OK) {
+    if (connect_link(self, made, link, self->scratch) != PSD_OK) {
         ps_client_break(self, psd_error_status(self->scratch),
                         psd_error_text(self->scratch));
         return;
@@ -219,8 +224,7 @@ relink(psd_client_t *self, uint64_t link)
 
     ps_socket_drop(&old->socket);
     psd_error_clear(self->scratch);
-    if (connect_link(self, old, ps_session_link(self->session, link),
-                     self->scratch) != PSD_OK) {
+    if (connect_link(self, old, link, self->scratch) != PSD_OK) {
         ps_client_break(self, psd_error_status(self->scratch),
                         psd_error_text(self->scratch));
         return; /* a broken client sends and receives nothing */

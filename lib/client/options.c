@@ -82,6 +82,13 @@ psd_options_set_spin_us(psd_options_t *self, uint32_t spin_us, psd_error_t *err)
 }
 
 void
+psd_options_set_wait(psd_options_t *self, bool wait)
+{
+    self->has_wait = true;
+    self->waits = wait;
+}
+
+void
 psd_options_set_on_wait(psd_options_t *self, psd_on_wait_t *on_wait, void *user)
 {
     self->on_wait = on_wait;
@@ -115,6 +122,7 @@ psd_status_t
 ps_options_resolve(psd_options_t *self, psd_error_t *err)
 {
     const char *transport = getenv("PSD_TRANSPORT");
+    uint32_t wait = 2; /* not said */
     psd_status_t rc = PSD_OK;
 
     if (self->transport == PS_TRANSPORT_UNSAID) {
@@ -135,6 +143,11 @@ ps_options_resolve(psd_options_t *self, psd_error_t *err)
         self->timeout_ms = PS_TIMEOUT_MS;
         rc = read_number("PSD_TIMEOUT_MS", 1, TIMEOUT_MAX_MS, &self->timeout_ms,
                          err);
+    }
+    if (rc == PSD_OK && !self->has_wait) {
+        rc = read_number("PSD_WAIT", 0, 1, &wait, err);
+        self->has_wait = wait < 2;
+        self->waits = wait == 1;
     }
     return rc;
 }

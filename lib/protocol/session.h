@@ -157,6 +157,11 @@ uint64_t ps_session_deadline(const ps_session_t *self);
 
 /* Where a link goes: for PS_EFFECT_OPEN. Borrowed until the next call. */
 const ps_route_t *ps_session_link(const ps_session_t *self, uint64_t link);
+/* Of the places that a route names, the link was opened to this one, which
+ * errors name from now on. Longer ones are cut. */
+#define PS_LINK_ENDPOINT_MAX (PS_ENDPOINT_MAX + 16) /* "lane://PATH.lane" */
+void
+ps_session_link_goes(ps_session_t *self, uint64_t link, const char *endpoint);
 /* The session may open one more connection to where this link goes, for bulk:
  * it does with the first large body, by a PS_EFFECT_OPEN like any other. */
 void ps_session_allow_bulk(ps_session_t *self, uint64_t link);

@@ -31,7 +31,7 @@ static void PSD_PRINTF(3, 4) break_by(ps_session_t *self,
                                       const char *format,
                                       ...)
 {
-    char text[PS_ENDPOINT_MAX + 160];
+    char text[PS_LINK_ENDPOINT_MAX + 160];
     char what[128];
     va_list args;
 
@@ -39,7 +39,7 @@ static void PSD_PRINTF(3, 4) break_by(ps_session_t *self,
     (void)vsnprintf(what, sizeof what, format, args);
     va_end(args);
     (void)snprintf(text, sizeof text, "%s broke the protocol: %s",
-                   ps_route_any(&arrival->link->route), what);
+                   ps_link_place(arrival->link), what);
     ps_session_break(self, PSD_PROTO, text, arrival->outbox);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a session tells about itself; nothing here changes it. */
+/* What a session tells about itself. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,6 +10,18 @@ const ps_route_t *
 ps_session_link(const ps_session_t *self, uint64_t link)
 {
     return link < self->n_links ? &self->links[link]->route : NULL;
+}
+
+void
+ps_session_link_goes(ps_session_t *self, uint64_t link, const char *endpoint)
+{
+    ps_link_t *found = NULL;
+
+    assert(link < self->n_links);
+    found = self->links[link];
+    if (!ps_link_bulk_is(found, link)) { /* it is said of the first one */
+        (void)snprintf(found->endpoint, sizeof found->endpoint, "%s", endpoint);
+    }
 }
 
 bool
@@ -77,7 +89,7 @@ ps_op_reason(const ps_session_t *self, const ps_op_t *op, uint64_t now_ms)
     if (link == NULL) {
         return psd_status_text(op->status);
     }
-    place = ps_route_any(&link->route);
+    place = ps_link_place(link);
     if (link->state != PS_LINK_READY) {
         uint64_t since_ms =
             link->state == PS_LINK_UNUSED ? op->start_ms : link->greeted_ms;

@@ -122,6 +122,8 @@ struct ps_link {
     uint32_t identity; /* that HELLO says */
     uint64_t number;
     ps_route_t route; /* partition and epoch mean nothing here */
+    char endpoint[PS_LINK_ENDPOINT_MAX + 1]; /* where it was really opened; ""
+                                                is not known */
     struct ps_parts active;
     struct ps_parts ready;
     struct ps_ops waiting;  /* for credits; by id */
@@ -183,6 +185,16 @@ static inline bool
 ps_link_bulk_is(const ps_link_t *self, uint64_t number)
 {
     return self->bulk.state != PS_LINK_UNUSED && self->bulk.number == number;
+}
+
+/* Where it goes, for people. */
+static inline const char *
+ps_link_place(const ps_link_t *self)
+{
+    if (self->endpoint[0] != '\0') {
+        return self->endpoint;
+    }
+    return ps_route_any(&self->route);
 }
 
 /* session_doubt.c */

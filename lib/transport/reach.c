@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -31,7 +32,7 @@ typedef struct attempt {
     bool has_ended;
     bool is_forgotten;
     atomic_bool is_found; /* the host's address */
-    bool listens;         /* somebody does */
+    ps_reach_t outcome;
     uint32_t wait_ms;
     char endpoint[ENDPOINT_MAX];
     char why[PS_REACH_TEXT];
@@ -58,13 +59,24 @@ outcome(int handle, const struct sockaddr *to, socklen_t size, uint32_t wait_ms)
     return code;
 }
 
+/* What is answered at once and will be again, until somebody listens. */
+static bool
+is_refusal(int code)
+{
+    return code == ECONNREFUSED || code == ENOENT || code == EACCES ||
+           code == ENOTSOCK || code == ENAMETOOLONG;
+}
+
 /* path: of a unix socket; NULL: of a host */
 static void
-tell(attempt_t *self, const char *path, int code)
+tell(attempt_t *self, const char *path, int code, bool is_here)
 {
     char text[PS_REACH_TEXT];
 
-    self->listens = code == 0;
+    self->outcome = code == 0           ? PS_REACH_LISTENS
+                    : !is_refusal(code) ? PS_REACH_UNKNOWN
+                    : is_here           ? PS_REACH_REFUSED_HERE
+                                        : PS_REACH_REFUSED;
     if (code == 0) {
         (void)snprintf(self->why, sizeof self->why, LISTENS);
     } else if (path != NULL) {
@@ -75,21 +87,21 @@ tell(attempt_t *self, const char *path, int code)
     }
 }
 
-static void
-try_ipc(attempt_t *self, const char *path)
+/* The outcome of connecting to the socket at a path. */
+static int
+connect_ipc(const char *path, uint32_t wait_ms)
 {
     struct sockaddr_un to = {.sun_family = AF_UNIX};
-    int handle = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     size_t length = strlen(path);
+    int handle = -1;
     int code = 0;
 
-    atomic_store(&self->is_found, true);
-    if (handle < 0 || length >= sizeof to.sun_path) {
-        tell(self, path, handle < 0 ? errno : ENAMETOOLONG);
-        if (handle >= 0) {
-            (void)close(handle);
-        }
-        return;
+    if (length >= sizeof to.sun_path) {
+        return ENAMETOOLONG;
+    }
+    handle = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (handle < 0) {
+        return errno;
     }
     memcpy(to.sun_path, path, length + 1);
     if (path[0] == '@') { /* no file: a name of the system's own */
@@ -97,8 +109,46 @@ try_ipc(attempt_t *self, const char *path)
     }
     code = outcome(handle, (const struct sockaddr *)&to,
                    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length),
-                   self->wait_ms);
-    tell(self, path, code == EAGAIN ? 0 : code); /* its queue is full */
+                   wait_ms);
+    return code == EAGAIN ? 0 : code; /* its queue is full */
+}
+
+bool
+ps_reach_ipc_listens(const char *endpoint)
+{
+    return strncmp(endpoint, IPC, strlen(IPC)) == 0 &&
+           connect_ipc(endpoint + strlen(IPC), 0) == 0;
+}
+
+static void
+try_ipc(attempt_t *self, const char *path)
+{
+    atomic_store(&self->is_found, true);
+    tell(self, path, connect_ipc(path, self->wait_ms), true);
+}
+
+/* The address is one of this host's: nobody can bind another's. */
+static bool
+is_here(const struct addrinfo *found)
+{
+    struct sockaddr_storage at;
+    int handle =
+        socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+    bool is_ours = false;
+
+    memset(&at, 0, sizeof at);
+    memcpy(&at, found->ai_addr, found->ai_addrlen);
+    if (found->ai_family == AF_INET) {
+        ((struct sockaddr_in *)&at)->sin_port = 0;
+    } else {
+        ((struct sockaddr_in6 *)&at)->sin6_port = 0;
+    }
+    if (handle >= 0) {
+        is_ours =
+            bind(handle, (const struct sockaddr *)&at, found->ai_addrlen) == 0;
+        (void)close(handle);
+    }
+    return is_ours;
 }
 
 /* Of HOST:PORT or [ADDRESS]:PORT; as ZeroMQ, the first address, and IPv6 only
@@ -112,6 +162,7 @@ try_tcp(attempt_t *self, char *host)
     struct addrinfo *found = NULL;
     char *colon = strrchr(host, ':');
     int handle = -1;
+    int code = 0;
     int rc = 0;
 
     if (colon == NULL) {
@@ -129,15 +180,16 @@ try_tcp(attempt_t *self, char *host)
     if (rc != 0) {
         (void)snprintf(self->why, sizeof self->why, "host \"%.100s\": %s", host,
                        gai_strerror(rc));
+        self->outcome = rc == EAI_NONAME ? PS_REACH_REFUSED : PS_REACH_UNKNOWN;
         return;
     }
     handle =
         socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK,
                found->ai_protocol);
-    tell(self, NULL,
-         handle < 0 ? errno
-                    : outcome(handle, found->ai_addr, found->ai_addrlen,
-                              self->wait_ms));
+    code = handle < 0 ? errno
+                      : outcome(handle, found->ai_addr, found->ai_addrlen,
+                                self->wait_ms);
+    tell(self, NULL, code, code == ECONNREFUSED && is_here(found));
     freeaddrinfo(found);
 }
 
@@ -195,17 +247,17 @@ start(attempt_t *self)
 }
 
 /* No host is looked up, and a unix socket answers at once. */
-static bool
+static ps_reach_t
 why_ipc(const char *path, uint32_t wait_ms, char ret_why[PS_REACH_TEXT])
 {
     attempt_t self = {.wait_ms = wait_ms};
 
     try_ipc(&self, path);
     memcpy(ret_why, self.why, PS_REACH_TEXT);
-    return self.listens;
+    return self.outcome;
 }
 
-bool
+ps_reach_t
 ps_reach_why(const char *endpoint,
              uint32_t wait_ms,
              char ret_why[PS_REACH_TEXT])
@@ -214,7 +266,7 @@ ps_reach_why(const char *endpoint,
     attempt_t *self = is_ipc ? NULL : new_attempt(endpoint, wait_ms);
     const struct timespec end = ps_cond_end_in(wait_ms);
     bool has_ended = false;
-    bool listens = false;
+    ps_reach_t reach = PS_REACH_UNKNOWN;
     int rc = 0;
 
     ret_why[0] = '\0';
@@ -225,7 +277,7 @@ ps_reach_why(const char *endpoint,
         if (self != NULL) {
             drop(self);
         }
-        return false;
+        return PS_REACH_UNKNOWN;
     }
     (void)pthread_mutex_lock(&self->lock);
     while (!self->has_ended && rc == 0) {
@@ -234,7 +286,7 @@ ps_reach_why(const char *endpoint,
     has_ended = self->has_ended;
     self->is_forgotten = !has_ended;
     if (has_ended) {
-        listens = self->listens;
+        reach = self->outcome;
         memcpy(ret_why, self->why, PS_REACH_TEXT);
     } else {
         (void)snprintf(ret_why, PS_REACH_TEXT, "%s",
@@ -246,5 +298,5 @@ ps_reach_why(const char *endpoint,
     if (has_ended) {
         drop(self);
     }
-    return listens;
+    return reach;
 }

@@ -17,14 +17,25 @@
 
 #define PS_REACH_TEXT 192
 
+typedef enum ps_reach {
+    PS_REACH_UNKNOWN = 0,     /* it takes longer, or cannot be told */
+    PS_REACH_LISTENS = 1,     /* somebody does there, and does not answer */
+    PS_REACH_REFUSED = 2,     /* another host says that nobody does, or
+                                 there is no host of that name */
+    PS_REACH_REFUSED_HERE = 3 /* nobody does, at an address of this host */
+} ps_reach_t;
+
 /*
  * endpoint  in   as of ps_socket_connect, over tcp or ipc
  * ret_why   out  "Connection refused", "host \"x\": Name or service not known",
  *                "somebody listens there and does not answer" …; "" when not
  *                even that can be told
- * Returns   whether somebody listens there
  */
-bool ps_reach_why(const char *endpoint,
-                  uint32_t wait_ms,
-                  char ret_why[PS_REACH_TEXT]);
+ps_reach_t ps_reach_why(const char *endpoint,
+                        uint32_t wait_ms,
+                        char ret_why[PS_REACH_TEXT]);
+/* Whether connecting to an ipc endpoint succeeds now. A socket file alone does
+ * not tell: who listened there may be gone, or on another host that shares the
+ * directory. Waits for nothing. */
+bool ps_reach_ipc_listens(const char *endpoint);
 #endif

@@ -45,6 +45,7 @@ a_long_wait_is_told(psd_error_t *err)
     const char begin[] = "tcp://127.0.0.1:1: no answer for 1 s: Connection "
                          "refused; waiting ";
 
+    psd_options_set_wait(options, true);
     psd_options_set_on_wait(options, note_wait, told);
     psd_options_set_timeout_ms(options, 1000);
     CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err),
@@ -60,6 +61,36 @@ a_long_wait_is_told(psd_error_t *err)
     return true;
 }
 
+/* On this host a refusal is the last word, unless one wants to wait. */
+static bool
+a_refusal_ends_at_once(psd_error_t *err)
+{
+    psd_options_t *options = psd_options_new();
+    psd_client_t *client = NULL;
+    uint64_t start_ms = now_ms();
+
+    psd_options_set_timeout_ms(options, 60000);
+    CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err),
+                PSD_CONNECT, "connect to tcp://127.0.0.1:1: Connection refused",
+                err);
+    CHECK_ERROR(psd_connect("ipc:///nowhere/psd.ipc", options, &client, err),
+                PSD_CONNECT, "connect to ipc:///nowhere/psd.ipc: No such file",
+                err);
+    psd_options_set_wait(options, false); /* wherever it is */
+    CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err),
+                PSD_CONNECT, "Connection refused", err);
+    CHECK_ERROR(
+        psd_connect("tcp://no-such-host.invalid:1", options, &client, err),
+        PSD_CONNECT, "host \"no-such-host.invalid\": ", err);
+    CHECK(now_ms() - start_ms < 30000);
+    CHECK(setenv("PSD_WAIT", "2", 1) == 0);
+    CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", NULL, &client, err),
+                PSD_INVALID, "PSD_WAIT is \"2\"; allowed: 0..1", err);
+    CHECK(unsetenv("PSD_WAIT") == 0);
+    psd_options_destroy(&options);
+    return true;
+}
+
 static bool
 nobody_is_there(psd_error_t *err)
 {
@@ -68,6 +99,7 @@ nobody_is_there(psd_error_t *err)
     psd_client_t *client = NULL;
     uint64_t start_ms = now_ms();
 
+    psd_options_set_wait(options, true);
     psd_options_set_timeout_ms(options, 300);
     CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", options, &client, err),
                 PSD_CONNECT,
@@ -123,8 +155,10 @@ environment_has_a_timeout(psd_error_t *err)
                 PSD_INVALID, "PSD_TIMEOUT_MS is \"0\"; allowed: 1..86400000",
                 err);
     CHECK(setenv("PSD_TIMEOUT_MS", "70", 1) == 0);
+    CHECK(setenv("PSD_WAIT", "1", 1) == 0);
     CHECK_ERROR(psd_connect("tcp://127.0.0.1:1", NULL, &client, err),
                 PSD_CONNECT, "within 70 ms", err);
+    CHECK(unsetenv("PSD_WAIT") == 0);
     CHECK((kept == NULL ? unsetenv("PSD_TIMEOUT_MS")
                         : setenv("PSD_TIMEOUT_MS", kept, 1)) == 0);
     free(kept);
@@ -184,7 +218,8 @@ node_is_frozen(daemon_t *daemon, psd_error_t *err)
                 "push to table \"t\", partition 0: 2000 ms passed", err);
     CHECK(now_ms() - start_ms >= FROZEN_MS);
     memset(values, 0x55, MANY * sizeof *values);
-    CHECK_ERROR(psd_flush(client, 100, err), PSD_DEADLINE, " from tcp://", err);
+    CHECK_ERROR(psd_flush(client, 100, err), PSD_DEADLINE, ": no answer from ",
+                err);
 
     CHECK_OK(psd_pull_start(t, all, values, MANY, call, &pull, err), err);
     CHECK_ERROR(psd_wait(client, pull, 600000, err), PSD_DEADLINE,
@@ -427,8 +462,8 @@ main(void)
 {
     daemon_t daemon = {.pid = 0};
     psd_error_t *err = psd_error_new();
-    bool ok = nobody_is_there(err) && a_long_wait_is_told(err) &&
-              environment_has_a_timeout(err);
+    bool ok = a_refusal_ends_at_once(err) && nobody_is_there(err) &&
+              a_long_wait_is_told(err) && environment_has_a_timeout(err);
 
     ok = ok && daemon_start(&daemon, NULL);
     ok = ok && node_is_frozen(&daemon, err);

@@ -35,9 +35,9 @@ PSD_EXPORT void psd_options_destroy(psd_options_t **self_p);
 PSD_EXPORT void psd_options_set_timeout_ms(psd_options_t *self,
                                            uint32_t timeout_ms);
 /* Which transport to use to shards: "auto" (a lane through shared memory if the
- * node is on this host and takes us, else ipc if its socket file can be reached
- * here, else tcp), "lane", "ipc", "tcp"; the last three and nothing else. Not
- * set: $PSD_TRANSPORT, else "auto". PSD_INVALID for another word. */
+ * node is on this host and takes us, else ipc if connecting to its socket
+ * succeeds now, else tcp), "lane", "ipc", "tcp"; the last three and nothing
+ * else. Not set: $PSD_TRANSPORT, else "auto". PSD_INVALID for another word. */
 PSD_EXPORT psd_status_t psd_options_set_transport(psd_options_t *self,
                                                   const char *transport,
                                                   psd_error_t *err);
@@ -50,6 +50,11 @@ PSD_EXPORT psd_status_t psd_options_set_transport(psd_options_t *self,
 PSD_EXPORT psd_status_t psd_options_set_spin_us(psd_options_t *self,
                                                 uint32_t spin_us,
                                                 psd_error_t *err);
+/* What psd_connect does when the connection is refused: true: it tries again
+ * until its timeout; false: it ends at once. Not set: $PSD_WAIT, 1 or 0, else
+ * it ends at once for an address of this host, where nobody is on the way, and
+ * tries again for others. */
+PSD_EXPORT void psd_options_set_wait(psd_options_t *self, bool wait);
 
 /* Is told, once, when psd_connect has waited for a second of a longer timeout
  * and nobody has answered: by whom and why not, as far as the system says it,
@@ -74,9 +79,10 @@ PSD_EXPORT void psd_options_set_on_wait(psd_options_t *self,
  *               tcp://127.0.0.1:7171
  * options   in  NULL: defaults
  *
- * Errors: PSD_INVALID endpoint or environment not understood; PSD_CONNECT no
- * WELCOME within the timeout, and why, as far as the system says it, for which
- * it is asked for up to 200 ms more; PSD_VERSION, PSD_CLUSTER, PSD_DENIED
+ * Errors: PSD_INVALID endpoint or environment not understood; PSD_CONNECT the
+ * connection was refused (psd_options_set_wait), or no WELCOME within the
+ * timeout, and why, as far as the system says it, for which it is asked for up
+ * to 200 ms more; PSD_VERSION, PSD_CLUSTER, PSD_DENIED
  * refused by the node; PSD_NOMEM.
  */
 PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_connect(const char *endpoint,

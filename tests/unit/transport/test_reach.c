@@ -3,8 +3,10 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,15 +32,13 @@ take_port(char ret_endpoint[64])
 }
 
 static void
-expect_why(const char *endpoint, const char *wanted)
+expect_why(const char *endpoint, ps_reach_t outcome, const char *wanted)
 {
     char why[PS_REACH_TEXT];
 
-    bool listens = ps_reach_why(endpoint, WAIT_MS, why);
-
+    cr_assert_eq(ps_reach_why(endpoint, WAIT_MS, why), outcome, "%s", why);
     cr_assert_not_null(strstr(why, wanted), "%s: \"%s\" has no \"%s\"",
                        endpoint, why, wanted);
-    cr_assert_eq(listens, strstr(wanted, "listens") != NULL, "%s", why);
 }
 
 Test(reach, names_what_the_system_says)
@@ -46,12 +46,15 @@ Test(reach, names_what_the_system_says)
     char endpoint[64];
     int handle = take_port(endpoint);
 
-    expect_why(endpoint, "Connection refused");
+    expect_why(endpoint, PS_REACH_REFUSED_HERE, "Connection refused");
     cr_assert_eq(listen(handle, 1), 0);
-    expect_why(endpoint, "somebody listens there and does not answer");
+    expect_why(endpoint, PS_REACH_LISTENS,
+               "somebody listens there and does not answer");
     (void)close(handle);
-    expect_why("ipc:///nowhere/psd.ipc", "No such file");
-    expect_why("tcp://nohost", "there is no port");
+    expect_why("ipc:///nowhere/psd.ipc", PS_REACH_REFUSED_HERE, "No such file");
+    expect_why("tcp://no-such-host.invalid:1", PS_REACH_REFUSED,
+               "host \"no-such-host.invalid\": ");
+    expect_why("tcp://nohost", PS_REACH_UNKNOWN, "there is no port");
 }
 
 Test(reach, takes_any_text)
@@ -61,9 +64,41 @@ Test(reach, takes_any_text)
 
     memset(path + strlen(path), 'x', sizeof path - strlen(path) - 1);
     path[sizeof path - 1] = '\0';
-    expect_why(path, "File name too long");
-    cr_assert_not(ps_reach_why("udp://127.0.0.1:1", WAIT_MS, why));
+    expect_why(path, PS_REACH_REFUSED_HERE, "File name too long");
+    cr_assert_eq(ps_reach_why("udp://127.0.0.1:1", WAIT_MS, why),
+                 PS_REACH_UNKNOWN);
     cr_assert_str_empty(why);
+}
+
+/* A socket at a path: there and listening, full, and left behind by one who is
+ * gone. */
+Test(reach, tells_a_socket_from_its_file)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    char directory[] = "/tmp/psd-reach-XXXXXX";
+    char endpoint[160];
+    int handle = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int full = -1;
+
+    cr_assert_not_null(mkdtemp(directory));
+    (void)snprintf(at.sun_path, sizeof at.sun_path, "%s/s", directory);
+    (void)snprintf(endpoint, sizeof endpoint, "ipc://%s", at.sun_path);
+    cr_assert_not(ps_reach_ipc_listens(endpoint));
+    cr_assert_eq(bind(handle, (const struct sockaddr *)&at, sizeof at), 0);
+    cr_assert_not(ps_reach_ipc_listens(endpoint));
+    cr_assert_eq(listen(handle, 0), 0);
+    cr_assert(ps_reach_ipc_listens(endpoint));
+    full = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void)connect(full, (const struct sockaddr *)&at, sizeof at);
+    cr_assert(ps_reach_ipc_listens(endpoint));
+    (void)close(full);
+    (void)close(handle);
+    cr_assert_eq(access(at.sun_path, F_OK), 0);
+    cr_assert_not(ps_reach_ipc_listens(endpoint));
+    cr_assert_not(ps_reach_ipc_listens(""));
+    cr_assert_not(ps_reach_ipc_listens("tcp://127.0.0.1:1"));
+    cr_assert_eq(unlink(at.sun_path), 0);
+    cr_assert_eq(rmdir(directory), 0);
 }
 
 /* A port that takes no connection more: whoever wants one waits. */
@@ -86,7 +121,7 @@ Test(reach, ends_with_its_time)
         (void)connect(taken[i], (const struct sockaddr *)&at, size);
     }
     (void)clock_gettime(CLOCK_MONOTONIC, &before);
-    cr_assert_not(ps_reach_why(endpoint, 20, why));
+    cr_assert_eq(ps_reach_why(endpoint, 20, why), PS_REACH_UNKNOWN);
     (void)clock_gettime(CLOCK_MONOTONIC, &after);
     cr_assert(strcmp(why, "it takes long to connect") == 0 ||
                   strcmp(why, "its host is still being looked up") == 0 ||
