@@ -14,6 +14,7 @@
 #include "client/job.h"
 #include "client/nearest.h"
 #include "client/ticket.h"
+#include "transport/fork.h"
 #include "transport/reach.h"
 
 #define RESEND_MS 250
@@ -30,6 +31,19 @@ ps_client_break(psd_client_t *self, psd_status_t status, const char *text)
         self->broken = status == PSD_OK ? PSD_FAILED : status;
         (void)snprintf(self->broken_text, sizeof self->broken_text, "%s", text);
     }
+}
+
+bool
+ps_client_is_forked(const psd_client_t *self)
+{
+    return ps_fork_is_since(self->n_forks);
+}
+
+psd_status_t
+ps_client_enter(const psd_client_t *self, psd_error_t *err)
+{
+    psd_error_clear(err);
+    return ps_client_is_forked(self) ? ps_fork_error("client", err) : PSD_OK;
 }
 
 psd_status_t
@@ -52,6 +66,7 @@ ps_client_check(const psd_client_t *self, psd_error_t *err)
 void
 ps_client_init(psd_client_t *self)
 {
+    self->n_forks = ps_fork_count();
     TAILQ_INIT(&self->busy);
     TAILQ_INIT(&self->sent);
     TAILQ_INIT(&self->ended);
@@ -247,6 +262,8 @@ psd_connect(const char *endpoint,
             psd_client_t **ret_client,
             psd_error_t *err)
 {
+    psd_error_clear(err);
+
     PSD_AUTO(psd_close) psd_client_t *self = NULL;
     ps_session_args_t args = {.resend_ms = RESEND_MS};
     char nearest[PS_ENDPOINT_MAX + 1];
@@ -333,6 +350,10 @@ psd_wait(psd_client_t *client,
          uint32_t timeout_ms,
          psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     ps_ticket_t *found = ps_ticket_find(client, ticket);
 
     if (found == NULL) {
@@ -357,6 +378,10 @@ wait_for_open_tickets(psd_client_t *client, uint32_t timeout_ms)
 psd_status_t
 psd_wait_all(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_status_t first = PSD_OK;
 
     wait_for_open_tickets(client, timeout_ms);
@@ -380,6 +405,10 @@ psd_poll(psd_client_t *client,
          bool *ret_done,
          psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     const ps_ticket_t *found = ps_ticket_find(client, ticket);
 
     if (found == NULL) {
@@ -415,6 +444,10 @@ any_reason(const psd_client_t *client, char ret_text[PS_TEXT_MAX + 1])
 psd_status_t
 psd_flush(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     uint64_t until_ms = 0;
     char why[PS_TEXT_MAX + 1] = "";
     psd_status_t rc = ps_client_check(client, err);
@@ -448,6 +481,10 @@ psd_request(psd_client_t *client,
             char **ret_reply,
             psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     PSD_AUTO(ps_buffer_done) ps_buffer_t text = {.size = 0};

@@ -100,6 +100,7 @@ typedef struct ps_known_table {
 
 struct psd_client {
     psd_options_t options;
+    unsigned n_forks;      /* before it was made */
     char *endpoint;        /* owned; of the control port */
     ps_context_t *context; /* owned */
 
@@ -187,6 +188,12 @@ struct psd_client {
 void ps_client_init(psd_client_t *self);
 /* Every later call is refused with this reason. The first one counts. */
 void ps_client_break(psd_client_t *self, psd_status_t status, const char *text);
+/* Begins every public call: empties err. Errors: PSD_CLOSED: this is a child
+ * that was forked since, which must not do anything with the client. */
+PSD_MUST_CHECK psd_status_t ps_client_enter(const psd_client_t *self,
+                                            psd_error_t *err);
+/* True in a child that was forked since it was made. */
+bool ps_client_is_forked(const psd_client_t *self);
 /* PSD_OK; else the reason: PSD_ROWS_LOST when it is that, or PSD_CLOSED. */
 PSD_MUST_CHECK psd_status_t ps_client_check(const psd_client_t *self,
                                             psd_error_t *err);

@@ -76,7 +76,11 @@ ps_drafts_done(psd_client_t *client)
     while (!TAILQ_EMPTY(&client->drafts)) {
         psd_draft_t *draft = TAILQ_FIRST(&client->drafts);
 
-        assert(!draft->is_committed);
+        if (draft->is_committed) { /* its holders are threads of the parent's */
+            assert(ps_client_is_forked(client));
+            destroy(draft);
+            continue;
+        }
         TAILQ_REMOVE(&client->drafts, draft, in_list);
         draft->client = NULL;
         free_memory(draft);
@@ -166,6 +170,10 @@ psd_push_begin(psd_table_t *table,
                size_t *ret_n_values,
                psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_client_t *client = table->client;
     psd_draft_t *self = NULL;
     psd_status_t rc = PSD_OK;
@@ -204,8 +212,12 @@ psd_push_commit(psd_draft_t **draft_p,
         .kind = PS_ERRAND_PUSH, .options = call, .borrow = true, .draft = self};
     psd_status_t rc = PSD_OK;
 
+    psd_error_clear(err);
     if (self->client == NULL) {
         return psd_error_set(err, PSD_CLOSED, "client is closed");
+    }
+    if (ps_client_enter(self->client, err) != PSD_OK) {
+        return PSD_CLOSED;
     }
     started.table = self->table;
     started.select = &self->select;

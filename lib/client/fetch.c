@@ -308,6 +308,10 @@ psd_fetch(psd_table_t *table,
           psd_result_t **ret_result,
           psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(fetch_done)
     fetch_t self = {.table = table,
                     .sparse = sparse,

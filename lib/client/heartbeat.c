@@ -11,6 +11,7 @@
 #include "base/alloc.h"
 #include "base/handover.h"
 #include "client/client_state.h"
+#include "transport/fork.h"
 #include "transport/thread.h"
 
 /* Ids of their own, away from those of the client that has the session. */
@@ -19,6 +20,7 @@
 #define NO_CLOCK UINT64_MAX
 
 struct ps_beat {
+    unsigned n_forks;      /* before it was started */
     ps_context_t *context; /* owned */
     ps_socket_t *socket;   /* the thread's, which closes it */
     pthread_t thread;
@@ -235,6 +237,7 @@ ps_beat_start(const ps_beat_args_t *args,
     atomic_init(&self->n_holders, 1);
     atomic_init(&self->version, 0);
     atomic_init(&self->state, PSD_OK);
+    self->n_forks = ps_fork_count();
     (void)snprintf(self->job, sizeof self->job, "%s", args->job);
     self->job_id = args->job_id;
     self->worker = args->worker;
@@ -278,6 +281,12 @@ ps_beat_release(ps_beat_t **self_p)
     }
     *self_p = NULL;
     if (atomic_fetch_sub(&self->n_holders, 1) > 1) {
+        return;
+    }
+    if (ps_fork_is_since(self->n_forks)) { /* the thread is the parent's */
+        ps_fork_keep(self->socket);
+        ps_context_destroy(&self->context);
+        ps_free(self);
         return;
     }
     ps_beat_stop(self);

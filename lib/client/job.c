@@ -254,6 +254,10 @@ psd_join(psd_client_t *client,
          int32_t max_delay,
          psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     ps_wish_t wish = {.job = NULL};
     psd_status_t rc = check_free(client, err);
 
@@ -274,6 +278,11 @@ psd_join(psd_client_t *client,
 psd_status_t
 psd_attach(psd_client_t *client, const psd_client_t *joined, psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK ||
+        ps_client_enter(joined, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     const ps_membership_t *other = joined->membership;
     ps_wish_t wish = {.attach = true};
     psd_status_t rc = check_free(client, err);
@@ -311,6 +320,10 @@ ps_membership_greet(psd_client_t *client)
 psd_status_t
 psd_clock(psd_client_t *client, psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_status_t rc = PSD_OK;
 
     if (client->membership != NULL) {
@@ -348,6 +361,10 @@ psd_lost_workers(const psd_client_t *client)
 psd_status_t
 psd_barrier(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
     ps_membership_t *self = client->membership;
     psd_status_t rc = ps_membership_check(client, err);
@@ -455,6 +472,9 @@ psd_fail(psd_client_t *client,
          uint32_t timeout_ms,
          psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
     ps_perform(client); /* the sender's thread has nothing any more */
     client->now_ms = ps_now_ms();
     ps_tickets_cut_off(client, PSD_FAILED, "the worker has failed");
@@ -474,6 +494,10 @@ ps_membership_give_up(psd_client_t *client,
 psd_status_t
 psd_leave(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     uint64_t until_ms = ps_now_ms() + timeout_ms;
     uint64_t now_ms = 0;
     psd_status_t rc = PSD_OK;

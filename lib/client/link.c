@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "client/client_state.h"
+#include "transport/fork.h"
 #include "transport/reach.h"
 
 /* The session's credits bound what is in flight; these bound what a peer that
@@ -332,12 +333,29 @@ ps_links_reset(psd_client_t *self)
     }
 }
 
+/* The sender was at work on sockets over ZeroMQ when this child was forked. */
+static void
+keep_sockets(psd_client_t *self)
+{
+    for (size_t i = 0; i < self->n_links; i++) {
+        ps_socket_t **socket = &self->links[i].socket;
+
+        if (*socket != NULL && !ps_socket_is_lane(*socket)) {
+            ps_fork_keep(*socket);
+            *socket = NULL;
+        }
+    }
+}
+
 void
 ps_links_close(psd_client_t *self)
 {
-    ps_sender_stop(&self->sender);
+    if (!ps_sender_stop(&self->sender)) {
+        keep_sockets(self);
+    }
     for (size_t i = 0; i < self->n_links; i++) {
-        if (self->links[i].socket != NULL && self->links[i].welcomed) {
+        if (self->links[i].socket != NULL && self->links[i].welcomed &&
+            !ps_client_is_forked(self)) {
             const ps_message_t bye = {
                 .kind = PS_KIND_BYE,
                 .bye = {.session = ps_session_number(self->session, i)}};

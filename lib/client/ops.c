@@ -147,6 +147,10 @@ psd_table_sum(psd_table_t *table,
               double *ret_sum,
               psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_work_done)
     ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "sum of", call);
     ps_tally_t sum = {.number = 0};
@@ -167,6 +171,10 @@ psd_table_norm(psd_table_t *table,
                double *ret_norm,
                psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_work_done)
     ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "norm of", call);
     ps_tally_t sum = {.number = 0};
@@ -187,6 +195,10 @@ psd_table_nonzeros(psd_table_t *table,
                    uint64_t *ret_n,
                    psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_work_done)
     ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "count of", call);
     ps_tally_t sum = {.number = 0};
@@ -219,6 +231,10 @@ psd_table_dot(psd_table_t *table,
               double *ret_dot,
               psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_work_done)
     ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "dot of", call);
     ps_tally_t sum = {.number = 0};
@@ -246,6 +262,10 @@ psd_table_top(psd_table_t *table,
               psd_result_t **ret_result,
               psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_work_done)
     ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "top of", call);
     psd_status_t rc = PSD_OK;
@@ -300,6 +320,10 @@ psd_table_scale(psd_table_t *table,
                 const psd_call_t *call,
                 psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_work_done)
     ps_work_t work = PS_WORK(table, PS_ERRAND_PUSH, "scale of", call);
 
@@ -313,6 +337,10 @@ psd_table_fill(psd_table_t *table,
                const psd_call_t *call,
                psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_work_done)
     ps_work_t work = PS_WORK(table, PS_ERRAND_PUSH, "fill of", call);
 
@@ -327,6 +355,10 @@ psd_table_axpy(psd_table_t *table,
                const psd_call_t *call,
                psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_work_done)
     ps_work_t work = PS_WORK(table, PS_ERRAND_PUSH, "axpy of", call);
     psd_status_t rc = check_pair(table, other, err);

@@ -59,6 +59,7 @@ psd_options_set_transport(psd_options_t *self,
                           const char *transport,
                           psd_error_t *err)
 {
+    psd_error_clear(err);
     if (parse_transport(transport, &self->transport)) {
         return PSD_OK;
     }
@@ -71,6 +72,7 @@ psd_options_set_transport(psd_options_t *self,
 psd_status_t
 psd_options_set_spin_us(psd_options_t *self, uint32_t spin_us, psd_error_t *err)
 {
+    psd_error_clear(err);
     if (spin_us > SPIN_MAX_US) {
         return psd_error_set(err, PSD_INVALID,
                              "spin_us is %" PRIu32 "; allowed: 0..%d", spin_us,
@@ -177,6 +179,7 @@ psd_call_set_timeout_ms(psd_call_t *self, uint32_t timeout_ms)
 psd_status_t
 psd_call_set_ack(psd_call_t *self, const char *level, psd_error_t *err)
 {
+    psd_error_clear(err);
     if (strcmp(level, "default") == 0) {
         self->ack = PS_ACK_DEFAULT;
         return PSD_OK;
@@ -217,6 +220,8 @@ psd_call_set_ends_clock(psd_call_t *self, bool ends)
 psd_status_t
 psd_call_set_filter(psd_call_t *self, const char *filter, psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc = ps_filter_parse(filter, &self->filter, err);
 
     if (rc == PSD_OK) {

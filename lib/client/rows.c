@@ -307,6 +307,10 @@ psd_push(psd_table_t *table,
          size_t n_values,
          psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     ps_call_t call = {.table = table,
                       .kind = PS_ERRAND_PUSH,
                       .values = values,
@@ -323,6 +327,10 @@ psd_pull(psd_table_t *table,
          size_t n_values,
          psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     ps_call_t call = {.table = table,
                       .kind = PS_ERRAND_PULL,
                       .ret_values = ret_values,
@@ -340,6 +348,10 @@ psd_pushpull(psd_table_t *table,
              size_t n_values,
              psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     ps_call_t call = {.table = table,
                       .kind = PS_ERRAND_PUSHPULL,
                       .values = deltas,
@@ -352,6 +364,10 @@ psd_pushpull(psd_table_t *table,
 psd_status_t
 psd_push_rest(psd_table_t *table, psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_select_t select = {.n_rows = 0};
     ps_call_t call = {.table = table,
                       .kind = PS_ERRAND_PUSH,
@@ -410,6 +426,10 @@ psd_push_start(psd_table_t *table,
                psd_ticket_t *ret_ticket,
                psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     ps_call_t started = {.table = table,
                          .kind = PS_ERRAND_PUSH,
                          .select = select,
@@ -429,6 +449,10 @@ psd_pull_start(psd_table_t *table,
                psd_ticket_t *ret_ticket,
                psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     ps_call_t started = {.table = table,
                          .kind = PS_ERRAND_PULL,
                          .select = select,
@@ -449,6 +473,10 @@ psd_pushpull_start(psd_table_t *table,
                    psd_ticket_t *ret_ticket,
                    psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     ps_call_t started = {.table = table,
                          .kind = PS_ERRAND_PUSHPULL,
                          .select = select,

@@ -85,6 +85,10 @@ psd_pull_changed(psd_table_t *table,
                  psd_result_t **ret_result,
                  psd_error_t *err)
 {
+    if (ps_client_enter(table->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_work_done)
     ps_work_t work = PS_WORK(table, PS_ERRAND_PULL, "pull of", call);
     psd_status_t rc = ps_work_refuse(&work, check(seen, table, err), err);

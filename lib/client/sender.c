@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/handover.h"
+#include "transport/fork.h"
 #include "transport/thread.h"
 
 #define LOOK_EVERY_NS 1000000
@@ -23,6 +24,7 @@ enum { KEPT, LENT, BUSY };
 
 struct ps_sender {
     pthread_t thread;
+    unsigned n_forks; /* before it was started */
     sem_t wake;
     void (*send_all)(void *owner);
     void *owner;
@@ -96,6 +98,7 @@ ps_sender_start(void (*send_all)(void *owner),
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a sender");
     }
+    self->n_forks = ps_fork_count();
     self->send_all = send_all;
     self->owner = owner;
     atomic_init(&self->state, KEPT);
@@ -150,14 +153,20 @@ ps_sender_take_back(ps_sender_t *self)
     ps_handover_take(self->owner);
 }
 
-void
+bool
 ps_sender_stop(ps_sender_t **self_p)
 {
     ps_sender_t *self = *self_p;
 
     *self_p = NULL;
     if (self == NULL) {
-        return;
+        return true;
+    }
+    if (ps_fork_is_since(self->n_forks)) { /* there is no such thread here */
+        bool was_idle = atomic_load(&self->state) != BUSY;
+
+        ps_free(self);
+        return was_idle;
     }
     ps_sender_take_back(self);
     atomic_store(&self->stopping, true);
@@ -165,4 +174,5 @@ ps_sender_stop(ps_sender_t **self_p)
     (void)pthread_join(self->thread, NULL);
     (void)sem_destroy(&self->wake);
     ps_free(self);
+    return true;
 }

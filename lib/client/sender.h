@@ -20,6 +20,8 @@
 #ifndef PS_CLIENT_SENDER_H
 #define PS_CLIENT_SENDER_H
 
+#include <stdbool.h>
+
 #include "psd/status.h"
 
 typedef struct ps_sender ps_sender_t;
@@ -34,6 +36,7 @@ PSD_MUST_CHECK psd_status_t ps_sender_start(void (*send_all)(void *owner),
 void ps_sender_lend(ps_sender_t *self);
 /* Behind it send_all does not run. Takes what was not lent, and NULL. */
 void ps_sender_take_back(ps_sender_t *self);
-/* Takes NULL, nulls *self_p. */
-void ps_sender_stop(ps_sender_t **self_p);
+/* Takes NULL, nulls *self_p. False: this is a child, and the thread of the
+ * parent was at work when it was forked. */
+bool ps_sender_stop(ps_sender_t **self_p);
 #endif

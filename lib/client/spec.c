@@ -268,6 +268,7 @@ psd_spec_set(psd_spec_t *self,
              const char *value,
              psd_error_t *err)
 {
+    psd_error_clear(err);
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (strcmp(keys[i].key, key) == 0) {
             psd_status_t rc = keys[i].set(&self->spec, key, value, err);

@@ -268,6 +268,10 @@ psd_table_create(psd_client_t *client,
                  psd_table_t **ret_table,
                  psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_status_t rc =
         open_or_make(client, "table_create", name, spec, ret_table, err);
 
@@ -282,6 +286,10 @@ psd_table_open(psd_client_t *client,
                psd_table_t **ret_table,
                psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_status_t rc = check_name(name, err);
 
     if (rc == PSD_OK) {
@@ -333,6 +341,10 @@ psd_table_ensure(psd_client_t *client,
                  psd_table_t **ret_table,
                  psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(psd_table_close) psd_table_t *self = NULL;
     psd_status_t rc =
         open_or_make(client, "table_open", name, spec, &self, err);
@@ -364,6 +376,10 @@ psd_table_close(psd_table_t **self_p)
 psd_status_t
 psd_table_drop(psd_client_t *client, const char *name, psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
     psd_status_t rc = check_name(name, err);
 

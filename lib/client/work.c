@@ -108,6 +108,10 @@ psd_work_open(psd_client_t *client,
               psd_work_t **ret_work,
               psd_error_t *err)
 {
+    if (ps_client_enter(client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(psd_work_close) psd_work_t *self = NULL;
     psd_status_t rc = ps_membership_check(client, err);
 
@@ -195,6 +199,10 @@ psd_work_next(psd_work_t *self,
               uint32_t *ret_slice,
               psd_error_t *err)
 {
+    if (ps_client_enter(self->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     psd_client_t *client = self->client;
@@ -227,6 +235,10 @@ psd_work_done(psd_work_t *self,
               uint32_t timeout_ms,
               psd_error_t *err)
 {
+    if (ps_client_enter(self->client, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
     psd_client_t *client = self->client;
     uint64_t until_ms = ps_now_ms() + timeout_ms;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "transport/fork.h"
 #include "transport/thread.h"
 
 typedef struct member {
@@ -18,6 +19,7 @@ typedef struct member {
 } member_t;
 
 struct ps_crew {
+    unsigned n_forks; /* before it was started */
     pthread_mutex_t lock;
     pthread_cond_t begun; /* a new round, or the end */
     pthread_cond_t done;  /* no member is at work */
@@ -98,6 +100,7 @@ ps_crew_start(uint32_t n_members, ps_crew_t **ret_crew, psd_error_t *err)
     pthread_mutex_init(&self->lock, NULL);
     pthread_cond_init(&self->begun, NULL);
     pthread_cond_init(&self->done, NULL);
+    self->n_forks = ps_fork_count();
     self->n_members = n_members;
     self->members = ps_alloc(n_members, sizeof *self->members);
     if (self->members == NULL) {
@@ -121,6 +124,12 @@ ps_crew_stop(ps_crew_t **self_p)
     if (self == NULL) {
         return;
     }
+    if (ps_crew_is_forked(self)) { /* nobody to wait for */
+        ps_free(self->members);
+        ps_free(self);
+        *self_p = NULL;
+        return;
+    }
     pthread_mutex_lock(&self->lock);
     self->stopping = true;
     pthread_cond_broadcast(&self->begun);
@@ -134,6 +143,12 @@ ps_crew_stop(ps_crew_t **self_p)
     ps_free(self->members);
     ps_free(self);
     *self_p = NULL;
+}
+
+bool
+ps_crew_is_forked(const ps_crew_t *self)
+{
+    return self->n_members > 1 && ps_fork_is_since(self->n_forks);
 }
 
 void

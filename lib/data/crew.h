@@ -10,6 +10,7 @@
 #ifndef PS_DATA_CREW_H
 #define PS_DATA_CREW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,9 @@ PSD_MUST_CHECK psd_status_t ps_crew_start(uint32_t n_members,
                                           ps_crew_t **ret_crew,
                                           psd_error_t *err);
 void ps_crew_stop(ps_crew_t **self_p);
+/* In a child that was forked since it was started: its threads are not there,
+ * and it must not run. Never true of one without threads. */
+bool ps_crew_is_forked(const ps_crew_t *self);
 void ps_crew_run(ps_crew_t *self, ps_crew_work_t *work, void *task);
 uint32_t ps_crew_size(const ps_crew_t *self);
 

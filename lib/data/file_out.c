@@ -18,6 +18,7 @@
 #include <zstd.h>
 
 #include "base/alloc.h"
+#include "transport/fork.h"
 
 #define PACKED_SIZE ((size_t)256 << 10)
 #define GZIP_BITS (15 + 16) /* the greatest window, with gzip's head */
@@ -29,6 +30,7 @@ struct ps_file_out {
     char path[PATH_MAX];
     char beside[PATH_MAX + ENDING_SIZE]; /* "": there is nothing to take away */
     int fd;
+    unsigned n_forks; /* before it was opened */
     uint64_t n_bytes;
     bool is_stdout;
     uint8_t *packed; /* PACKED_SIZE; NULL: plain */
@@ -191,6 +193,7 @@ ps_file_out_open(const char *path,
         return psd_error_set(err, PSD_NOMEM, "no memory to write %s", path);
     }
     self->fd = -1;
+    self->n_forks = ps_fork_count();
     memcpy(self->path, path, size + 1);
     rc = open_packing(self, err); /* by this name, not by what it links to */
     if (rc == PSD_OK) {
@@ -219,8 +222,8 @@ ps_file_out_close(ps_file_out_t **self_p)
     if (self->fd >= 0) {
         (void)close(self->fd); /* committed, or not wanted */
     }
-    if (self->beside[0] != '\0') {
-        (void)unlink(self->beside);
+    if (self->beside[0] != '\0' && !ps_fork_is_since(self->n_forks)) {
+        (void)unlink(self->beside); /* a child's parent may be writing it */
     }
     ps_free(self->packed);
     ps_free(self);

@@ -16,6 +16,7 @@
 #include "data/count_sketch.h"
 #include "data/key_sort.h"
 #include "model/pages.h"
+#include "transport/fork.h"
 
 /* What a member has done. */
 typedef struct part {
@@ -41,11 +42,22 @@ struct psd_localizer {
     size_t n_keys;
 };
 
+/* Begins a public call: empties err. Errors: PSD_CLOSED. */
+static psd_status_t
+enter(const psd_localizer_t *self, psd_error_t *err)
+{
+    psd_error_clear(err);
+    return ps_crew_is_forked(self->crew) ? ps_fork_error("localizer", err)
+                                         : PSD_OK;
+}
+
 psd_status_t
 psd_localizer_new(uint32_t n_threads,
                   psd_localizer_t **ret_localizer,
                   psd_error_t *err)
 {
+    psd_error_clear(err);
+
     PSD_AUTO(psd_localizer_destroy)
     psd_localizer_t *self = ps_alloc(1, sizeof *self);
     psd_status_t rc = PSD_OK;
@@ -96,6 +108,10 @@ psd_localizer_set_min_count(psd_localizer_t *self,
                             uint64_t n_cells,
                             psd_error_t *err)
 {
+    if (enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     ps_count_sketch_t sketch = {0};
     psd_status_t rc = PSD_OK;
 
@@ -324,6 +340,10 @@ psd_localizer_run(psd_localizer_t *self,
                   size_t n,
                   psd_error_t *err)
 {
+    if (enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     size_t n_keys = 0;
 
     self->n_entries = 0;

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "transport/fork.h"
 
 #define BAD_KEPT PS_PARSE_BAD_KEPT
 
@@ -139,6 +140,16 @@ set_up(psd_reader_t *self, psd_error_t *err)
     return PSD_OK;
 }
 
+/* Begins a public call: empties err. Errors: PSD_CLOSED: how far its files are
+ * read is the parent process's affair. */
+static psd_status_t
+enter(const psd_reader_t *self, psd_error_t *err)
+{
+    psd_error_clear(err);
+    return ps_fork_is_since(self->n_forks) ? ps_fork_error("reader", err)
+                                           : PSD_OK;
+}
+
 psd_status_t
 psd_reader_open(const char *const *paths,
                 size_t n_paths,
@@ -146,6 +157,8 @@ psd_reader_open(const char *const *paths,
                 psd_reader_t **ret_reader,
                 psd_error_t *err)
 {
+    psd_error_clear(err);
+
     PSD_AUTO(psd_reader_close) psd_reader_t *self = NULL;
     psd_status_t rc = PSD_OK;
 
@@ -156,6 +169,7 @@ psd_reader_open(const char *const *paths,
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a reader");
     }
+    self->n_forks = ps_fork_count();
     if (!ps_reader_options_copy(options, &self->options)) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a reader");
     }
@@ -480,6 +494,10 @@ psd_reader_next(psd_reader_t *self,
                 psd_samples_t *samples,
                 psd_error_t *err)
 {
+    if (enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_status_t rc = PSD_OK;
 
     ps_samples_clear(samples);

@@ -14,6 +14,7 @@
 #include "data/reader_options.h"
 
 struct psd_reader {
+    unsigned n_forks; /* before it was opened */
     ps_inputs_t inputs;
     size_t next; /* input to open */
     bool is_open;

@@ -78,6 +78,7 @@ psd_reader_options_set_format(psd_reader_options_t *self,
                               const char *format,
                               psd_error_t *err)
 {
+    psd_error_clear(err);
     if (strcmp(format, "auto") == 0) {
         self->format = NULL;
         return PSD_OK;
@@ -91,6 +92,7 @@ psd_reader_options_set_share(psd_reader_options_t *self,
                              uint32_t n_parts,
                              psd_error_t *err)
 {
+    psd_error_clear(err);
     if (part >= n_parts) {
         return psd_error_set(err, PSD_INVALID,
                              "share %" PRIu32 " of %" PRIu32
@@ -112,6 +114,7 @@ psd_reader_options_set_entries(psd_reader_options_t *self,
                                psd_entries_t entries,
                                psd_error_t *err)
 {
+    psd_error_clear(err);
     /* A number of another language may be none of the enumeration's. */
     if ((unsigned)entries > PSD_ENTRIES_DENSE) {
         return psd_error_set(err, PSD_INVALID,
@@ -140,6 +143,7 @@ psd_reader_options_set_bits(psd_reader_options_t *self,
                             uint32_t bits,
                             psd_error_t *err)
 {
+    psd_error_clear(err);
     if (bits < 1 || bits > BITS_MAX) {
         return psd_error_set(err, PSD_INVALID,
                              "%" PRIu32 " bits of an index; 1 .. %d are "
@@ -167,6 +171,7 @@ psd_reader_options_set_scale(psd_reader_options_t *self,
                              float scale,
                              psd_error_t *err)
 {
+    psd_error_clear(err);
     if (!(fabsf(scale) <= SCALE_MAX) || scale == 0) {
         return psd_error_set(err, PSD_INVALID,
                              "a scale of %g; numbers from -%g to %g but 0 are "
@@ -198,6 +203,7 @@ psd_reader_options_set_labels(psd_reader_options_t *self,
                               const char *path,
                               psd_error_t *err)
 {
+    psd_error_clear(err);
     return set_path(&self->parser.labels_path, path, err);
 }
 
@@ -206,6 +212,7 @@ psd_reader_options_set_vocabulary(psd_reader_options_t *self,
                                   const char *path,
                                   psd_error_t *err)
 {
+    psd_error_clear(err);
     return set_path(&self->parser.vocabulary_path, path, err);
 }
 
@@ -215,6 +222,7 @@ psd_reader_options_set_rows(psd_reader_options_t *self,
                             uint64_t end,
                             psd_error_t *err)
 {
+    psd_error_clear(err);
     if (first >= end) {
         return psd_error_set(err, PSD_INVALID,
                              "rows from %" PRIu64 " to in front of %" PRIu64,
@@ -230,5 +238,6 @@ psd_reader_options_set_cache(psd_reader_options_t *self,
                              const char *directory,
                              psd_error_t *err)
 {
+    psd_error_clear(err);
     return set_path(&self->cache_directory, directory, err);
 }

@@ -192,6 +192,8 @@ psd_vocabulary_read(const char *path,
                     psd_vocabulary_t **ret_vocabulary,
                     psd_error_t *err)
 {
+    psd_error_clear(err);
+
     PSD_AUTO(psd_vocabulary_destroy) psd_vocabulary_t *self = NULL;
     PSD_AUTO(ps_lines_done) ps_lines_t lines = {0};
     psd_status_t rc = ps_lines_open(&lines, path, (ps_share_t){0, 1}, err);

@@ -10,10 +10,12 @@
 #include "base/alloc.h"
 #include "data/file_out.h"
 #include "data/sink.h"
+#include "transport/fork.h"
 
 #define FLUSH_BYTES ((size_t)1 << 20)
 
 struct psd_writer {
+    unsigned n_forks; /* before it was opened */
     const ps_sample_format_t *format;
     char *path;          /* owned */
     ps_file_out_t *file; /* owned; of formats with lines */
@@ -25,12 +27,24 @@ struct psd_writer {
     locale_t plain; /* numbers are printed by it */
 };
 
+/* Begins a public call: empties err. Errors: PSD_CLOSED: the file is the parent
+ * process's. */
+static psd_status_t
+enter(const psd_writer_t *self, psd_error_t *err)
+{
+    psd_error_clear(err);
+    return ps_fork_is_since(self->n_forks) ? ps_fork_error("writer", err)
+                                           : PSD_OK;
+}
+
 psd_status_t
 psd_writer_open(const char *path,
                 const char *format,
                 psd_writer_t **ret_writer,
                 psd_error_t *err)
 {
+    psd_error_clear(err);
+
     PSD_AUTO(psd_writer_close) psd_writer_t *self = NULL;
     const ps_sample_format_t *found = NULL;
     psd_status_t rc = ps_sample_format_find(format, &found, err);
@@ -49,6 +63,7 @@ psd_writer_open(const char *path,
     if (self == NULL || self->path == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a writer");
     }
+    self->n_forks = ps_fork_count();
     self->format = found;
     self->plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (self->plain == (locale_t)0) {
@@ -203,6 +218,10 @@ psd_writer_write(psd_writer_t *self,
                  const psd_samples_t *samples,
                  psd_error_t *err)
 {
+    if (enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     locale_t before = uselocale(self->plain);
     psd_status_t rc = print_all(self, samples, err);
 
@@ -213,6 +232,10 @@ psd_writer_write(psd_writer_t *self,
 psd_status_t
 psd_writer_commit(psd_writer_t *self, psd_error_t *err)
 {
+    if (enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_status_t rc = PSD_OK;
 
     if (self->sink != NULL) {

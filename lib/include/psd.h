@@ -11,13 +11,22 @@
  *
  * What     Tables of rows on a server: push deltas, pull values, keep in step
  *          with other workers by clocks. Nothing is printed, no signal is
- *          touched, there is no global state.
+ *          touched, there is no global state but a count of forks.
  * Owner    What a call gives through `ret_x` belongs to the caller; a
  *          destructor takes the pointer's address, takes NULL, nulls it.
  * Threads  A client, and all that was made from it, belongs to one thread at
  *          a time. A process opens as many clients as it has threads.
+ * Forks    In a child of fork() every call on what its parent has made (a
+ *          client and what was made from it, a training, a reader, a writer,
+ *          a localizer with threads) fails at once, PSD_CLOSED; functions that
+ *          close or destroy free memory there, and touch no socket and no
+ *          file. No lane is kept open. A child connects for itself. As
+ *          everywhere a child must not touch what another thread was using at
+ *          the fork.
  * Errors   Every call returns a psd_status_t and, when err is not NULL, one
- * line of text that names the place and the reason.
+ *          line of text that names the place and the reason. Every call but
+ *          psd_error_set and psd_error_wrap empties err first, so that one
+ *          error serves for any number of calls.
  */
 #ifndef PSD_H
 #define PSD_H

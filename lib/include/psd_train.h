@@ -88,7 +88,9 @@ typedef enum psd_train_event {
 /* user goes to every call-back. NULL when there is no memory. */
 PSD_EXPORT psd_train_t *psd_train_new(void *user);
 /* Ends what still runs (its pushes may be applied or not), frees the blocks,
- * closes the client. Takes NULL, nulls *self_p. */
+ * closes the client. Takes NULL, nulls *self_p. In a forked child of a process
+ * whose training runs nothing is freed, for its threads may have been at work
+ * on any of it. */
 PSD_EXPORT void psd_train_destroy(psd_train_t **self_p);
 /*
  * key         value

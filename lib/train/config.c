@@ -37,6 +37,10 @@ ps_train_connect(const psd_train_t *self,
 psd_status_t
 psd_train_config_begin(psd_train_t *self, psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     const ps_train_options_t *options = &self->options;
     psd_status_t rc = PSD_OK;
 
@@ -69,6 +73,10 @@ psd_train_table(psd_train_t *self,
                 uint32_t *ret_table,
                 psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_table_t *table = NULL;
     psd_status_t rc = check_config(self, err);
 
@@ -105,6 +113,10 @@ psd_train_add_to_server(psd_train_t *self,
                         size_t n_values,
                         psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_status_t rc = check_config(self, err);
     bool adds = false;
 
@@ -130,6 +142,10 @@ psd_train_add_to_server(psd_train_t *self,
 psd_status_t
 psd_train_config_end(psd_train_t *self, psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     uint32_t timeout_ms = self->options.timeout_ms;
     psd_status_t rc = check_config(self, err);
 

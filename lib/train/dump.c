@@ -151,6 +151,10 @@ psd_train_dump(psd_train_t *self,
                const char *path,
                psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(dump_done) dump_t dump = {.n_text = 0};
     psd_table_t *handle = psd_train_table_handle(self, table);
     psd_status_t rc = PSD_OK;

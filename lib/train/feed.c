@@ -125,12 +125,18 @@ push_mark(psd_train_t *self, ps_item_kind_t kind, psd_error_t *err)
 psd_status_t
 psd_train_clock_begin(psd_train_t *self, psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
     return push_mark(self, PS_ITEM_CLOCK_BEGIN, err);
 }
 
 psd_status_t
 psd_train_clock_end(psd_train_t *self, psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
     return push_mark(self, PS_ITEM_CLOCK_END, err);
 }
 
@@ -141,6 +147,10 @@ psd_train_push_block(psd_train_t *self,
                      uint32_t timeout_ms,
                      psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     uint64_t until_ms = ps_train_now_ms() + timeout_ms;
     char reason[REASON_SIZE];
     ps_item_t *item = NULL;
@@ -192,6 +202,10 @@ is_idle(const psd_train_t *self)
 psd_status_t
 psd_train_wait(psd_train_t *self, uint32_t timeout_ms, psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     uint64_t until_ms = ps_train_now_ms() + timeout_ms;
     char reason[REASON_SIZE];
     psd_status_t rc = check_running(self, err);
@@ -219,6 +233,10 @@ psd_train_wait(psd_train_t *self, uint32_t timeout_ms, psd_error_t *err)
 psd_status_t
 psd_train_end(psd_train_t *self, uint32_t timeout_ms, psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     uint64_t until_ms = ps_train_now_ms() + timeout_ms;
     uint64_t now_ms = 0;
     psd_status_t rc = check_running(self, err);

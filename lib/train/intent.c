@@ -111,6 +111,10 @@ psd_train_intent(psd_train_t *self,
                  uint64_t to,
                  psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     ps_intent_t *intent = NULL;
     psd_status_t rc = check(self, table, from, to, err);
 

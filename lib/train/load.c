@@ -194,6 +194,10 @@ psd_train_load(psd_train_t *self,
                const char *path,
                psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     PSD_AUTO(load_done) load_t load = {.path = path};
     bool adds = false;
     psd_status_t rc = check(self, table, path, err);

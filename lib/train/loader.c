@@ -11,6 +11,10 @@
 psd_status_t
 psd_loader_table(psd_loader_t *self, uint32_t table, psd_error_t *err)
 {
+    if (ps_train_enter(self->train, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_status_t rc = ps_cache_want_all(self->cache, table, err);
 
     return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "table %" PRIu32, table);
@@ -23,6 +27,10 @@ psd_loader_rows(psd_loader_t *self,
                 size_t n_rows,
                 psd_error_t *err)
 {
+    if (ps_train_enter(self->train, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_status_t rc = ps_cache_want_rows(self->cache, table, rows, n_rows, err);
 
     return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "table %" PRIu32, table);
@@ -35,6 +43,10 @@ psd_loader_element(psd_loader_t *self,
                    uint32_t col,
                    psd_error_t *err)
 {
+    if (ps_train_enter(self->train, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_status_t rc = ps_cache_want_element(self->cache, table, row, col, err);
 
     return rc == PSD_OK ? rc : psd_error_wrap(err, rc, "table %" PRIu32, table);

@@ -159,6 +159,10 @@ psd_train_set(psd_train_t *self,
               const char *value,
               psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     static const char *const switches[] = {"off", "on", NULL};
     static const char *const locks[] = {"immutable", "lock-free", "locked",
                                         NULL};

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "train/train_state.h"
+#include "transport/fork.h"
 #include "transport/thread.h"
 
 #define LEAVE_MS 2000 /* for the answer that a failed worker has left */
@@ -102,6 +103,14 @@ ps_train_leave_failed(psd_train_t *self)
     }
 }
 
+psd_status_t
+ps_train_enter(const psd_train_t *self, psd_error_t *err)
+{
+    psd_error_clear(err);
+    return ps_fork_is_since(self->n_forks) ? ps_fork_error("training", err)
+                                           : PSD_OK;
+}
+
 /* ---- making and destroying ----------------------------------------------- */
 
 static bool
@@ -124,6 +133,7 @@ psd_train_new(void *user)
         return NULL;
     }
     self->user = user;
+    self->n_forks = ps_fork_count();
     TAILQ_INIT(&self->items);
     TAILQ_INIT(&self->parcels);
     TAILQ_INIT(&self->intents);
@@ -213,11 +223,18 @@ void
 psd_train_destroy(psd_train_t **self_p)
 {
     psd_train_t *self = self_p == NULL ? NULL : *self_p;
+    bool is_forked = self != NULL && ps_fork_is_since(self->n_forks);
 
     if (self == NULL) {
         return;
     }
-    if (self->phase != PS_TRAIN_NEW && self->phase != PS_TRAIN_ENDED) {
+    if (is_forked && self->phase == PS_TRAIN_RUNNING) {
+        ps_fork_keep(self); /* its threads were in the middle of something */
+        *self_p = NULL;
+        return;
+    }
+    if (self->phase != PS_TRAIN_NEW && self->phase != PS_TRAIN_ENDED &&
+        !is_forked) {
         give_up(self);
     }
     for (uint32_t i = 0; i < self->n_tables; i++) {
@@ -398,6 +415,10 @@ start_threads(psd_train_t *self)
 psd_status_t
 psd_train_begin(psd_train_t *self, psd_error_t *err)
 {
+    if (ps_train_enter(self, err) != PSD_OK) {
+        return PSD_CLOSED;
+    }
+
     psd_status_t rc = PSD_OK;
 
     if (self->phase != PS_TRAIN_READY) {

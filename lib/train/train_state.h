@@ -176,6 +176,7 @@ typedef struct ps_first {
 
 struct psd_train {
     void *user;
+    unsigned n_forks; /* before it was made */
     psd_train_load_t *on_load;
     psd_train_call_t *on[PS_TRAIN_EVENTS];
     psd_train_progress_t *on_progress;
@@ -281,6 +282,11 @@ PSD_MUST_CHECK psd_status_t ps_train_connect(const psd_train_t *self,
                                              psd_error_t *err);
 
 /* ---- train.c ------------------------------------------------------------- */
+
+/* Begins every public call: empties err. Errors: PSD_CLOSED: this is a child
+ * that was forked since. */
+PSD_MUST_CHECK psd_status_t ps_train_enter(const psd_train_t *self,
+                                           psd_error_t *err);
 
 void ps_train_lock(psd_train_t *self);
 void ps_train_unlock(psd_train_t *self);

@@ -8,6 +8,7 @@
 #include <zmq.h>
 
 #include "base/alloc.h"
+#include "transport/fork.h"
 #include "transport/socket_inner.h"
 
 #define IO_THREADS_MAX 16
@@ -16,6 +17,7 @@
 
 struct ps_context {
     void *zmq;
+    unsigned n_forks; /* before it was made */
     atomic_uint_fast64_t n_numbers;
     atomic_size_t n_open; /* sockets; a forgotten one would hang zmq_ctx_term */
 };
@@ -64,6 +66,7 @@ ps_context_new(int n_io_threads, ps_context_t **ret_context, psd_error_t *err)
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a context");
     }
+    self->n_forks = ps_fork_count();
     self->zmq = zmq_ctx_new();
     if (self->zmq == NULL) {
         ps_free(self);
@@ -92,7 +95,15 @@ ps_context_zmq(const ps_context_t *self)
 void
 ps_context_stop(ps_context_t *self)
 {
-    (void)zmq_ctx_shutdown(self->zmq);
+    if (!ps_context_is_forked(self)) {
+        (void)zmq_ctx_shutdown(self->zmq);
+    }
+}
+
+bool
+ps_context_is_forked(const ps_context_t *self)
+{
+    return ps_fork_is_since(self->n_forks);
 }
 
 void
@@ -105,6 +116,11 @@ ps_context_destroy(ps_context_t **self_p)
         return;
     }
     *self_p = NULL;
+    if (ps_context_is_forked(self)) {
+        ps_fork_keep(self->zmq); /* its threads would have to end it */
+        ps_free(self);
+        return;
+    }
     assert(atomic_load(&self->n_open) == 0);
     do {
         rc = zmq_ctx_term(self->zmq);
@@ -137,6 +153,8 @@ ps_context_next_number(ps_context_t *self)
 void
 ps_context_close(ps_context_t *self, void *handle)
 {
-    (void)zmq_close(handle); /* fails only for what is no socket */
+    if (!ps_context_is_forked(self)) {
+        (void)zmq_close(handle); /* fails only for what is no socket */
+    }
     atomic_fetch_sub(&self->n_open, 1);
 }

@@ -55,6 +55,10 @@ ps_lane_new(ps_lane_share_t *share,
     self->serves = serves;
     TAILQ_INIT(&self->holds);
     join_rings(self);
+    if (!serves) {
+        self->apart.fd = &self->fd;
+        ps_fork_add(&self->apart);
+    }
     *ret_lane = self;
     return PSD_OK;
 }
@@ -94,7 +98,12 @@ ps_lane_destroy(ps_lane_t **self_p)
     {
         hold->lane = NULL; /* lives on with its payload */
     }
-    (void)close(self->fd);
+    if (!self->serves) {
+        ps_fork_remove(&self->apart);
+    }
+    if (self->fd >= 0) {
+        (void)close(self->fd);
+    }
     ps_lane_share_drop(&self->share);
     ps_free(self);
 }

@@ -22,6 +22,7 @@
 
 #include "base/map.h"
 #include "protocol/assembly.h"
+#include "transport/fork.h"
 #include "transport/lane_ring.h"
 #include "transport/lane_share.h"
 
@@ -90,9 +91,10 @@ typedef struct ps_lane_args {
 typedef struct ps_lane {
     ps_lane_share_t *share; /* held */
     ps_lane_args_t args;
-    int fd;      /* the unix socket; owned */
-    bool serves; /* this is the server's end */
-    bool gone;   /* the other end hung up, or broke the rings */
+    int fd;               /* the unix socket; owned; -1 in a forked child */
+    ps_fork_item_t apart; /* a client's: fd is not a child's */
+    bool serves;          /* this is the server's end */
+    bool gone;            /* the other end hung up, or broke the rings */
     uint64_t conn;
     uint64_t last; /* server: what came before the end; read up to here */
     ps_ring_out_t out;

@@ -187,7 +187,13 @@ ps_lane_share_adopt(int fd,
                              seals < 0 ? "not sealed" : "sealed",
                              file_bytes(sizes));
     }
-    return new_share(fd, sizes, ret_share, err);
+    rc = new_share(fd, sizes, ret_share, err);
+    if (rc == PSD_OK) {
+        (*ret_share)->apart.mapped = (*ret_share)->mapped;
+        (*ret_share)->apart.mapped_bytes = (*ret_share)->mapped_bytes;
+        ps_fork_add(&(*ret_share)->apart);
+    }
+    return rc;
 }
 
 ps_lane_share_t *
@@ -212,6 +218,9 @@ ps_lane_share_drop(ps_lane_share_t **self_p)
     assert(before > 0);
     if (before > 1) {
         return;
+    }
+    if (self->apart.mapped != NULL) {
+        ps_fork_remove(&self->apart);
     }
     if (self->mapped != NULL) {
         (void)munmap(self->mapped, self->mapped_bytes);

@@ -17,6 +17,7 @@
 
 #include <stdatomic.h>
 
+#include "transport/fork.h"
 #include "transport/lane_arena.h"
 
 #define PS_LANE_APART                                      \
@@ -56,6 +57,7 @@ typedef struct ps_lane_share {
     uint64_t caller_bytes; /* of it, lent to callers */
     uint8_t *mapped;       /* all of it */
     size_t mapped_bytes;
+    ps_fork_item_t apart; /* an adopted one: a forked child does not share it */
     atomic_uint n_holders;
 } ps_lane_share_t;
 

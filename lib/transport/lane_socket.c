@@ -80,7 +80,7 @@ linger(ps_lane_t *lane, uint32_t linger_ms)
 }
 
 void
-ps_socket_close_lanes(ps_socket_t *self, uint32_t linger_ms)
+ps_socket_linger_lanes(ps_socket_t *self, uint32_t linger_ms)
 {
     if (self->lane != NULL) {
         linger(self->lane, linger_ms);
@@ -88,6 +88,11 @@ ps_socket_close_lanes(ps_socket_t *self, uint32_t linger_ms)
     if (self->lanes != NULL) {
         ps_lane_port_flush(self->lanes);
     }
+}
+
+void
+ps_socket_close_lanes(ps_socket_t *self)
+{
     ps_lane_destroy(&self->lane);
     ps_lane_port_close(&self->lanes);
 }

@@ -40,7 +40,9 @@ void
 ps_socket_end_watch(ps_socket_t *self)
 {
     if (self->monitor != NULL) {
-        (void)zmq_socket_monitor(self->handle, NULL, 0);
+        if (!ps_context_is_forked(self->context)) {
+            (void)zmq_socket_monitor(self->handle, NULL, 0);
+        }
         ps_context_close(self->context, self->monitor);
         self->monitor = NULL;
     }

@@ -13,6 +13,7 @@
 
 #include "base/alloc.h"
 #include "base/text.h"
+#include "transport/fork.h"
 #include "transport/poll.h"
 #include "transport/resolve.h"
 #include "transport/socket_inner.h"
@@ -102,6 +103,7 @@ new_socket(bool is_port,
         return psd_error_set(err, PSD_NOMEM, "no memory for a socket");
     }
     self->is_port = is_port;
+    self->n_forks = ps_fork_count();
     self->chunk_bytes = args->chunk_bytes;
     self->assembly_bytes = args->assembly_bytes;
     self->piece_wait_ms = args->piece_wait_ms;
@@ -357,8 +359,11 @@ ps_socket_close(ps_socket_t **self_p)
         return;
     }
     *self_p = NULL;
-    ps_socket_close_lanes(self, self->linger_ms);
-    ps_socket_send_batches(self);
+    if (!ps_fork_is_since(self->n_forks)) {
+        ps_socket_linger_lanes(self, self->linger_ms);
+        ps_socket_send_batches(self);
+    }
+    ps_socket_close_lanes(self);
     ps_batches_done(&self->batches);
     drop_unfinished(self);
     ps_socket_end_watch(self);
@@ -382,7 +387,8 @@ ps_socket_drop(ps_socket_t **self_p)
     if (*self_p != NULL) {
         (*self_p)->linger_ms = 0;
     }
-    if (*self_p != NULL && (*self_p)->handle != NULL) {
+    if (*self_p != NULL && (*self_p)->handle != NULL &&
+        !ps_fork_is_since((*self_p)->n_forks)) {
         (void)set_options((*self_p)->handle, &at_once, 1, NULL);
     }
     ps_socket_close(self_p);

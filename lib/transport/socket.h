@@ -34,7 +34,8 @@ void *ps_context_zmq(const ps_context_t *self);
 /* From any thread: every wait on its sockets ends at once, now and later, and
  * every other call on them fails with PSD_IO. They are still to be closed. */
 void ps_context_stop(ps_context_t *self);
-/* Its sockets are closed. Waits until what they had queued is sent or their
+/* In a forked child what is libzmq's stays, as its threads are not there. Else:
+ * its sockets are closed. Waits until what they had queued is sent or their
  * linger is over: behind it no thread looks at a payload any more. Takes NULL,
  * nulls *self_p. */
 void ps_context_destroy(ps_context_t **self_p);
@@ -98,7 +99,8 @@ PSD_MUST_CHECK psd_status_t ps_socket_connect(const char *endpoint,
                                               const ps_socket_args_t *args,
                                               ps_socket_t **ret_socket,
                                               psd_error_t *err);
-/* Takes NULL, nulls *self_p. */
+/* Takes NULL, nulls *self_p. In a forked child it frees memory and sends
+ * nothing. */
 void ps_socket_close(ps_socket_t **self_p);
 /* Closes without sending what is queued. */
 void ps_socket_drop(ps_socket_t **self_p);

@@ -29,6 +29,7 @@ struct ps_socket {
     ps_context_t *own_context; /* NULL when the context is shared */
     bool is_port;              /* ROUTER; else DEALER */
     ps_peers_t peers;          /* that a port lets in */
+    unsigned n_forks;          /* before it was made */
     uint32_t chunk_bytes;      /* of the pieces sent */
     uint64_t assembly_bytes;   /* limit for each connection */
     uint64_t n_refused;        /* messages of peers with an id of their own */
@@ -78,8 +79,10 @@ PSD_MUST_CHECK psd_status_t ps_socket_bind_lane(ps_socket_t *self,
 PSD_MUST_CHECK psd_status_t ps_socket_connect_lane(ps_socket_t *self,
                                                    const char *endpoint,
                                                    psd_error_t *err);
-/* Ends them; what is put off is sent for linger_ms at most. */
-void ps_socket_close_lanes(ps_socket_t *self, uint32_t linger_ms);
+/* What is put off is sent, for linger_ms at most. */
+void ps_socket_linger_lanes(ps_socket_t *self, uint32_t linger_ms);
+/* Ends them. */
+void ps_socket_close_lanes(ps_socket_t *self);
 /* The lane of conn; NULL: the peer is gone. */
 ps_lane_t *ps_socket_lane_of(ps_socket_t *self, uint64_t conn);
 /* True when ZeroMQ is to be asked for a message too. */
@@ -103,6 +106,8 @@ PSD_MUST_CHECK psd_status_t ps_socket_keep_endpoint(ps_socket_t *self,
                                                     const char *endpoint,
                                                     psd_error_t *err);
 
+/* True in a child that was forked since it was made. */
+bool ps_context_is_forked(const ps_context_t *self);
 /* A ZeroMQ socket on the context. Errors: PSD_IO. */
 PSD_MUST_CHECK psd_status_t ps_context_open(ps_context_t *self,
                                             int zmq_type,

@@ -135,8 +135,8 @@ PSD_EXPORT const char *psd_status_hint(psd_status_t status);
 /* The exit code that pscli ends with. */
 PSD_EXPORT int psd_status_exit(psd_status_t status);
 
-/* Why a call failed: a status and one line of text. The caller owns it and
- * may use it again behind psd_error_clear; opaque, so that it may grow. */
+/* Why a call failed: a status and one line of text. The caller owns it and may
+ * use it again: every call empties it first; opaque, so that it may grow. */
 typedef struct psd_error psd_error_t;
 
 /* A new, empty error; NULL when there is no memory (every call takes NULL). */

@@ -328,6 +328,20 @@ Test(session, limits_are_those_of_the_welcomes)
     cr_assert_eq(ps_session_slice_bytes(f->session), 512);
 }
 
+/* A route has two places; what is waited for is at the one that was opened. */
+Test(session, reason_names_where_a_link_really_goes)
+{
+    FIXTURE(f);
+
+    (void)push(f, 0);
+    ps_session_link_goes(f->session, 0, "ipc:///run/psd/shard-0.ipc");
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms + 3000, 1),
+                     "no welcome from ipc:///run/psd/shard-0.ipc for 3 s");
+    ps_session_link_goes(f->session, 0, "tcp://10.0.0.1:7000");
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms + 3000, 1),
+                     "no welcome from tcp://10.0.0.1:7000 for 3 s");
+}
+
 Test(session, reason_names_the_place_and_the_time)
 {
     FIXTURE(f);
