@@ -25,10 +25,11 @@
  * Threads  Objects that nobody changes may be read by several threads at once.
  *          psd_linalg_set_threads says how many threads one call uses: 1 at
  *          first, because the trainers are threads already.
- * Errors   PSD_NOMEM; PSD_SHAPE objects that do not fit together, naming both;
- *          PSD_RANGE a part that is not there. Outputs are unchanged then. An
- *          output must not overlap an input, but for psd_vector_apply and
- *          psd_matrix_apply, where it may be one.
+ * Errors   PSD_NOMEM, also where a product has no room for OpenBLAS's buffer;
+ *          PSD_IO OpenBLAS cannot be loaded; PSD_SHAPE objects that do not
+ *          fit together, naming both; PSD_RANGE a part that is not there.
+ *          Outputs are unchanged then. An output must not overlap an input,
+ *          but for psd_vector_apply and psd_matrix_apply, where it may be one.
  */
 #ifndef PSD_LINALG_H
 #define PSD_LINALG_H
@@ -56,7 +57,13 @@ extern "C" {
  * With 1 thread all results are the same bits at every run. With more, products
  * with a transposed sparse matrix add in an order that hangs on timing.
  *
- * Errors: PSD_INVALID n_threads is not 1 .. 1024.
+ * OpenBLAS is loaded with the first vector or matrix. It takes 128 MiB for each
+ * thread of its own, and for each of the program's that multiplies at the same
+ * time: where a limit of the process (RLIMIT_DATA, RLIMIT_AS) has no room for
+ * these the program's threads take turns.
+ *
+ * Errors: PSD_INVALID n_threads is not 1 .. 1024; PSD_NOMEM there is no room
+ * for so many.
  */
 PSD_EXPORT psd_status_t psd_linalg_set_threads(uint32_t n_threads,
                                                psd_error_t *err);

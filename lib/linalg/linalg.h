@@ -49,8 +49,9 @@ ps_sparse_minor(const psd_sparse_t *self)
     return self->layout == PSD_CSR ? self->cols : self->rows;
 }
 
-/* Before the first call of OpenBLAS: gives it the number of threads. */
-void ps_linalg_begin_dense(void);
+/* Before the first call of OpenBLAS: loads it, and gives it the number of
+ * threads. Errors: PSD_NOMEM, PSD_IO. */
+PSD_MUST_CHECK psd_status_t ps_linalg_begin_dense(psd_error_t *err);
 /* Before the first call of GraphBLAS: starts it. Errors: PSD_NOMEM,
  * PSD_FAILED. */
 PSD_MUST_CHECK psd_status_t ps_linalg_begin_sparse(psd_error_t *err);

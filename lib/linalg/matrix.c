@@ -3,11 +3,11 @@
  * the calls that go there. */
 #include "linalg/linalg.h"
 
-#include <cblas.h>
 #include <limits.h>
 #include <math.h>
 
 #include "base/alloc.h"
+#include "linalg/blas.h"
 
 psd_status_t
 psd_matrix_new(size_t rows,
@@ -15,6 +15,8 @@ psd_matrix_new(size_t rows,
                psd_matrix_t **ret_matrix,
                psd_error_t *err)
 {
+    psd_error_clear(err);
+
     float *values = NULL;
     psd_status_t rc = PSD_OK;
 
@@ -42,18 +44,24 @@ psd_matrix_view(float *values,
                 psd_matrix_t **ret_matrix,
                 psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_matrix_t *self = NULL;
+    psd_status_t rc = PSD_OK;
 
     if (stride < cols) {
         return psd_error_set(err, PSD_INVALID,
                              "rows of %zu floats, %zu floats apart", cols,
                              stride);
     }
+    rc = ps_linalg_begin_dense(err);
+    if (rc != PSD_OK) {
+        return rc;
+    }
     self = ps_alloc(1, sizeof *self);
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a matrix");
     }
-    ps_linalg_begin_dense();
     *self = (psd_matrix_t){
         .values = values, .rows = rows, .cols = cols, .stride = stride};
     *ret_matrix = self;
@@ -66,6 +74,8 @@ psd_matrix_of_samples(const psd_samples_t *samples,
                       psd_matrix_t **ret_matrix,
                       psd_error_t *err)
 {
+    psd_error_clear(err);
+
     const size_t *groups = psd_samples_groups(samples);
     const size_t *starts = psd_samples_starts(samples);
     size_t rows = psd_samples_count(samples);
@@ -95,6 +105,8 @@ psd_matrix_slice_rows(const psd_matrix_t *self,
                       psd_matrix_t **ret_matrix,
                       psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc = ps_linalg_check_range("rows", first, n, self->rows, err);
 
     return rc != PSD_OK
@@ -111,6 +123,8 @@ psd_matrix_slice_cols(const psd_matrix_t *self,
                       psd_matrix_t **ret_matrix,
                       psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc =
         ps_linalg_check_range("columns", first, n, self->cols, err);
 
@@ -126,6 +140,8 @@ psd_matrix_row(const psd_matrix_t *self,
                psd_vector_t **ret_vector,
                psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc = ps_linalg_check_range("rows", row, 1, self->rows, err);
 
     return rc != PSD_OK ? rc
@@ -139,6 +155,8 @@ psd_matrix_col(const psd_matrix_t *self,
                psd_vector_t **ret_vector,
                psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc = ps_linalg_check_range("columns", col, 1, self->cols, err);
 
     if (rc == PSD_OK) {
@@ -263,6 +281,8 @@ psd_matrix_axpy(float alpha,
                 psd_matrix_t *y,
                 psd_error_t *err)
 {
+    psd_error_clear(err);
+
     bool whole = is_whole(x) && is_whole(y);
     psd_status_t rc = check_same(x, y, err);
 
@@ -282,6 +302,8 @@ psd_matrix_apply(psd_op_t op,
                  psd_matrix_t *out,
                  psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc = check_same(x, y, err);
 
     if (rc == PSD_OK) {
@@ -325,6 +347,8 @@ psd_matrix_transpose(const psd_matrix_t *from,
                      psd_matrix_t *to,
                      psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc = PSD_OK;
 
     if (from->rows != to->cols || from->cols != to->rows) {
@@ -337,9 +361,9 @@ psd_matrix_transpose(const psd_matrix_t *from,
         rc = check_int(to, err);
     }
     if (rc == PSD_OK && from->rows > 0 && from->cols > 0) {
-        cblas_somatcopy(CblasRowMajor, CblasTrans, (int)from->rows,
-                        (int)from->cols, 1, from->values, stride_of(from),
-                        to->values, stride_of(to));
+        ps_blas()->cblas_somatcopy(CblasRowMajor, CblasTrans, (int)from->rows,
+                                   (int)from->cols, 1, from->values,
+                                   stride_of(from), to->values, stride_of(to));
     }
     return rc;
 }
@@ -353,8 +377,11 @@ psd_matrix_times(float alpha,
                  psd_vector_t *y,
                  psd_error_t *err)
 {
+    psd_error_clear(err);
+
     size_t inner = transposed ? a->rows : a->cols;
     size_t outer = transposed ? a->cols : a->rows;
+    ps_blas_turn_t turn = {.is_first = false};
     psd_status_t rc = check_int(a, err);
 
     if (rc == PSD_OK && (x->n != inner || y->n != outer)) {
@@ -376,9 +403,15 @@ psd_matrix_times(float alpha,
     if (inner == 0) { /* OpenBLAS then leaves y as it is */
         psd_vector_scale(beta, y);
     } else if (outer > 0) {
-        cblas_sgemv(CblasRowMajor, transposed ? CblasTrans : CblasNoTrans,
-                    (int)a->rows, (int)a->cols, alpha, a->values, stride_of(a),
-                    x->values, (int)x->step, beta, y->values, (int)y->step);
+        rc = ps_blas_take_buffer(&turn, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        ps_blas()->cblas_sgemv(
+            CblasRowMajor, transposed ? CblasTrans : CblasNoTrans, (int)a->rows,
+            (int)a->cols, alpha, a->values, stride_of(a), x->values,
+            (int)x->step, beta, y->values, (int)y->step);
+        ps_blas_give_buffer(&turn);
     }
     return PSD_OK;
 }
@@ -393,10 +426,13 @@ psd_matrix_multiply(float alpha,
                     psd_matrix_t *c,
                     psd_error_t *err)
 {
+    psd_error_clear(err);
+
     size_t a_rows = a_transposed ? a->cols : a->rows;
     size_t a_cols = a_transposed ? a->rows : a->cols;
     size_t b_rows = b_transposed ? b->cols : b->rows;
     size_t b_cols = b_transposed ? b->rows : b->cols;
+    ps_blas_turn_t turn = {.is_first = false};
     psd_status_t rc = check_int(a, err);
 
     if (rc == PSD_OK) {
@@ -415,10 +451,16 @@ psd_matrix_multiply(float alpha,
         return rc;
     }
     if (a_rows > 0 && b_cols > 0 && a_cols > 0) {
-        cblas_sgemm(CblasRowMajor, a_transposed ? CblasTrans : CblasNoTrans,
-                    b_transposed ? CblasTrans : CblasNoTrans, (int)a_rows,
-                    (int)b_cols, (int)a_cols, alpha, a->values, stride_of(a),
-                    b->values, stride_of(b), beta, c->values, stride_of(c));
+        rc = ps_blas_take_buffer(&turn, err);
+        if (rc != PSD_OK) {
+            return rc;
+        }
+        ps_blas()->cblas_sgemm(
+            CblasRowMajor, a_transposed ? CblasTrans : CblasNoTrans,
+            b_transposed ? CblasTrans : CblasNoTrans, (int)a_rows, (int)b_cols,
+            (int)a_cols, alpha, a->values, stride_of(a), b->values,
+            stride_of(b), beta, c->values, stride_of(c));
+        ps_blas_give_buffer(&turn);
     } else if (beta == 0) {
         psd_matrix_fill(c, 0);
     } else {

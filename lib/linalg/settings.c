@@ -4,11 +4,11 @@
 #include "linalg/linalg.h"
 
 #include <GraphBLAS.h>
-#include <cblas.h>
 #include <inttypes.h>
 #include <pthread.h>
 
 #include "base/alloc.h"
+#include "linalg/blas.h"
 
 #define THREADS_MAX 1024u
 
@@ -41,6 +41,9 @@ take_more(void *old, size_t size)
 psd_status_t
 psd_linalg_set_threads(uint32_t count, psd_error_t *err)
 {
+    psd_status_t rc = PSD_OK;
+
+    psd_error_clear(err);
     if (count < 1 || count > THREADS_MAX) {
         return psd_error_set(err, PSD_INVALID,
                              "%" PRIu32 " threads for linear algebra; 1 .. %u "
@@ -48,14 +51,17 @@ psd_linalg_set_threads(uint32_t count, psd_error_t *err)
                              count, THREADS_MAX);
     }
     pthread_mutex_lock(&lock);
-    n_threads = count;
-    dense_begun = true;
-    openblas_set_num_threads((int)count);
-    if (sparse_begun) {
+    if (dense_begun) {
+        rc = ps_blas_begin(count, err);
+    }
+    if (rc == PSD_OK) {
+        n_threads = count;
+    }
+    if (rc == PSD_OK && sparse_begun) {
         (void)GxB_Global_Option_set(GxB_GLOBAL_NTHREADS, (int)count);
     }
     pthread_mutex_unlock(&lock);
-    return PSD_OK;
+    return rc;
 }
 
 uint32_t
@@ -69,15 +75,18 @@ psd_linalg_threads(void)
     return count;
 }
 
-void
-ps_linalg_begin_dense(void)
+psd_status_t
+ps_linalg_begin_dense(psd_error_t *err)
 {
+    psd_status_t rc = PSD_OK;
+
     pthread_mutex_lock(&lock);
     if (!dense_begun) {
-        dense_begun = true;
-        openblas_set_num_threads((int)n_threads);
+        rc = ps_blas_begin(n_threads, err);
+        dense_begun = rc == PSD_OK;
     }
     pthread_mutex_unlock(&lock);
+    return rc;
 }
 
 psd_status_t

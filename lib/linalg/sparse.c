@@ -81,6 +81,8 @@ psd_sparse_view(psd_layout_t layout,
                 psd_sparse_t **ret_sparse,
                 psd_error_t *err)
 {
+    psd_error_clear(err);
+
     PSD_AUTO(psd_sparse_destroy) psd_sparse_t *self = NULL;
     psd_status_t rc = PSD_OK;
 
@@ -174,6 +176,8 @@ psd_sparse_slice_rows(const psd_sparse_t *self,
                       psd_sparse_t **ret_sparse,
                       psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc = ps_linalg_check_range("rows", first, n, self->rows, err);
 
     return rc != PSD_OK ? rc
@@ -189,6 +193,8 @@ psd_sparse_slice_cols(const psd_sparse_t *self,
                       psd_sparse_t **ret_sparse,
                       psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc =
         ps_linalg_check_range("columns", first, n, self->cols, err);
 

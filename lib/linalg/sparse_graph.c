@@ -154,6 +154,8 @@ psd_sparse_convert(const psd_sparse_t *self,
                    psd_sparse_t **ret_sparse,
                    psd_error_t *err)
 {
+    psd_error_clear(err);
+
     GrB_Matrix lent = NULL;
     GrB_Matrix copy = NULL;
     GrB_Info info = GrB_SUCCESS;
@@ -185,6 +187,7 @@ psd_sparse_transpose(const psd_sparse_t *self,
                      psd_sparse_t **ret_sparse,
                      psd_error_t *err)
 {
+    psd_error_clear(err);
     /* The arrays of a matrix are those of the turned one in the other layout.
      */
     psd_sparse_t turned = {
@@ -205,15 +208,19 @@ psd_sparse_scale(float alpha,
                  psd_sparse_t **ret_sparse,
                  psd_error_t *err)
 {
-    psd_sparse_t *copy = NULL;
-    psd_status_t rc = psd_sparse_convert(self, self->layout, &copy, err);
+    psd_error_clear(err);
 
+    psd_sparse_t *copy = NULL;
+    psd_status_t rc = ps_linalg_begin_dense(err);
+
+    if (rc == PSD_OK) {
+        rc = psd_sparse_convert(self, self->layout, &copy, err);
+    }
     if (rc == PSD_OK && copy != NULL) {
         psd_vector_t values = {.values = copy->own_values,
                                .n = psd_sparse_entries(copy),
                                .step = 1};
 
-        ps_linalg_begin_dense();
         psd_vector_scale(alpha, &values);
         *ret_sparse = copy;
     }
@@ -275,6 +282,8 @@ psd_sparse_apply(psd_op_t op,
                  psd_sparse_t **ret_sparse,
                  psd_error_t *err)
 {
+    psd_error_clear(err);
+
     GrB_Matrix left = NULL;
     GrB_Matrix right = NULL;
     GrB_Matrix out = NULL;
@@ -471,6 +480,8 @@ psd_sparse_times(float alpha,
                  psd_vector_t *y,
                  psd_error_t *err)
 {
+    psd_error_clear(err);
+
     size_t inner = transposed ? a->rows : a->cols;
     size_t outer = transposed ? a->cols : a->rows;
     psd_status_t rc = PSD_OK;

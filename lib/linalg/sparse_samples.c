@@ -142,6 +142,8 @@ psd_sparse_of_samples(const psd_samples_t *samples,
                       psd_sparse_t **ret_sparse,
                       psd_error_t *err)
 {
+    psd_error_clear(err);
+
     PSD_AUTO(psd_sparse_destroy) psd_sparse_t *self = NULL;
     bool ascend = false;
     psd_status_t rc =

@@ -2,17 +2,19 @@
 /* Dense vectors. OpenBLAS counts in int, so that long vectors go in pieces. */
 #include "linalg/linalg.h"
 
-#include <cblas.h>
 #include <limits.h>
 #include <math.h>
 
 #include "base/alloc.h"
+#include "linalg/blas.h"
 
 #define PIECE ((size_t)1 << 30) /* items; fits an int */
 
 psd_status_t
 psd_vector_new(size_t n, psd_vector_t **ret_vector, psd_error_t *err)
 {
+    psd_error_clear(err);
+
     float *values = ps_alloc(n, sizeof *values);
     psd_status_t rc = PSD_OK;
 
@@ -35,12 +37,18 @@ psd_vector_view(float *values,
                 psd_vector_t **ret_vector,
                 psd_error_t *err)
 {
-    psd_vector_t *self = ps_alloc(1, sizeof *self);
+    psd_error_clear(err);
 
+    psd_status_t rc = ps_linalg_begin_dense(err);
+    psd_vector_t *self = NULL;
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    self = ps_alloc(1, sizeof *self);
     if (self == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for a vector");
     }
-    ps_linalg_begin_dense();
     *self = (psd_vector_t){.values = values, .n = n, .step = 1};
     *ret_vector = self;
     return PSD_OK;
@@ -53,6 +61,8 @@ psd_vector_slice(const psd_vector_t *self,
                  psd_vector_t **ret_vector,
                  psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc = ps_linalg_check_range("items", first, n, self->n, err);
 
     if (rc == PSD_OK) {
@@ -148,12 +158,14 @@ next_piece(const psd_vector_t *x,
 psd_status_t
 psd_vector_copy(const psd_vector_t *from, psd_vector_t *to, psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc = check_same(from, to, err);
     size_t at = 0;
     piece_t p;
 
     while (rc == PSD_OK && next_piece(from, to, &at, &p)) {
-        cblas_scopy(p.n, p.x, p.x_step, p.y, p.y_step);
+        ps_blas()->cblas_scopy(p.n, p.x, p.x_step, p.y, p.y_step);
     }
     return rc;
 }
@@ -164,6 +176,8 @@ psd_vector_dot(const psd_vector_t *x,
                double *ret_dot,
                psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc = check_same(x, y, err);
     double dot = 0;
     size_t at = 0;
@@ -173,7 +187,7 @@ psd_vector_dot(const psd_vector_t *x,
         return rc;
     }
     while (next_piece(x, y, &at, &p)) {
-        dot += cblas_dsdot(p.n, p.x, p.x_step, p.y, p.y_step);
+        dot += ps_blas()->cblas_dsdot(p.n, p.x, p.x_step, p.y, p.y_step);
     }
     *ret_dot = dot;
     return PSD_OK;
@@ -185,12 +199,14 @@ psd_vector_axpy(float alpha,
                 psd_vector_t *y,
                 psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc = check_same(x, y, err);
     size_t at = 0;
     piece_t p;
 
     while (rc == PSD_OK && next_piece(x, y, &at, &p)) {
-        cblas_saxpy(p.n, alpha, p.x, p.x_step, p.y, p.y_step);
+        ps_blas()->cblas_saxpy(p.n, alpha, p.x, p.x_step, p.y, p.y_step);
     }
     return rc;
 }
@@ -202,7 +218,7 @@ psd_vector_scale(float alpha, psd_vector_t *x)
     piece_t p;
 
     while (next_piece(x, x, &at, &p)) {
-        cblas_sscal(p.n, alpha, p.y, p.y_step);
+        ps_blas()->cblas_sscal(p.n, alpha, p.y, p.y_step);
     }
 }
 
@@ -219,6 +235,8 @@ psd_vector_apply(psd_op_t op,
                  psd_vector_t *out,
                  psd_error_t *err)
 {
+    psd_error_clear(err);
+
     psd_status_t rc = check_same(x, y, err);
 
     if (rc == PSD_OK) {

@@ -117,6 +117,7 @@ run rooms python3 $lint/check_rooms.py
 run calls python3 $lint/check_calls.py
 run config python3 $lint/check_config.py
 run statuses python3 $lint/check_statuses.py
+run errors python3 $lint/check_errors.py
 run readme python3 $lint/check_readme.py
 run format check_format
 run exports check_exports
