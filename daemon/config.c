@@ -431,6 +431,27 @@ ps_config_reads_env(const char *name)
     return false;
 }
 
+bool
+ps_config_near_env(const char *name)
+{
+    const char *list[2] = {NULL, NULL};
+
+    for (int id = 0; id < PS_KEY_COUNT; id++) {
+        const ps_key_t *key = ps_config_key((ps_key_id_t)id);
+        char of_key[PS_KEY_ENV_SIZE];
+        size_t section = strcspn(key->path, ".");
+
+        (void)ps_key_env(key, of_key);
+        list[0] = of_key;
+        if ((key->path[section] == '.' &&
+             strncmp(of_key, name, strlen("PSD_") + section + 1) == 0) ||
+            ps_text_suggest(name, list) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
 psd_status_t
 ps_config_take_env(ps_config_t *self, psd_error_t *err)
 {

@@ -139,6 +139,9 @@ PSD_MUST_CHECK psd_status_t ps_config_parse(ps_config_t *self,
                                             psd_error_t *err);
 /* Does the variable name a key? */
 bool ps_config_reads_env(const char *name);
+/* Does it name a section of keys (PSD_LIMITS_…), or is it a slip or two from a
+ * key? */
+bool ps_config_near_env(const char *name);
 /* Takes every PSD_… variable that names a key. Errors: PSD_CONFIG, PSD_NOMEM.
  */
 PSD_MUST_CHECK psd_status_t ps_config_take_env(ps_config_t *self,

@@ -10,8 +10,8 @@
 
 /* Makes the directory and those above it, with that mode, whatever the umask,
  * and gives its absolute path, which the caller frees with ps_free. One that is
- * there keeps its mode. Errors: PSD_IO naming the directory; PSD_FOREIGN it is a
- * symbolic link; PSD_NOMEM. */
+ * there keeps its mode. Errors: PSD_IO naming the directory; PSD_FOREIGN it is
+ * a symbolic link; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_place_make(const char *dir,
                                           mode_t mode,
                                           char **ret_path,

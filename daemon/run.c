@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/env.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "daemon/files.h"
 #include "daemon/server.h"
 
@@ -56,6 +57,16 @@ ps_run_is_journal(void)
 
 /* ---- readiness ---- */
 
+/* Is it nearly a key, or in a section of keys? Other programs have variables
+ * that begin with PSD_, too. */
+static bool
+is_slip(const char *name)
+{
+    return !ps_config_reads_env(name) && !ps_env_is_known(name) &&
+           (ps_config_near_env(name) ||
+            ps_text_suggest(name, ps_env_names) != NULL);
+}
+
 /* A setting with a slip in its name would be passed over without a word. */
 static void
 warn_of_environment(void)
@@ -63,7 +74,7 @@ warn_of_environment(void)
     char name[PS_ENV_NAME_SIZE];
 
     for (size_t at = 0; ps_env_next(environ, &at, "PSD_", name);) {
-        if (!ps_config_reads_env(name) && !ps_env_is_known(name)) {
+        if (is_slip(name)) {
             ps_log(PS_LOG_WARN, "environment_unknown",
                    "name=%s \"no key or program reads it; psd --print-config "
                    "shows the keys\"",

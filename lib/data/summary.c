@@ -99,6 +99,7 @@ psd_summary_add(psd_summary_t *self,
     const uint64_t *keys = psd_samples_keys(samples);
     size_t n_entries = psd_samples_entry_count(samples);
 
+    psd_error_clear(err);
     for (size_t e = 0; e < n_entries; e++) {
         if (!add_key(self, keys[e])) {
             return psd_error_set(err, PSD_NOMEM,
@@ -130,6 +131,7 @@ psd_reader_summary(psd_reader_t *reader,
 {
     PSD_AUTO(psd_samples_destroy) psd_samples_t *batch = psd_samples_new();
 
+    psd_error_clear(err);
     if (batch == NULL) {
         return psd_error_set(err, PSD_NOMEM, "no memory for samples");
     }

@@ -49,7 +49,6 @@ ps_commit_note_open(ps_commit_note_t *ret_note,
                     psd_error_t *err)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t path = {0};
-    char reason[128];
     psd_status_t rc = PSD_OK;
 
     ret_note->fd = -1;
@@ -57,13 +56,8 @@ ps_commit_note_open(ps_commit_note_t *ret_note,
         return psd_error_set(err, PSD_NOMEM, "no memory for a path");
     }
     ret_note->fd = ps_disk_open_at((const char *)path.data, O_RDWR | O_CREAT);
-    if (ret_note->fd < 0 && errno == ELOOP) {
-        return ps_disk_refuse_link((const char *)path.data, err);
-    }
     if (ret_note->fd < 0) {
-        return psd_error_set(err, PSD_IO, "cannot open %s: %s",
-                             (const char *)path.data,
-                             strerror_r(errno, reason, sizeof reason));
+        return ps_disk_open_error((const char *)path.data, err);
     }
     rc = read_note(ret_note->fd, (const char *)path.data, ret_n, err);
     if (rc != PSD_OK) {

@@ -129,8 +129,7 @@ lock_file(int dir_fd,
     psd_status_t rc = PSD_OK;
 
     if (fd < 0) {
-        return errno == ELOOP ? ps_disk_refuse_link(path, err)
-                              : fail(err, "open", path);
+        return ps_disk_open_error(path, err);
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         rc = errno == EWOULDBLOCK ? held_by(fd, dir, err)
@@ -178,7 +177,7 @@ static bool
 marks_ours(const char *name)
 {
     static const char *const OURS[] = {LOCK_NAME, "registry.db", "member.json",
-                                       "log-0"};
+                                       "log-0",   "restore",     "format"};
 
     for (size_t i = 0; i < sizeof OURS / sizeof OURS[0]; i++) {
         if (strcmp(OURS[i], name) == 0) {
@@ -205,6 +204,7 @@ check_names(int fd, const char *dir, psd_error_t *err)
     DIR *stream = copy < 0 ? NULL : fdopendir(copy);
     struct dirent *entry = NULL;
     bool is_ours = false;
+    bool no_memory = false;
 
     if (stream == NULL) {
         psd_status_t rc = fail(err, "list", dir);
@@ -216,9 +216,13 @@ check_names(int fd, const char *dir, psd_error_t *err)
         is_ours = marks_ours(entry->d_name);
         if (foreign == NULL && !is_passed_over(entry->d_name)) {
             foreign = ps_strdup(entry->d_name);
+            no_memory = foreign == NULL;
         }
     }
     (void)closedir(stream);
+    if (no_memory) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to list %s", dir);
+    }
     return is_ours || foreign == NULL
                ? PSD_OK
                : psd_error_set(

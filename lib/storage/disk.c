@@ -58,6 +58,13 @@ ps_disk_refuse_link(const char *path, psd_error_t *err)
         path);
 }
 
+psd_status_t
+ps_disk_open_error(const char *path, psd_error_t *err)
+{
+    return errno == ELOOP ? ps_disk_refuse_link(path, err)
+                          : fail(err, "open", path);
+}
+
 int
 ps_disk_open_at(const char *path, int flags)
 {
@@ -126,8 +133,7 @@ real_open(ps_disk_t *disk,
     }
     file->fd = ps_disk_open_at(path, flags[mode]);
     if (file->fd < 0) {
-        psd_status_t rc = errno == ELOOP ? ps_disk_refuse_link(path, err)
-                                         : fail(err, "open", path);
+        psd_status_t rc = ps_disk_open_error(path, err);
 
         ps_free(file->path);
         ps_free(file);

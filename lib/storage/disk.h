@@ -120,6 +120,8 @@ ps_disk_t *ps_disk_real(void);
  * -1: errno says why; ELOOP where a link stands.
  */
 int ps_disk_open_at(const char *path, int flags);
+/* Why that has failed, from errno. */
+psd_status_t ps_disk_open_error(const char *path, psd_error_t *err);
 bool ps_disk_is_link(const char *path);
 /* Sets PSD_FOREIGN, naming the path. */
 psd_status_t ps_disk_refuse_link(const char *path, psd_error_t *err);

@@ -212,8 +212,9 @@ check_magic(const char *path, psd_error_t *err)
     if (fd >= 0) {
         (void)close(fd);
     }
-    if (fd < 0 && number == ELOOP) {
-        return ps_disk_refuse_link(path, err);
+    if (fd < 0) {
+        errno = number;
+        return ps_disk_open_error(path, err);
     }
     if (size < 0) {
         return psd_error_set(err, PSD_IO, "cannot read %s: %s", path,

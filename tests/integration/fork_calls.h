@@ -39,6 +39,7 @@
       (t->table, t->rows, N_ROWS, t->values, t->values, N_ROWS, err))         \
     X(psd_pushpull_start,                                                     \
       (t->table, t->all, t->values, t->values, N_ROWS, NULL, &t->other, err)) \
+    X(psd_reader_summary, (t->reader, t->summary, err))                       \
     X(psd_reader_next, (t->reader, 10, t->samples, err))                      \
     X(psd_request,                                                            \
       (t->client, "{\"op\":\"node_list\"}", MANY_MS, &t->reply, err))         \
@@ -88,6 +89,7 @@
     X(psd_reader_close, (&t->reader))         \
     X(psd_writer_close, (&t->writer))         \
     X(psd_localizer_destroy, (&t->localizer)) \
+    X(psd_summary_destroy, (&t->summary))     \
     X(psd_seen_destroy, (&t->seen))           \
     X(psd_samples_destroy, (&t->samples))     \
     X(psd_select_destroy, (&t->all))
@@ -127,48 +129,125 @@
 /* Made of memory alone, or made anew: the same in a child as anywhere. Those of
  * call-backs (psd_loader_…, psd_trainer_…) have no handle outside of them; the
  * first are tried in a child that a call-back forks. */
-#define FORK_ANYWHERE(X)                                                                                                                      \
-    X(psd_call_destroy)                                                                                                                       \
-    X(psd_call_new) X(psd_call_set_ack) X(psd_call_set_after) X(psd_call_set_borrow) X(psd_call_set_command) X(                               \
-        psd_call_set_ends_clock) X(psd_call_set_filter) X(psd_call_set_priority) X(psd_call_set_timeout_ms)                                   \
-        X(psd_connect) X(psd_error_clear) X(psd_error_destroy) X(psd_error_new) X(psd_error_set) X(                                           \
-            psd_error_status) X(psd_error_text) X(psd_error_wrap) X(psd_free) X(psd_loader_element)                                           \
-            X(psd_loader_rows) X(psd_loader_table) X(psd_localizer_new) X(psd_options_destroy) X(                                             \
-                psd_options_new) X(psd_options_set_on_wait) X(psd_options_set_spin_us) X(psd_options_set_timeout_ms)                          \
-                X(psd_options_set_transport) X(psd_options_set_wait) X(psd_reader_open) X(psd_reader_options_destroy) X(                      \
-                    psd_reader_options_new) X(psd_reader_options_set_bits) X(psd_reader_options_set_cache) X(psd_reader_options_set_constant) \
-                    X(psd_reader_options_set_entries) X(psd_reader_options_set_format) X(psd_reader_options_set_hash_all) X(                  \
-                        psd_reader_options_set_labels) X(psd_reader_options_set_max_lines) X(psd_reader_options_set_merge)                    \
-                        X(psd_reader_options_set_rows) X(psd_reader_options_set_scale) X(                                                     \
-                            psd_reader_options_set_share) X(psd_reader_options_set_strict)                                                    \
-                            X(psd_reader_options_set_vocabulary) X(psd_result_count) X(psd_result_destroy) X(                                 \
-                                psd_result_row) X(psd_samples_count) X(psd_samples_entries)                                                   \
-                                X(psd_samples_entry_count) X(psd_samples_group_count) X(psd_samples_group_ids) X(                             \
-                                    psd_samples_groups) X(psd_samples_initials) X(psd_samples_keys)                                           \
-                                    X(psd_samples_labels) X(psd_samples_new) X(                                                               \
-                                        psd_samples_queries) X(psd_samples_starts) X(psd_samples_tag)                                         \
-                                        X(psd_samples_values) X(psd_samples_weights) X(psd_seen_new) X(                                       \
-                                            psd_select_all_cols) X(psd_select_all_rows) X(psd_select_col_range)                               \
-                                            X(psd_select_cols) X(psd_select_lengths) X(                                                       \
-                                                psd_select_new) X(psd_select_row_range) X(psd_select_rows)                                    \
-                                                X(psd_select_sparse) X(psd_spec_destroy) X(                                                   \
-                                                    psd_spec_new) X(psd_spec_set)                                                             \
-                                                    X(psd_status_code) X(psd_status_exit) X(                                                  \
-                                                        psd_status_hint) X(psd_status_name) X(psd_status_text)                                \
-                                                        X(psd_train_new) X(psd_train_on) X(                                                   \
-                                                            psd_train_on_load) X(psd_train_on_progress)                                       \
-                                                            X(psd_train_set_total) X(psd_trainer_add_f64) X(                                  \
-                                                                psd_trainer_add_i64) X(psd_trainer_add_row)                                   \
-                                                                X(psd_trainer_count) X(psd_trainer_done) X(                                   \
-                                                                    psd_trainer_get_f64) X(psd_trainer_get_i64)                               \
-                                                                    X(psd_trainer_get_row) X(                                                 \
-                                                                        psd_trainer_id) X(psd_trainer_row)                                    \
-                                                                        X(psd_trainer_share) X(                                               \
-                                                                            psd_version) X(psd_vocabulary_count)                              \
-                                                                            X(psd_vocabulary_destroy) X(                                      \
-                                                                                psd_vocabulary_find)                                          \
-                                                                                X(psd_vocabulary_read)                                        \
-                                                                                    X(psd_vocabulary_word)                                    \
-                                                                                        X(psd_writer_open)                                    \
-                                                                                            X(psd_writer_set_lossy)
+/* clang-format off: it knows no end of a row */
+#define FORK_ANYWHERE(X)                 \
+    X(psd_call_destroy)                  \
+    X(psd_call_new)                      \
+    X(psd_call_set_ack)                  \
+    X(psd_call_set_after)                \
+    X(psd_call_set_borrow)               \
+    X(psd_call_set_command)              \
+    X(psd_call_set_ends_clock)           \
+    X(psd_call_set_filter)               \
+    X(psd_call_set_priority)             \
+    X(psd_call_set_timeout_ms)           \
+    X(psd_connect)                       \
+    X(psd_error_clear)                   \
+    X(psd_error_destroy)                 \
+    X(psd_error_new)                     \
+    X(psd_error_set)                     \
+    X(psd_error_status)                  \
+    X(psd_error_text)                    \
+    X(psd_error_wrap)                    \
+    X(psd_free)                          \
+    X(psd_loader_element)                \
+    X(psd_loader_rows)                   \
+    X(psd_loader_table)                  \
+    X(psd_localizer_new)                 \
+    X(psd_options_destroy)               \
+    X(psd_options_new)                   \
+    X(psd_options_set_on_wait)           \
+    X(psd_options_set_spin_us)           \
+    X(psd_options_set_timeout_ms)        \
+    X(psd_options_set_transport)         \
+    X(psd_options_set_wait)              \
+    X(psd_reader_open)                   \
+    X(psd_reader_options_destroy)        \
+    X(psd_reader_options_new)            \
+    X(psd_reader_options_set_bits)       \
+    X(psd_reader_options_set_cache)      \
+    X(psd_reader_options_set_constant)   \
+    X(psd_reader_options_set_entries)    \
+    X(psd_reader_options_set_format)     \
+    X(psd_reader_options_set_hash_all)   \
+    X(psd_reader_options_set_labels)     \
+    X(psd_reader_options_set_max_lines)  \
+    X(psd_reader_options_set_merge)      \
+    X(psd_reader_options_set_rows)       \
+    X(psd_reader_options_set_scale)      \
+    X(psd_reader_options_set_share)      \
+    X(psd_reader_options_set_strict)     \
+    X(psd_reader_options_set_vocabulary) \
+    X(psd_result_count)                  \
+    X(psd_result_destroy)                \
+    X(psd_result_row)                    \
+    X(psd_samples_count)                 \
+    X(psd_samples_entries)               \
+    X(psd_samples_entry_count)           \
+    X(psd_samples_group_count)           \
+    X(psd_samples_group_ids)             \
+    X(psd_samples_groups)                \
+    X(psd_samples_initials)              \
+    X(psd_samples_keys)                  \
+    X(psd_samples_labels)                \
+    X(psd_samples_new)                   \
+    X(psd_samples_queries)               \
+    X(psd_samples_starts)                \
+    X(psd_samples_tag)                   \
+    X(psd_samples_values)                \
+    X(psd_samples_weights)               \
+    X(psd_seen_new)                      \
+    X(psd_select_all_cols)               \
+    X(psd_select_all_rows)               \
+    X(psd_select_col_range)              \
+    X(psd_select_cols)                   \
+    X(psd_select_lengths)                \
+    X(psd_select_new)                    \
+    X(psd_select_row_range)              \
+    X(psd_select_rows)                   \
+    X(psd_select_sparse)                 \
+    X(psd_spec_destroy)                  \
+    X(psd_spec_new)                      \
+    X(psd_spec_set)                      \
+    X(psd_status_code)                   \
+    X(psd_status_exit)                   \
+    X(psd_status_hint)                   \
+    X(psd_status_name)                   \
+    X(psd_status_text)                   \
+    X(psd_summary_add)                   \
+    X(psd_summary_entry_count)           \
+    X(psd_summary_key_count)             \
+    X(psd_summary_key_range)             \
+    X(psd_summary_label)                 \
+    X(psd_summary_label_count)           \
+    X(psd_summary_label_range)           \
+    X(psd_summary_most_entries)          \
+    X(psd_summary_new)                   \
+    X(psd_summary_sample_count)          \
+    X(psd_summary_unlabelled_count)      \
+    X(psd_train_new)                     \
+    X(psd_train_on)                      \
+    X(psd_train_on_load)                 \
+    X(psd_train_on_progress)             \
+    X(psd_train_set_total)               \
+    X(psd_trainer_add_f64)               \
+    X(psd_trainer_add_i64)               \
+    X(psd_trainer_add_row)               \
+    X(psd_trainer_count)                 \
+    X(psd_trainer_done)                  \
+    X(psd_trainer_get_f64)               \
+    X(psd_trainer_get_i64)               \
+    X(psd_trainer_get_row)               \
+    X(psd_trainer_id)                    \
+    X(psd_trainer_row)                   \
+    X(psd_trainer_share)                 \
+    X(psd_version)                       \
+    X(psd_vocabulary_count)              \
+    X(psd_vocabulary_destroy)            \
+    X(psd_vocabulary_find)               \
+    X(psd_vocabulary_read)               \
+    X(psd_vocabulary_word)               \
+    X(psd_writer_open)                   \
+    X(psd_writer_set_lossy)
+/* clang-format on */
 #endif

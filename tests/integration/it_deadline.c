@@ -218,8 +218,7 @@ node_is_frozen(daemon_t *daemon, psd_error_t *err)
                 "push to table \"t\", partition 0: 2000 ms passed", err);
     CHECK(now_ms() - start_ms >= FROZEN_MS);
     memset(values, 0x55, MANY * sizeof *values);
-    CHECK_ERROR(psd_flush(client, 100, err), PSD_DEADLINE, ": no answer from ",
-                err);
+    CHECK_ERROR(psd_flush(client, 100, err), PSD_DEADLINE, " from ", err);
 
     CHECK_OK(psd_pull_start(t, all, values, MANY, call, &pull, err), err);
     CHECK_ERROR(psd_wait(client, pull, 600000, err), PSD_DEADLINE,

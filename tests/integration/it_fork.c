@@ -39,6 +39,7 @@ typedef struct things {
     psd_samples_t *samples;
     psd_writer_t *writer;
     psd_localizer_t *localizer;
+    psd_summary_t *summary;
     psd_ticket_t ticket; /* of a push that is under way */
     void *place;         /* where the draft's values are */
     size_t n_place;
@@ -364,6 +365,7 @@ open_files(things_t *t, const char *directory, psd_error_t *err)
     CHECK_OK(psd_writer_open(t->out_path, "libsvm", &t->writer, err), err);
     CHECK_OK(psd_writer_write(t->writer, t->samples, err), err);
     CHECK_OK(psd_localizer_new(2, &t->localizer, err), err);
+    CHECK((t->summary = psd_summary_new()) != NULL);
     CHECK_OK(psd_localizer_run(t->localizer, t->rows, N_ROWS, err), err);
     psd_reader_close(&whole);
     return true;

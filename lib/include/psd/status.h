@@ -97,7 +97,7 @@
     X(CONFIG, 65, "E5002", 2, "configuration not understood",                  \
       "psd --print-config shows every key; conf/psd.yaml explains them")       \
     X(FOREIGN, 66, "E5003", 6, "data directory belongs to another psd",        \
-      "the message says what is wrong with it")                \
+      "the message says what is wrong with it")                                \
     X(PARTIAL, 67, "E5004", 8, "partly done",                                  \
       "the message says how much was done")                                    \
     X(INTERRUPTED, 68, "E5005", 130, "interrupted", "run it again")            \

@@ -397,7 +397,6 @@ Test(format_odd, what_others_write_is_read)
     n += check_all("lda-c", LDA_C, N(LDA_C));
     n += check_all("text", TEXT, N(TEXT));
     n += check_all("uci", UCI, N(UCI));
-    cr_log_warn("%zu odd but legal texts", n);
     cr_expect_geq(n, 120);
 }
 
