@@ -252,12 +252,13 @@ static const struct {
     {"filter", set_filter},
 };
 
-/* What was set may say more than its own key does. */
+/* What keys[i] set may say more than its own key does. */
 static void
-note_set(psd_spec_t *self, setter_t *set)
+note_set(psd_spec_t *self, size_t i)
 {
-    self->partition_by_set = self->partition_by_set || set == set_partition_by;
-    if (set == set_keys && !self->partition_by_set) {
+    self->partition_by_set =
+        self->partition_by_set || keys[i].set == set_partition_by;
+    if (keys[i].set == set_keys && !self->partition_by_set) {
         self->spec.partition_by = ps_partition_by_default(self->spec.keys);
     }
 }
@@ -274,7 +275,7 @@ psd_spec_set(psd_spec_t *self,
             psd_status_t rc = keys[i].set(&self->spec, key, value, err);
 
             if (rc == PSD_OK) {
-                note_set(self, keys[i].set);
+                note_set(self, i);
             }
             return rc;
         }
