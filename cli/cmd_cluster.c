@@ -131,7 +131,8 @@ ask_status(ps_cli_t *cli, json_t **ret_status, psd_error_t *err)
         return psd_error_set(err, PSD_FAILED, "%s", psd_error_text(why));
     }
     waited_ms = (ps_cli_now_s() - began_s) * 1000.0;
-    if (silence == PS_SILENCE_NOBODY || waited_ms + 1 > (double)most_ms) {
+    if ((silence == PS_SILENCE_NOBODY && !ps_args_on(&cli->args, "wait")) ||
+        waited_ms + 1 > (double)most_ms) {
         return rc;
     }
     psd_error_clear(err);

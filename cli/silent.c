@@ -67,7 +67,7 @@ look_at_port(const char *endpoint, uint64_t waited_ms, psd_error_t *err)
 {
     char why[PS_REACH_TEXT];
 
-    if (!ps_reach_why(endpoint, REACH_MS, why)) {
+    if (ps_reach_why(endpoint, REACH_MS, why) != PS_REACH_LISTENS) {
         return PS_SILENCE_NOBODY;
     }
     (void)psd_error_set(err, PSD_FAILED,

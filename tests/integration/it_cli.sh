@@ -223,24 +223,29 @@ wait "$worker_pid"
 expect 0 --version -o json
 expect 0 --help
 
-# No psd: within the deadline, exit code 3, naming the endpoint.
+# No psd: at once, and with --wait within the deadline: exit code 3, naming the
+# endpoint.
 kill "$psd_pid"
 wait "$psd_pid"
 psd_pid=
-down() {
-    local format
-    for format in table json; do
-        expect 3 -o "$format" --timeout 100ms "$@"
-        if ! cat "$work/out" "$work/err" | grep -q '100 ms'; then
-            fail "pscli $*: the error does not name the deadline"
+
+# down_as FORMAT WORDS ARGS...: the error has the words, and the endpoint.
+down_as() {
+    local format=$1
+    local words=$2
+    shift 2
+    expect 3 -o "$format" "$@"
+    for words in "$words" "$PSCLI_ENDPOINT"; do
+        if ! cat "$work/out" "$work/err" | grep -qF "$words"; then
+            fail "pscli $*: the error does not say: $words"
             show
         fi
-        if ! cat "$work/out" "$work/err" | grep -qF "$PSCLI_ENDPOINT"; then
-            fail "pscli $*: the error does not name the endpoint"
-            show
-        fi
-        keep "$format" error
     done
+    keep "$format" error
+}
+down() {
+    down_as table 'Connection refused' --timeout 10m "$@"
+    down_as json '100 ms' --wait --timeout 100ms "$@"
 }
 down cluster status
 down cluster events

@@ -129,22 +129,18 @@ if ! grep -q 'epoch 1/1 .*loss 1\.[0-4]' "$work/out"; then
     show
 fi
 
-# Under a limit of memory it trains, or ends with one line: it hung as it was
-# loaded. Sanitizers want much memory of their own.
+# Under a limit of memory it trains, or ends with one line: it hung, some as they
+# were loaded. Sanitizers want much memory of their own.
 if [ -z "${ASAN_OPTIONS:-}${TSAN_OPTIONS:-}" ]; then
-    for mib in 64 256; do
-        rc=0
-        PSD_ENDPOINT=$PSCLI_ENDPOINT PSD_JOB=limit-$mib timeout 100 \
-            prlimit --data=$((mib << 20)) "$PSD_MNIST_PROGRAM" \
-            --train "$train" --table limit-$mib --epochs 1 \
-            >"$work/out" 2>"$work/err" || rc=$?
-        n_checked=$((n_checked + 1))
-        if [ "$rc" -ne 0 ] && { [ "$rc" -gt 64 ] || ! err_is_one_line; }; then
-            fail "with $mib MiB of data: exit code $rc"
-            show
-        fi
-        echo "with $mib MiB of data: exit code $rc"
-    done
+    rc=0
+    PSD_ENDPOINT=$PSCLI_ENDPOINT PSD_JOB=limit timeout 100 \
+        prlimit --data=$((256 << 20)) "$PSD_MNIST_PROGRAM" --train "$train" \
+        --table limit --epochs 1 >"$work/out" 2>"$work/err" || rc=$?
+    n_checked=$((n_checked + 1))
+    if [ "$rc" -ne 0 ] && { [ "$rc" -gt 64 ] || ! err_is_one_line; }; then
+        fail "with 256 MiB of data: exit code $rc"
+        show
+    fi
 fi
 
 cli_finish
