@@ -209,7 +209,8 @@ ps_turns_page(const ps_turns_t *self)
 static ps_turn_t *
 take_place(ps_turns_t *self, const char *name, pid_t tid, bool probed)
 {
-    ps_turn_t *places = (ps_turn_t *)(self->page + 1);
+    void *after_head = self->page + 1; /* at a multiple of 64 */
+    ps_turn_t *places = after_head;
     ps_turn_t *found = NULL;
 
     (void)pthread_mutex_lock(&self->mutex);

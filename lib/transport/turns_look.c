@@ -11,7 +11,10 @@
 static const ps_turn_t *
 place_at(const ps_turns_head_t *page, uint32_t i)
 {
-    return (const ps_turn_t *)(page + 1) + i;
+    const void *after_head = page + 1; /* at a multiple of 64 */
+    const ps_turn_t *places = after_head;
+
+    return places + i;
 }
 
 /* What the thread says, at one moment. */
