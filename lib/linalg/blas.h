@@ -19,12 +19,17 @@
 #include "psd/status.h"
 
 /* The functions that are used. */
-#define PS_BLAS_MAP(X)                                              \
-    X(cblas_dsdot)                                                  \
-    X(cblas_saxpy)                                                  \
-    X(cblas_scopy)                                                  \
-    X(cblas_sgemm) X(cblas_sgemv) X(cblas_somatcopy) X(cblas_sscal) \
-        X(openblas_set_num_threads)
+/* clang-format off: it knows no end of a row */
+#define PS_BLAS_MAP(X) \
+    X(cblas_dsdot) \
+    X(cblas_saxpy) \
+    X(cblas_scopy) \
+    X(cblas_sgemm) \
+    X(cblas_sgemv) \
+    X(cblas_somatcopy) \
+    X(cblas_sscal) \
+    X(openblas_set_num_threads)
+/* clang-format on */
 
 #define PS_BLAS_MEMBER(name) __typeof__(name) *name;
 typedef struct ps_blas {
