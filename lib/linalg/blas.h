@@ -19,7 +19,8 @@
 #include "psd/status.h"
 
 /* The functions that are used. */
-/* clang-format off: it knows no end of a row */
+/* It knows no end of a row. */
+/* clang-format off */
 #define PS_BLAS_MAP(X) \
     X(cblas_dsdot) \
     X(cblas_saxpy) \
