@@ -240,7 +240,7 @@ announce_again(ps_member_t *self, uint64_t id)
 }
 
 /* Each beat is refused while the reason lasts, as when the registry at that
- * address is another cluster's now: that is told once, and again after an
+ * address is another cluster's now. The log says so once, and again after an
  * hour. */
 static void
 take_refusal(ps_member_t *self, uint64_t id, psd_status_t status)

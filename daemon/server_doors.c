@@ -71,7 +71,7 @@ ps_server_settle_hosts(ps_server_t *self)
 
 /* ---- the control port ---- */
 
-/* The control port as others are told it. */
+/* The control port as other hosts reach it. */
 static void
 settle_endpoint(ps_server_t *self)
 {

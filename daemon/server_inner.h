@@ -45,7 +45,7 @@ struct ps_server {
  * another psd has it; PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_server_open_run_dir(ps_server_t *self,
                                                    psd_error_t *err);
-/* Which host the shards bind, and which one clients are told. */
+/* The host that shards bind, and the one that clients are sent to. */
 void ps_server_settle_hosts(ps_server_t *self);
 /* Binds the control port, with psd.ipc. Errors: those of ps_socket_bind;
  * PSD_CONFIG there is ipc alone and no room for the shards' sockets. */

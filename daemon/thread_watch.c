@@ -17,7 +17,7 @@
 
 #define CZMQ_PREFIX 1     /* so ZeroMQ calls its threads "1/ZMQbg/…" */
 #define LOOK_MS 250       /* between two looks */
-#define LATE_MAX 64       /* that are told apart */
+#define LATE_MAX 64       /* late threads in one look */
 #define SAY_AFTER_MS 2000 /* a thread that is late for so long is logged */
 #define FED_FACTOR 6      /* all have turned within WatchdogSec / 6 … */
 #define FED_LEAST_MS 1000 /* … or this, which is twice what they may wait */
