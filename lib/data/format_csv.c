@@ -189,9 +189,13 @@ print(const psd_samples_t *samples,
 {
     size_t first = samples->starts[samples->groups[i]];
     size_t end = samples->starts[samples->groups[i + 1]];
-    bool room = isnan(samples->labels[i]) ||
-                ps_sample_print_f32(out, samples->labels[i]);
+    bool room = true;
 
+    if (!isnan(samples->labels[i])) {
+        room = ps_sample_print_f32(out, samples->labels[i]);
+    } else if (end == first) {
+        room = ps_buffer_append(out, "\"\"", 2); /* or the line has nothing */
+    }
     if (before->any && end - first != before->columns) {
         return psd_error_set(err, PSD_INVALID,
                              "a sample of %zu values behind some of %zu; csv "

@@ -206,6 +206,20 @@ ps_turns_page(const ps_turns_t *self)
 
 /* ---- places ---- */
 
+static void
+set_name(ps_turn_t *turn, const char *name)
+{
+    char text[PS_TURN_NAME_SIZE] = "";
+
+    (void)snprintf(text, sizeof text, "%s", name);
+    for (size_t i = 0; i < PS_TURN_NAME_SIZE / 8; i++) {
+        uint64_t part = 0;
+
+        memcpy(&part, text + 8 * i, sizeof part);
+        atomic_store_explicit(&turn->name[i], part, memory_order_relaxed);
+    }
+}
+
 static ps_turn_t *
 take_place(ps_turns_t *self, const char *name, pid_t tid, bool probed)
 {
@@ -220,8 +234,8 @@ take_place(ps_turns_t *self, const char *name, pid_t tid, bool probed)
         }
     }
     if (found != NULL) {
-        found->probed = probed;
-        (void)snprintf(found->name, sizeof found->name, "%s", name);
+        atomic_store_explicit(&found->probed, probed, memory_order_relaxed);
+        set_name(found, name);
         ps_turn_works(found);
         atomic_store_explicit(&found->tid, tid, memory_order_release);
     }

@@ -23,6 +23,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -52,8 +53,8 @@ typedef struct ps_turns_head {
 /* What a thread says of itself. */
 typedef struct ps_turn {
     _Alignas(64) atomic_int tid; /* 0: the place is free. Written last */
-    bool probed; /* it cannot write: the thread "watch" writes what it sees */
-    char name[PS_TURN_NAME_SIZE];
+    atomic_bool probed; /* it cannot write: the thread "watch" does, for it */
+    atomic_uint_fast64_t name[PS_TURN_NAME_SIZE / 8]; /* ps_turn_name */
     atomic_uint_fast64_t turned; /* ms, times 2; + 1: it waits for work */
 } ps_turn_t;
 
@@ -111,6 +112,19 @@ ps_turn_waits(ps_turn_t *turn)
         atomic_store_explicit(&turn->turned, ps_turn_now_ms() * 2 + 1,
                               memory_order_relaxed);
     }
+}
+
+/* Its name, which may become another's at any moment. */
+static inline void
+ps_turn_name(const ps_turn_t *turn, char ret_name[PS_TURN_NAME_SIZE])
+{
+    for (size_t i = 0; i < PS_TURN_NAME_SIZE / 8; i++) {
+        uint64_t part =
+            atomic_load_explicit(&turn->name[i], memory_order_relaxed);
+
+        memcpy(ret_name + 8 * i, &part, sizeof part);
+    }
+    ret_name[PS_TURN_NAME_SIZE - 1] = '\0';
 }
 
 /* Waits for a condition (ps_cond_init), for PS_TURN_WAIT_MS at most, and says

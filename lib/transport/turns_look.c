@@ -52,8 +52,7 @@ judge(const ps_turns_head_t *page,
         (ps_late_t){.tid = seen.tid,
                     .silent_ms = seen.silent_ms,
                     .state = ps_turns_state((pid_t)page->pid, seen.tid)};
-    memcpy(ret_late->name, turn->name, sizeof ret_late->name);
-    ret_late->name[sizeof ret_late->name - 1] = '\0';
+    ps_turn_name(turn, ret_late->name);
     ret_late->is_stopped = ret_late->state == 't' || ret_late->state == 'T';
     is_busy = !seen.waits || ret_late->state == 'R' || ret_late->state == 'D';
     return ret_late->is_stopped ||
@@ -66,9 +65,11 @@ is_watched(const ps_turns_head_t *page, uint64_t now_ms)
 {
     for (uint32_t i = 0; i < page->n_places; i++) {
         const ps_turn_t *turn = place_at(page, i);
+        char name[PS_TURN_NAME_SIZE];
         ps_late_t late;
 
-        if (strncmp(turn->name, PS_TURNS_WATCH, sizeof turn->name) == 0 &&
+        ps_turn_name(turn, name);
+        if (strcmp(name, PS_TURNS_WATCH) == 0 &&
             judge(page, turn, now_ms, &late)) {
             return false;
         }

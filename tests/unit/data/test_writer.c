@@ -65,6 +65,7 @@ Test(writer, formats_become_each_other)
         {"libsvm", "1 qid:4 1:2 5:0.1\n-0.5\n", "libsvm",
          "1 qid:4 1:2 5:0.1\n-0.5\n"},
         {"libsvm", "1 1:2 5:0.1\n", "ps", "1; 0 1:2 5:0.1;\n"},
+        {"csv", "\"\"\n1\n", "csv", "\"\"\n1\n"},
         {"csv", "1,2,3\n,4,5\n", "csv", "1,2,3\n,4,5\n"},
         {"csv", "1,2,.5\n", "libsvm", "1 0:2 1:0.5\n"},
         {"csv", "1,2,.5\n", "ps", "1; 0 2.0 0.5;\n"},
