@@ -162,6 +162,9 @@ if [ ! -s "$boot/root-$wants.tar" ]; then
     mv "$work/root.tar" "$boot/root-$wants.tar"
 fi
 
+gcc -std=c11 -D_GNU_SOURCE -static -I"$here/.." -o "$work/thread_stop" \
+    "$here/../support/thread_stop.c"
+
 slack=3
 [ "${PSD_BOOT_STRICT:-}" != 1 ] || slack=1
 export PSD_BOOT_SLACK=$slack

@@ -16,7 +16,8 @@ make_room "$root" # boot.sh's
 tar -C "$root" --numeric-owner -xf "$tarball"
 mkdir -p "$root/root/boot"
 cp -r "$work/first" "$work/second" "$root/root"
-cp "$here/checks.sh" "$here/inside.sh" "$root/root/boot"
+cp "$here/checks.sh" "$here/inside.sh" "$here/threads.sh" \
+    "$work/thread_stop" "$root/root/boot"
 # nspawn keeps locks there.
 mount -t tmpfs tmpfs /run
 
@@ -82,7 +83,7 @@ part() {
 start || exit 0
 echo "ok the container boots"
 part fresh && part starts && part kills && part reload && part format &&
-    part groups ||
+    part groups && part threads ||
     exit 0
 part before_reboot
 inside systemctl reboot

@@ -202,6 +202,21 @@ part_groups() {
         "$(pscli table list -o name)"
 }
 
+# Each thread stands still for longer than the watchdog waits.
+part_threads() {
+    local drop_in=/run/systemd/system/psd.service.d
+    mkdir -p $drop_in
+    printf '[Service]\nWatchdogSec=6s\n' >$drop_in/watchdog.conf
+    systemctl daemon-reload
+    systemctl restart psd
+    bash /root/boot/threads.sh /root/boot/thread_stop \
+        $((9 * PSD_BOOT_SLACK)) $((1000 * PSD_BOOT_SLACK))
+    rm -r $drop_in
+    systemctl daemon-reload
+    systemctl restart psd
+    check "the sums are exact after each thread stood still" sums_exact
+}
+
 # A data directory of another psd: people have to look, so it is not tried again.
 part_format() {
     local cursor note=/var/lib/psd/format
