@@ -106,6 +106,7 @@ write_file(const char *path,
     if (rc != PSD_OK) {
         return rc;
     }
+    ps_file_out_keep_others(file.out);
     *ret_is_stdout = ps_file_out_is_stdout(file.out);
     (void)fwrite(bytes->data, 1, bytes->size, file.file);
     return ps_new_file_commit(&file, ret_bytes, err);

@@ -54,7 +54,36 @@ typedef struct plan {
     char log[PATH_MAX + 32];
     char shards[16]; /* "": as many as psd takes by itself */
     pid_t parent;
+    char **environment; /* owned */
 } plan_t;
+
+/* Where another psd is, and the unit's that started this program. */
+static bool
+is_of_others(const char *variable)
+{
+    return strncmp(variable, "PSD_RUNTIME_DIR=", 16) == 0 ||
+           strncmp(variable, "RUNTIME_DIRECTORY=", 18) == 0;
+}
+
+/* The environment without that; NULL: no memory. */
+static char **
+make_environment(void)
+{
+    char **kept = NULL;
+    size_t n = 0;
+
+    while (environ[n] != NULL) {
+        n++;
+    }
+    kept = ps_alloc(n + 1, sizeof *kept);
+    n = 0;
+    for (size_t i = 0; kept != NULL && environ[i] != NULL; i++) {
+        if (!is_of_others(environ[i])) {
+            kept[n++] = environ[i];
+        }
+    }
+    return kept;
+}
 
 /* In the child; only calls that are safe behind a fork. */
 static _Noreturn void
@@ -73,7 +102,7 @@ become_psd(const plan_t *plan)
     if (getppid() == plan->parent && in >= 0 && out >= 0 &&
         setpgid(0, 0) == 0 && dup2(in, STDIN_FILENO) >= 0 &&
         dup2(out, STDOUT_FILENO) >= 0 && dup2(out, STDERR_FILENO) >= 0) {
-        (void)execvp(plan->program, (char *const *)argv);
+        (void)execvpe(plan->program, (char *const *)argv, plan->environment);
     }
     _exit(EXIT_NO_PROGRAM);
 }
@@ -185,11 +214,16 @@ ps_private_psd_start(ps_private_psd_t *ret_psd,
     if (n_shards > 0) {
         (void)snprintf(plan.shards, sizeof plan.shards, "%u", n_shards);
     }
+    plan.environment = make_environment();
+    if (plan.environment == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory to start %s", program);
+    }
     (void)fflush(NULL);
     ret_psd->pid = fork();
     if (ret_psd->pid == 0) {
         become_psd(&plan);
     }
+    ps_free(plan.environment);
     if (ret_psd->pid < 0) {
         ret_psd->pid = 0;
         return psd_error_set(err, PSD_IO, "%s cannot be started: %s", program,

@@ -43,13 +43,16 @@ accept_now(int fd, struct sockaddr *from, socklen_t *size, int flags)
 }
 
 /* Whoever waits is taken and hung up on, so that nobody waits for ever and
- * nobody asks again at once. */
-static void
+ * nobody asks again at once. false: nobody waits. */
+static bool
 hang_up_on_one(int listener, int flags)
 {
     int fd = -1;
 
     (void)pthread_mutex_lock(&lock);
+    if (spare < 0) {
+        spare = take_spare(); /* another thread got it, the last time */
+    }
     if (spare >= 0) {
         (void)close(spare);
         fd = accept_now(listener, NULL, NULL, flags);
@@ -60,6 +63,7 @@ hang_up_on_one(int listener, int flags)
         spare = take_spare();
     }
     (void)pthread_mutex_unlock(&lock);
+    return fd >= 0;
 }
 
 /* Stands before the C library's for every part of the program, libzmq too. */
@@ -69,8 +73,9 @@ accept4(int fd, __SOCKADDR_ARG from, socklen_t *size, int flags)
     int taken = accept_now(fd, from.__sockaddr__, size, flags);
 
     if (taken < 0 && (errno == EMFILE || errno == ENFILE)) {
-        hang_up_on_one(fd, flags);
-        errno = ECONNABORTED; /* which every caller takes for its peer's end */
+        /* Linux says so of an empty queue, too. Every caller takes
+         * ECONNABORTED for its peer's end, and asks again. */
+        errno = hang_up_on_one(fd, flags) ? ECONNABORTED : EAGAIN;
     }
     return taken;
 }
@@ -108,6 +113,7 @@ ps_files_are_out(uint64_t now_ms)
         n_told = n;
     } else if (until_ms != 0 && now_ms >= until_ms) {
         until_ms = 0;
+        ps_files_start(); /* the spare one may have been lost */
         ps_log(PS_LOG_INFO, "files_back", "hung_up=%" PRIu64, n);
     }
     return until_ms != 0;

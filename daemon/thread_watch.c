@@ -100,8 +100,9 @@ begin_spells(ps_thread_watch_t *self, const ps_late_t *late, size_t n)
         ps_log(PS_LOG_ERROR, "thread_silent",
                "thread=%s tid=%d ms=%" PRIu64 " state=%c hint=\"%s\"",
                spell->name, spell->tid, late[i].silent_ms, late[i].state,
-               late[i].is_stopped
-                   ? "a debugger or a signal has stopped it"
+               late[i].is_stopped ? "a debugger or a signal has stopped it"
+               : late[i].state == 'D'
+                   ? "it waits for a disk"
                    : "systemd starts psd again when this lasts; what it has "
                      "on disk is kept");
     }

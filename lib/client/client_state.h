@@ -116,6 +116,7 @@ struct psd_client {
     uint64_t looked_ms;       /* when that was last thought of */
     uint64_t listens_ms;      /* since when that is done all the time */
     uint64_t identity_asked;  /* id of the hello for another session; or 0 */
+    uint64_t identity_first;  /* of the first one for next_id */
     uint64_t identity_due_ms; /* not asked for before */
     ps_id_t next_id;          /* that it is asked for with */
     bool told_forgotten;      /* why was said */

@@ -249,7 +249,9 @@ take_reply(psd_client_t *self, ps_doc_t **reply_p)
     } else if (id == self->tables_asked) {
         self->tables_asked = 0;
         ps_membership_tables(self, *reply_p);
-    } else if (id == self->identity_asked) {
+    } else if (id == self->identity_asked ||
+               (self->identity_asked != 0 && id >= self->identity_first &&
+                id < self->identity_asked && ps_doc_has(*reply_p, "session"))) {
         ps_identity_learn(self, *reply_p);
     } else if (id == self->routes_asked || ps_doc_has(*reply_p, "places")) {
         /* Also to an older question: places only grow newer. */

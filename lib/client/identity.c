@@ -48,7 +48,10 @@ ps_identity_look(psd_client_t *self)
     }
     hello = ps_control_hello(&self->next_id);
     if (hello != NULL && ps_control_send(self, hello, &id, NULL) == PSD_OK) {
-        self->identity_asked = id; /* a hello that is said twice is one */
+        /* A hello that is said twice is one; either answer will do. */
+        self->identity_first =
+            self->identity_asked == 0 ? id : self->identity_first;
+        self->identity_asked = id;
     }
 }
 

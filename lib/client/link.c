@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The sockets to the shards, one for each link of the session. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "client/client_state.h"
@@ -119,7 +121,10 @@ connect_nearest(psd_client_t *self,
                 const ps_route_t *route,
                 psd_error_t *err)
 {
-    if (!link->lane_failed && path_of(route->ipc) != NULL) {
+    /* Who may not is told by name only where a lane was asked for: looking
+     * names up may ask other hosts. */
+    if (!link->lane_failed && path_of(route->ipc) != NULL &&
+        faccessat(AT_FDCWD, path_of(route->ipc), W_OK, AT_EACCESS) == 0) {
         psd_status_t rc = connect_lane(self, link, route, err);
 
         if (rc == PSD_OK || rc == PSD_NOMEM) {

@@ -33,6 +33,7 @@ struct ps_file_out {
     unsigned n_forks; /* before it was opened */
     uint64_t n_bytes;
     bool is_stdout;
+    bool keeps_others;
     uint8_t *packed; /* PACKED_SIZE; NULL: plain */
     z_stream gzip;
     bool has_gzip;
@@ -328,6 +329,27 @@ ps_file_out_write(ps_file_out_t *self,
     return put(self, bytes, size, false, err);
 }
 
+void
+ps_file_out_keep_others(ps_file_out_t *self)
+{
+    self->keeps_others = true;
+}
+
+/* By a second link where the file system cannot rename so. */
+static bool
+rename_beside(const ps_file_out_t *self)
+{
+    if (!self->keeps_others) {
+        return rename(self->beside, self->path) == 0;
+    }
+    if (renameat2(AT_FDCWD, self->beside, AT_FDCWD, self->path,
+                  RENAME_NOREPLACE) == 0) {
+        return true;
+    }
+    return errno == EINVAL && link(self->beside, self->path) == 0 &&
+           unlink(self->beside) == 0;
+}
+
 static psd_status_t
 put_in_place(ps_file_out_t *self, bool flushed, psd_error_t *err)
 {
@@ -337,8 +359,7 @@ put_in_place(ps_file_out_t *self, bool flushed, psd_error_t *err)
     if (rc != PSD_OK || self->beside[0] == '\0') {
         return rc;
     }
-    if ((flushed && fsync(self->fd) != 0) ||
-        rename(self->beside, self->path) != 0) {
+    if ((flushed && fsync(self->fd) != 0) || !rename_beside(self)) {
         return set_errno(self, err);
     }
     self->beside[0] = '\0';

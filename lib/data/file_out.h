@@ -35,6 +35,8 @@ PSD_MUST_CHECK psd_status_t ps_file_out_open(const char *path,
                                              mode_t mode,
                                              ps_file_out_t **ret_file,
                                              psd_error_t *err);
+/* It replaces no file: the commit is refused when one is there then. */
+void ps_file_out_keep_others(ps_file_out_t *self);
 PSD_MUST_CHECK psd_status_t ps_file_out_write(ps_file_out_t *self,
                                               const void *bytes,
                                               size_t size,

@@ -18,6 +18,7 @@
 #define BACKLOG 64
 #define NAME_SIZE 64     /* of a user or group that is told */
 #define RECORD_SIZE 4096 /* of the system's about one */
+#define RECORD_MAX ((size_t)1 << 20)
 #define GROUPS_MAX 65536 /* of one process, by Linux */
 
 mode_t
@@ -40,15 +41,22 @@ ps_peers_mode(ps_peers_t peers)
 static void
 group_name(gid_t gid, char ret[NAME_SIZE])
 {
-    struct group group;
-    struct group *found = NULL;
-    char record[RECORD_SIZE];
+    int code = ERANGE;
 
-    if (getgrgid_r(gid, &group, record, sizeof record, &found) == 0 &&
-        found != NULL) {
-        (void)snprintf(ret, NAME_SIZE, "%.*s", NAME_SIZE - 1, found->gr_name);
-    } else {
-        (void)snprintf(ret, NAME_SIZE, "%lu", (unsigned long)gid);
+    (void)snprintf(ret, NAME_SIZE, "%lu", (unsigned long)gid);
+    for (size_t size = RECORD_SIZE; code == ERANGE && size <= RECORD_MAX;
+         size *= 4) {
+        struct group group;
+        struct group *found = NULL;
+        char *record = ps_alloc(size, 1); /* all members are in it */
+
+        code = record == NULL ? ENOMEM
+                              : getgrgid_r(gid, &group, record, size, &found);
+        if (found != NULL) {
+            (void)snprintf(ret, NAME_SIZE, "%.*s", NAME_SIZE - 1,
+                           found->gr_name);
+        }
+        ps_free(record);
     }
 }
 

@@ -133,7 +133,7 @@ ps_lane_accept(int listener)
 
     do {
         fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-    } while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+    } while (fd < 0 && errno == EINTR);
     return fd;
 }
 

@@ -122,7 +122,9 @@ ps_turns_oldest_ms(const ps_turns_head_t *page)
     for (uint32_t i = 0; i < page->n_places; i++) {
         const seen_t seen = look_at(place_at(page, i), now_ms);
 
-        if (seen.tid != 0 && seen.silent_ms > oldest_ms) {
+        if (seen.tid != 0 && seen.silent_ms > oldest_ms &&
+            (seen.silent_ms < PS_LATE_WAIT_MS ||
+             ps_turns_state((pid_t)page->pid, seen.tid) != 'D')) {
             oldest_ms = seen.silent_ms;
         }
     }

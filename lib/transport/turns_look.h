@@ -35,7 +35,9 @@ typedef struct ps_late {
  * counts only while that one turns. */
 size_t
 ps_turns_late(const ps_turns_head_t *page, ps_late_t *ret_late, size_t most);
-/* For how many ms the thread has been silent that has turned least lately. */
+/* For how many ms the thread has been silent that has turned least lately. One
+ * that waits for a disk does not count: a flush may take minutes, and a new
+ * start would only repeat it. */
 uint64_t ps_turns_oldest_ms(const ps_turns_head_t *page);
 /* 'thread shard-1 has not turned for 2.3 s', and why, when that is known. */
 void ps_late_print(const ps_late_t *late, char *ret_text, size_t size);

@@ -168,6 +168,11 @@ expect 0 run --servers 1 -- true
 if grep -q private "$work/err"; then
     fail "a private psd beside one that runs"
 fi
+# Neither another psd's directory nor that of the unit that started pscli.
+mkdir "$work/others"
+touch "$work/others/trainer.pid"
+PSD_RUNTIME_DIR=$work/others RUNTIME_DIRECTORY=$work/others \
+    expect 0 run --endpoint $dead --servers 1 --psd "$PSD_PROGRAM" -- true
 
 # Settings.
 mkdir -p "$work/config/pscli/contexts"

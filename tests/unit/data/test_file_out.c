@@ -95,6 +95,28 @@ Test(file_out, one_that_is_replaced_lends_its_rights_and_its_place)
     cr_expect_eq(memcmp(text, "new", 3), 0);
 }
 
+Test(file_out, one_that_keeps_others_is_refused_where_one_is)
+{
+    char path[SAMPLE_PATH];
+    char text[8] = "";
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+
+    (void)snprintf(path, sizeof path, "%s/a", dir.path);
+    for (int i = 0; i < 2; i++) {
+        PSD_AUTO(ps_file_out_close) ps_file_out_t *file = NULL;
+
+        cr_assert_eq(ps_file_out_open(path, 0666, &file, err), PSD_OK);
+        ps_file_out_keep_others(file);
+        cr_assert_eq(ps_file_out_write(file, i == 0 ? "old" : "new", 3, err),
+                     PSD_OK);
+        cr_expect_eq(ps_file_out_commit(file, err), i == 0 ? PSD_OK : PSD_IO);
+    }
+    cr_expect_not_null(strstr(psd_error_text(err), "File exists"));
+    cr_expect_eq(count_files(), 1);
+    cr_expect_eq(sample_file_get(path, text, sizeof text), 3);
+    cr_expect_eq(memcmp(text, "old", 3), 0);
+}
+
 Test(file_out, what_is_no_file_is_written_to_or_refused)
 {
     ps_file_out_t *file = NULL;

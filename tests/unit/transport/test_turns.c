@@ -6,6 +6,8 @@
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -246,6 +248,47 @@ Test(turns, who_waits_is_late_sooner_than_who_works)
     cr_assert_eq(n_late(&late), 1);
     end_sleeper(&sleeper);
     cr_assert_eq(n_late(&late), 0);
+}
+
+/* The kernel counts a thread whose new process has not begun yet among those
+ * that wait for a disk. */
+static void *
+wait_as_for_a_disk(void *argument)
+{
+    sleeper_t *self = argument;
+    char byte = 0;
+
+    self->turn = ps_turns_enter(turns, "writer");
+    atomic_store(&self->is_there, true);
+    if (syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0) == 0) {
+        (void)close(self->pipe[1]);
+        (void)!read(self->pipe[0], &byte, 1);
+        _exit(0);
+    }
+    return NULL;
+}
+
+Test(turns, who_waits_for_a_disk_is_late_and_not_old)
+{
+    sleeper_t writer = {.turn = NULL};
+    ps_late_t late;
+
+    cr_assert_eq(pipe(writer.pipe), 0);
+    atomic_init(&writer.is_there, false);
+    cr_assert_eq(
+        pthread_create(&writer.thread, NULL, wait_as_for_a_disk, &writer), 0);
+    while (!atomic_load(&writer.is_there) ||
+           state_of(atomic_load(&writer.turn->tid)) != 'D') {
+    }
+    set_turned(writer.turn, PS_LATE_WORK_MS + 1, false);
+    cr_assert_eq(n_late(&late), 1);
+    cr_assert_eq(late.state, 'D');
+    cr_assert_eq(ps_turns_oldest_ms(ps_turns_page(turns)), 0);
+    (void)close(writer.pipe[1]);
+    cr_assert_eq(pthread_join(writer.thread, NULL), 0);
+    cr_assert_geq(ps_turns_oldest_ms(ps_turns_page(turns)), PS_LATE_WORK_MS);
+    (void)close(writer.pipe[0]);
+    ps_turn_leave(&writer.turn);
 }
 
 /* It looks at itself: it runs. */
