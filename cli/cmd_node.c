@@ -16,6 +16,7 @@ const ps_column_t ps_node_columns[] = {
     {"PRIMARY", "partitions.primary", PS_UNIT_NONE, false},
     {"REPLICA", "partitions.replica", PS_UNIT_NONE, false},
     {"MEMORY", "bytes", PS_UNIT_BYTES, false},
+    {"TAIL", "tail_bytes", PS_UNIT_BYTES, false},
     {"SEEN", "last_seen_s", PS_UNIT_SECONDS, false},
     {"ENDPOINT", "endpoint", PS_UNIT_NONE, false},
     {"INCARNATION", "incarnation", PS_UNIT_NONE, true},
@@ -33,6 +34,7 @@ static const ps_column_t INSPECT[] = {
     {"REPLICA", "node.partitions.replica|partitions.replica", PS_UNIT_NONE,
      false},
     {"MEMORY", "node.bytes|bytes", PS_UNIT_BYTES, false},
+    {"TAIL", "node.tail_bytes|tail_bytes", PS_UNIT_BYTES, false},
     {"SEEN", "node.last_seen_s|last_seen_s", PS_UNIT_SECONDS, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
 

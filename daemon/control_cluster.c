@@ -14,6 +14,7 @@ typedef struct load {
     uint64_t n_primaries;
     uint64_t n_replicas;
     uint64_t bytes;
+    uint64_t tail_bytes; /* of records kept for copies on other nodes */
 } load_t;
 
 static uint64_t
@@ -58,9 +59,10 @@ load_of_node(const ps_registry_t *registry,
         }
     }
     for (uint32_t i = 0; i < answers->n_calls; i++) {
-        load.bytes += answers->calls[i]->incarnation == incarnation
-                          ? bytes_of(answers->calls[i])
-                          : 0;
+        if (answers->calls[i]->incarnation == incarnation) {
+            load.bytes += bytes_of(answers->calls[i]);
+            load.tail_bytes += answers->calls[i]->info.tail_bytes;
+        }
     }
     return load;
 }
@@ -94,7 +96,8 @@ add_node(const ps_control_t *self,
     return partitions != NULL &&
            ps_doc_set_u64(partitions, "primary", load.n_primaries) &&
            ps_doc_set_u64(partitions, "replica", load.n_replicas) &&
-           ps_doc_set_u64(doc, "bytes", load.bytes);
+           ps_doc_set_u64(doc, "bytes", load.bytes) &&
+           ps_doc_set_u64(doc, "tail_bytes", load.tail_bytes);
 }
 
 static psd_status_t
@@ -227,7 +230,8 @@ add_shards(const ps_node_t *node, const ps_answers_t *answers, ps_doc_t *doc)
             ps_doc_set_u64(item, "held_bytes", call->info.held_bytes) &&
             ps_doc_set_u64(item, "refused", call->info.refused) &&
             ps_doc_set_u64(item, "partitions", call->n_partitions) &&
-            ps_doc_set_u64(item, "bytes", bytes_of(call));
+            ps_doc_set_u64(item, "bytes", bytes_of(call)) &&
+            ps_doc_set_u64(item, "tail_bytes", call->info.tail_bytes);
     }
     return done;
 }

@@ -37,7 +37,8 @@ add_info(const ps_shard_info_t *info, ps_doc_t *doc)
                                       info->held_bytes, info->refused};
 
     return append_all(ps_doc_add_array(doc, "info"), numbers, N_INFO) &&
-           ps_doc_set_text(doc, "disk_trouble", info->disk_trouble);
+           ps_doc_set_text(doc, "disk_trouble", info->disk_trouble) &&
+           ps_doc_set_u64(doc, "tail_bytes", info->tail_bytes);
 }
 
 static bool
@@ -229,6 +230,8 @@ read_info(const ps_doc_t *doc, ps_shard_info_t *ret, psd_error_t *err)
     }
     if (rc == PSD_OK) {
         memcpy(ret->disk_trouble, trouble, strlen(trouble) + 1);
+        rc = ps_doc_get_u64_or(doc, "tail_bytes", 0, INT64_MAX, 0,
+                               &ret->tail_bytes, err);
     }
     return rc;
 }

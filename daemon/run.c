@@ -5,6 +5,7 @@
 #include <czmq.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@
 #include "base/text.h"
 #include "daemon/files.h"
 #include "daemon/server.h"
+#include "daemon/spare.h"
 
 #define STATUS_SIZE 400
 #define STATUS_EVERY_MS 10000
@@ -35,8 +37,9 @@ typedef struct run {
     int signals;           /* signalfd */
     int timer;             /* of the next tick; -1: none is set */
     uint64_t timer_due_ms; /* when it fires */
-    bool is_ready;         /* and has said so */
-    psd_status_t rc;       /* why it could not; err says it */
+    ps_spare_t spare;
+    bool is_ready;   /* and has said so */
+    psd_status_t rc; /* why it could not; err says it */
     psd_error_t *err;
 } run_t;
 
@@ -252,6 +255,19 @@ handle_files(zloop_t *loop, int timer, void *argument)
     return 0;
 }
 
+static int
+handle_spare(zloop_t *loop, int timer, void *argument)
+{
+    run_t *self = argument;
+
+    (void)loop;
+    (void)timer;
+    if (ps_spare_is_due(&self->spare, ps_server_bytes(self->server))) {
+        (void)malloc_trim(0);
+    }
+    return 0;
+}
+
 /* ---- signals ---- */
 
 static void
@@ -409,7 +425,8 @@ make_loop(run_t *self, psd_error_t *err)
         return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
     }
     if (zloop_timer(self->loop, KNOWN_WAIT_MS, 1, handle_unknown, self) < 0 ||
-        zloop_timer(self->loop, FILES_EVERY_MS, 0, handle_files, self) < 0) {
+        zloop_timer(self->loop, FILES_EVERY_MS, 0, handle_files, self) < 0 ||
+        zloop_timer(self->loop, PS_SPARE_LOOK_MS, 0, handle_spare, self) < 0) {
         return psd_error_set(err, PSD_NOMEM, "no memory for the loop");
     }
     return PSD_OK;

@@ -55,6 +55,8 @@ bool ps_server_is_known(const ps_server_t *self);
 void ps_server_status(const ps_server_t *self, char *ret_text, size_t size);
 /* Where the node's threads say that they turn. Borrowed until the close. */
 ps_turns_t *ps_server_turns(const ps_server_t *self);
+/* What its shards keep, as ps_shards_bytes. */
+uint64_t ps_server_bytes(const ps_server_t *self);
 /* The process is out of descriptors, or no more. */
 void ps_server_set_files_out(ps_server_t *self, bool is_out);
 /* The config that was given at the open has new values. */

@@ -99,6 +99,12 @@ ps_server_is_known(const ps_server_t *self)
     return self->member == NULL || ps_member_is_announced(self->member);
 }
 
+uint64_t
+ps_server_bytes(const ps_server_t *self)
+{
+    return ps_shards_bytes(self->shards);
+}
+
 void
 ps_server_status(const ps_server_t *self, char *ret_text, size_t size)
 {

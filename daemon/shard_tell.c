@@ -11,12 +11,19 @@ ps_shard_tell(ps_shard_told_t *self,
               uint64_t now_ms)
 {
     uint64_t bytes = ps_shard_bytes(core);
+    uint64_t tail_bytes = ps_shard_tail_bytes(core);
     uint32_t giving = ps_shard_gives_rows(core, now_ms) ? 1 : 0;
 
     if (bytes != self->bytes) {
         (void)atomic_fetch_add_explicit(&common->bytes, bytes - self->bytes,
                                         memory_order_relaxed);
         self->bytes = bytes;
+    }
+    if (tail_bytes != self->tail_bytes) {
+        (void)atomic_fetch_add_explicit(&common->tail_bytes,
+                                        tail_bytes - self->tail_bytes,
+                                        memory_order_relaxed);
+        self->tail_bytes = tail_bytes;
     }
     if (giving != self->giving) {
         (void)atomic_fetch_add_explicit(

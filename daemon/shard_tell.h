@@ -14,7 +14,8 @@
 #include "daemon/shard_actor.h"
 
 typedef struct ps_shard_told {
-    uint64_t bytes;  /* as the others know them */
+    uint64_t bytes; /* as the others know them */
+    uint64_t tail_bytes;
     uint32_t giving; /* 1: they know that this one gives rows */
 } ps_shard_told_t;
 

@@ -9,6 +9,8 @@
 #include "daemon/endpoint.h"
 #include "daemon/shards_inner.h"
 
+#define GIVING_BYTES ((uint64_t)4 << 20) /* of a shard that gives rows */
+
 /* ---- start and stop ---- */
 
 /* Where the shard keeps its journal. */
@@ -128,6 +130,7 @@ ps_shards_start(const ps_shards_args_t *args,
     self->n_shards = args->n_shards;
     atomic_init(&self->common.log_level, args->log_level);
     atomic_init(&self->common.bytes, 0);
+    atomic_init(&self->common.tail_bytes, 0);
     atomic_init(&self->common.last_session, 0);
     self->common.turns = args->turns;
     rc = settle_logs(self, args, err);
@@ -233,6 +236,18 @@ const ps_route_t *
 ps_shards_route(const ps_shards_t *self, uint32_t i)
 {
     return &self->threads[i].route;
+}
+
+uint64_t
+ps_shards_bytes(const ps_shards_t *self)
+{
+    uint64_t n_giving =
+        atomic_load_explicit(&self->common.n_giving, memory_order_relaxed);
+
+    return atomic_load_explicit(&self->common.bytes, memory_order_relaxed) +
+           atomic_load_explicit(&self->common.tail_bytes,
+                                memory_order_relaxed) +
+           n_giving * GIVING_BYTES;
 }
 
 void

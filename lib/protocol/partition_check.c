@@ -52,7 +52,7 @@ copies_allow(const ps_shard_t *shard,
 {
     return ps_replicas_may_answer(shard, self) &&
            (request->kind == PS_KIND_PULL ||
-            (ps_replicas_has_room(shard, self->replicas) &&
+            (ps_replicas_has_room(shard, self) &&
              !ps_partition_waits_for_move(shard, self, request)));
 }
 

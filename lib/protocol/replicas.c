@@ -9,7 +9,8 @@
 #define RETRY_MS 20 /* after memory was short */
 
 psd_status_t
-ps_replicas_new(uint64_t lsn,
+ps_replicas_new(ps_shard_t *shard,
+                uint64_t lsn,
                 uint64_t epoch,
                 ps_replicas_t **ret_replicas,
                 psd_error_t *err)
@@ -21,6 +22,7 @@ ps_replicas_new(uint64_t lsn,
     }
     self->promised_lsn = lsn;
     ps_tail_init(&self->tail, lsn, epoch);
+    self->tail.sum = &shard->tail_bytes;
     *ret_replicas = self;
     return PSD_OK;
 }
@@ -402,10 +404,10 @@ ps_replicas_tick(ps_shard_t *shard, ps_partition_t *partition)
         return;
     }
     try_to_serve(shard, partition);
-    had_room = ps_replicas_has_room(shard, self);
+    had_room = ps_replicas_has_room(shard, partition);
     ps_replicas_cut(shard, partition);
     ps_replicas_release(shard, partition);
-    if (!had_room && ps_replicas_has_room(shard, self)) {
+    if (!had_room && ps_replicas_has_room(shard, partition)) {
         ps_partition_advance(shard, partition);
     }
     if (self->stopping) {

@@ -61,8 +61,10 @@ typedef struct ps_replicas {
     ps_taking_t taking;
 } ps_replicas_t;
 
-/* Copies of the partition that are behind record lsn. Errors: PSD_NOMEM. */
-PSD_MUST_CHECK psd_status_t ps_replicas_new(uint64_t lsn,
+/* Copies of a partition of the shard that are behind record lsn. Errors:
+ * PSD_NOMEM. */
+PSD_MUST_CHECK psd_status_t ps_replicas_new(ps_shard_t *shard,
+                                            uint64_t lsn,
                                             uint64_t epoch,
                                             ps_replicas_t **ret_replicas,
                                             psd_error_t *err);
@@ -114,8 +116,13 @@ PSD_MUST_CHECK bool ps_replicas_may_answer(const ps_shard_t *shard,
 bool ps_replicas_makes_records(const ps_partition_t *partition);
 /* Every copy that counts has the records up to here. */
 uint64_t ps_replicas_in_sync_lsn(const ps_partition_t *partition);
+/* Bytes of records that are kept for other copies: no more than a copy would be
+ * given anew, for more is no use to it, and no more than tail_bytes. */
+uint64_t ps_replicas_tail_most(const ps_shard_t *shard,
+                               const ps_partition_t *partition);
 /* There is room for one more record that copies lack, and for its answer. */
-bool ps_replicas_has_room(const ps_shard_t *shard, const ps_replicas_t *self);
+bool ps_replicas_has_room(const ps_shard_t *shard,
+                          const ps_partition_t *partition);
 /* The level that the answer to a request must have. */
 ps_ack_t ps_replicas_level(const ps_partition_t *partition,
                            const ps_request_t *request);

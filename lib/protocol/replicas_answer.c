@@ -7,6 +7,7 @@
 #include "protocol/replicas.h"
 
 #define TELL_AGAIN_MS 1000 /* least time between two PARKED of one answer */
+#define TAIL_LEAST ((uint64_t)1 << 20) /* of a partition with fewer bytes */
 
 bool
 ps_replicas_may_answer(const ps_shard_t *shard, const ps_partition_t *partition)
@@ -53,10 +54,21 @@ outrun_one(const ps_shard_t *shard, const ps_replicas_t *self)
     return NULL;
 }
 
-bool
-ps_replicas_has_room(const ps_shard_t *shard, const ps_replicas_t *self)
+uint64_t
+ps_replicas_tail_most(const ps_shard_t *shard, const ps_partition_t *partition)
 {
-    return self->tail.bytes < shard->args.tail_bytes &&
+    uint64_t own = ps_store_size(partition->store);
+    uint64_t most = own > TAIL_LEAST ? own : TAIL_LEAST;
+
+    return most < shard->args.tail_bytes ? most : shard->args.tail_bytes;
+}
+
+bool
+ps_replicas_has_room(const ps_shard_t *shard, const ps_partition_t *partition)
+{
+    const ps_replicas_t *self = partition->replicas;
+
+    return self->tail.bytes < ps_replicas_tail_most(shard, partition) &&
            self->pending.bytes < shard->args.tail_bytes &&
            outrun_one(shard, self) == NULL;
 }
@@ -190,11 +202,12 @@ ps_replicas_reason(const ps_shard_t *shard,
                        ", which catches up and takes records "
                        "slower than they come",
                        outrun->incarnation, outrun->shard);
-    } else if (!ps_replicas_has_room(shard, self)) {
+    } else if (!ps_replicas_has_room(shard, partition)) {
         (void)snprintf(ret_text, size,
                        "waiting for copies that lag by %" PRIu64
                        " bytes; allowed: %" PRIu64,
-                       self->tail.bytes, shard->args.tail_bytes);
+                       self->tail.bytes,
+                       ps_replicas_tail_most(shard, partition));
     }
 }
 

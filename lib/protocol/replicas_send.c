@@ -47,9 +47,10 @@ ps_replicas_prepare(ps_replicas_t *self,
  * and in the end begin anew. It would slow them as much when it is in sync. */
 static void
 set_outrun(const ps_shard_t *shard,
-           ps_replicas_t *self,
+           const ps_partition_t *partition,
            ps_follower_t *follower)
 {
+    ps_replicas_t *self = partition->replicas;
     const ps_follower_limits_t limits = ps_replicas_limits(shard);
 
     if (ps_follower_counts(follower) ||
@@ -57,7 +58,7 @@ set_outrun(const ps_shard_t *shard,
         follower->is_outrun = false;
     } else if (ps_rows_are_given(self, follower) &&
                self->tail.end - follower->acked_end >=
-                   shard->args.tail_bytes / 2) {
+                   ps_replicas_tail_most(shard, partition) / 2) {
         follower->is_outrun = true;
     }
 }
@@ -66,15 +67,17 @@ set_outrun(const ps_shard_t *shard,
  * there is room. */
 static bool
 is_kept_for(const ps_shard_t *shard,
-            ps_replicas_t *self,
+            const ps_partition_t *partition,
             const ps_follower_t *follower)
 {
+    ps_replicas_t *self = partition->replicas;
     uint64_t bytes = ps_rows_state_is_given(self, follower)
                          ? self->tail.end - follower->acked_end
                          : self->tail.bytes; /* some may be of no use to it */
 
     return (!follower->needs_rows || ps_rows_state_is_given(self, follower)) &&
-           (follower->is_outrun || bytes < shard->args.tail_bytes);
+           (follower->is_outrun ||
+            bytes < ps_replicas_tail_most(shard, partition));
 }
 
 void
@@ -88,13 +91,14 @@ ps_replicas_cut(ps_shard_t *shard, ps_partition_t *partition)
     for (uint32_t i = 0; i < self->n_followers; i++) {
         ps_follower_t *follower = &self->followers[i];
 
-        set_outrun(shard, self, follower);
+        set_outrun(shard, partition, follower);
         if (follower->is_outrun && /* no longer than it moves */
             ps_follower_moves(follower, &limits, shard->now_ms)) {
             ps_shard_wake(shard, partition,
                           follower->moved_ms + shard->args.slow_after_ms);
         }
-        if (follower->acked_lsn < lsn && is_kept_for(shard, self, follower)) {
+        if (follower->acked_lsn < lsn &&
+            is_kept_for(shard, partition, follower)) {
             lsn = follower->acked_lsn;
         }
     }
@@ -218,10 +222,22 @@ ps_replicas_limits(const ps_shard_t *shard)
                                   .flight_bytes = shard->args.flight_bytes};
 }
 
+/* Those of one partition: what is on its way is part of the tail. */
+static ps_follower_limits_t
+limits_of(const ps_shard_t *shard, const ps_partition_t *partition)
+{
+    ps_follower_limits_t limits = ps_replicas_limits(shard);
+    uint64_t most = ps_replicas_tail_most(shard, partition);
+
+    limits.flight_bytes =
+        most < limits.flight_bytes ? most : limits.flight_bytes;
+    return limits;
+}
+
 static void
 pump_one(ps_shard_t *shard, ps_partition_t *partition, ps_follower_t *follower)
 {
-    const ps_follower_limits_t limits = ps_replicas_limits(shard);
+    const ps_follower_limits_t limits = limits_of(shard, partition);
     ps_replicas_t *self = partition->replicas;
     ps_shard_link_t *link = ps_shard_links_find(
         &shard->links,

@@ -40,8 +40,7 @@ ps_replicas_begin_anew(ps_shard_t *shard, ps_partition_t *partition)
     ps_replicas_t *self = partition->replicas;
 
     if (ps_partition_begin_anew(shard, partition)) {
-        ps_tail_done(&self->tail);
-        ps_tail_init(&self->tail, 0, 0);
+        ps_tail_restart(&self->tail, 0, 0);
         ps_taking_break(&self->taking);
         self->in_sync_lsn = 0;
         self->promised_lsn = 0;

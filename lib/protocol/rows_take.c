@@ -155,7 +155,7 @@ take_state(ps_shard_t *shard,
         self->taking.stage = PS_TAKING_STATE;
         return PS_TAKEN_NOMEM;
     }
-    ps_tail_init(&self->tail, rows->lsn, rows->lsn_epoch);
+    ps_tail_restart(&self->tail, rows->lsn, rows->lsn_epoch);
     self->has_begun_anew = false;
     self->taking.stage = PS_TAKING_ROWS;
     ps_note(shard, &(ps_note_t){.kind = PS_NOTE_COPY_BEGUN,

@@ -436,6 +436,12 @@ ps_shard_bytes(const ps_shard_t *self)
     return self->row_bytes + self->held_bytes + self->logged_bytes;
 }
 
+uint64_t
+ps_shard_tail_bytes(const ps_shard_t *self)
+{
+    return self->tail_bytes;
+}
+
 void
 ps_shard_count_rows(ps_shard_t *self, ps_partition_t *partition, bool gone)
 {

@@ -55,9 +55,10 @@ typedef struct ps_shard_args {
                                  wait; 0: 64 MiB */
     uint32_t lease_ms;        /* that other copies lend; 0: 300 */
     uint32_t slow_after_ms;   /* a copy is reported; 0: 2000 */
-    uint64_t tail_bytes;      /* records of a partition kept for copies in
-                                 sync, and as much of answers that wait for
-                                 them, before pushes wait; 0: 64 MiB */
+    uint64_t tail_bytes;      /* records of a partition kept for copies
+                                 (ps_replicas_tail_most: no more than it has),
+                                 and as much of answers that wait for them,
+                                 before pushes wait; 0: 64 MiB */
     uint64_t record_bytes;    /* largest record that can be sent to a copy; 0:
                                  any */
     uint64_t flight_bytes;    /* of them under way to each; 0: 4 MiB. As much of
@@ -150,6 +151,8 @@ PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self,
                                           psd_error_t *err);
 /* What it keeps, of what memory_bytes bounds. */
 uint64_t ps_shard_bytes(const ps_shard_t *self);
+/* Records that it keeps for other copies, which no limit of the node counts. */
+uint64_t ps_shard_tail_bytes(const ps_shard_t *self);
 /* It has given rows to new copies of late: one that shares their limits. */
 bool ps_shard_gives_rows(const ps_shard_t *self, uint64_t now_ms);
 /* When the shard next wants a TICK; UINT64_MAX for never. */
@@ -216,6 +219,7 @@ typedef struct ps_shard_info {
     uint64_t held_requests;
     uint64_t held_bytes;
     uint64_t refused;                   /* requests refused since start */
+    uint64_t tail_bytes;                /* records kept for other copies */
     char disk_trouble[PS_TEXT_MAX / 2]; /* why its log takes nothing; "": it
                                            does */
 } ps_shard_info_t;

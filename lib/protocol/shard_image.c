@@ -381,7 +381,7 @@ check_restore(const ps_shard_t *self,
     if (!ps_shard_log_has_room(self, partition) ||
         (partition->replicas != NULL &&
          (!ps_replicas_may_answer(self, partition) ||
-          !ps_replicas_has_room(self, partition->replicas)))) {
+          !ps_replicas_has_room(self, partition)))) {
         return psd_error_set(err, PSD_BUSY,
                              "copies or disk of partition %" PRIu32
                              " have to catch up",

@@ -15,7 +15,8 @@ ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info)
         (ps_shard_info_t){.sessions = self->peers.by_conn.count,
                           .held_requests = self->n_held,
                           .held_bytes = self->held_bytes + self->logged_bytes,
-                          .refused = self->refused};
+                          .refused = self->refused,
+                          .tail_bytes = self->tail_bytes};
     memcpy(ret_info->disk_trouble, self->disk_trouble,
            sizeof ret_info->disk_trouble);
 }

@@ -70,7 +70,7 @@ make(ps_shard_t *self,
     rc = ps_partition_new(&known->spec, &known->use, table, number, 0,
                           &partition, err);
     if (rc == PSD_OK) {
-        rc = ps_replicas_new(0, 0, &partition->replicas, err);
+        rc = ps_replicas_new(self, 0, 0, &partition->replicas, err);
     }
     if (rc != PSD_OK) {
         return rc;
@@ -368,8 +368,7 @@ visit_end(ps_shard_t *self,
                              partition->number, partition->table);
     }
     replicas->flushed_lsn = partition->lsn;
-    ps_tail_done(&replicas->tail);
-    ps_tail_init(&replicas->tail, partition->lsn, partition->lsn_epoch);
+    ps_tail_restart(&replicas->tail, partition->lsn, partition->lsn_epoch);
     ps_shard_count_rows(self, partition, false);
     return PSD_OK;
 }

@@ -70,6 +70,7 @@ struct ps_shard {
     uint64_t n_paired; /* of them, those that wait for two partitions */
     uint64_t refused;
     uint64_t row_bytes;    /* of all partitions: values, states and index */
+    uint64_t tail_bytes;   /* of all partitions: records kept for copies */
     uint64_t deadline_ms;  /* no partition's is earlier */
     uint64_t n_transfers;  /* to new copies, ever */
     uint64_t give_free_us; /* the limits of rows to copies are used up until

@@ -255,7 +255,7 @@ equip(ps_shard_t *self,
 
     if (partition->replicas == NULL &&
         (partition->has_log || has_copies(event, i))) {
-        rc = ps_replicas_new(partition->lsn, partition->lsn_epoch,
+        rc = ps_replicas_new(self, partition->lsn, partition->lsn_epoch,
                              &partition->replicas, err);
         if (rc == PSD_OK && partition->lsn > 0) {
             partition->replicas->settled = true;

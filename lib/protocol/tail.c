@@ -31,6 +31,26 @@ ps_tail_done(ps_tail_t *self)
     *self = (ps_tail_t){.first = 1};
 }
 
+void
+ps_tail_restart(ps_tail_t *self, uint64_t lsn, uint64_t epoch)
+{
+    uint64_t *sum = self->sum;
+
+    ps_tail_done(self);
+    ps_tail_init(self, lsn, epoch);
+    self->sum = sum;
+}
+
+/* Adds to the bytes of this tail and of all; unsigned, so minus works too. */
+static void
+count(ps_tail_t *self, uint64_t bytes)
+{
+    self->bytes += bytes;
+    if (self->sum != NULL) {
+        *self->sum += bytes;
+    }
+}
+
 bool
 ps_tail_reserve(ps_tail_t *self)
 {
@@ -67,7 +87,7 @@ ps_tail_add(ps_tail_t *self,
                            .holder = ps_payload_keep(holder),
                            .end = self->end};
     self->n++;
-    self->bytes += bytes.size;
+    count(self, bytes.size);
 }
 
 void
@@ -106,7 +126,7 @@ ps_tail_cut(ps_tail_t *self, uint64_t lsn)
         ps_tail_record_t *record = at(self, self->first);
 
         self->before = record->epoch;
-        self->bytes -= record->bytes.size;
+        count(self, 0 - (uint64_t)record->bytes.size);
         ps_payload_destroy(&record->holder);
         self->first++;
         self->n--;

@@ -28,11 +28,15 @@ typedef struct ps_tail {
     uint64_t before; /* epoch of the record in front of `first`; 0: none */
     uint64_t bytes;  /* of all records */
     uint64_t end;    /* of all that were ever added */
+    uint64_t *sum;   /* of several tails, kept in step with bytes; borrowed;
+                        NULL: there is none */
 } ps_tail_t;
 
-/* An empty tail behind record lsn, which was made under `epoch`. */
+/* An empty tail after record lsn, which was made under `epoch`. */
 void ps_tail_init(ps_tail_t *self, uint64_t lsn, uint64_t epoch);
 void ps_tail_done(ps_tail_t *self);
+/* Lets go of everything, and begins after another record. */
+void ps_tail_restart(ps_tail_t *self, uint64_t lsn, uint64_t epoch);
 /* Makes sure that the next ps_tail_add succeeds. false: no memory. */
 PSD_MUST_CHECK bool ps_tail_reserve(ps_tail_t *self);
 /* Adds the next record; room was reserved. bytes are holder's, of which the

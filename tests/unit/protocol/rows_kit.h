@@ -474,10 +474,9 @@ world_record(world_t *self)
     bool done = false;
     uint64_t lowest = 0;
 
-    if (shard == NULL ||
-        (partition->replicas != NULL &&
-         (!partition->replicas->serving ||
-          !ps_replicas_has_room(shard, partition->replicas)))) {
+    if (shard == NULL || (partition->replicas != NULL &&
+                          (!partition->replicas->serving ||
+                           !ps_replicas_has_room(shard, partition)))) {
         return false;
     }
     do {
