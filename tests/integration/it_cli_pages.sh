@@ -42,17 +42,26 @@ for flag in $("$PSD_PROGRAM" --help | grep -o -- '--[a-z-]*' | sort -u); do
         fail "docs/man/psd.1 does not know $flag"
     fi
 done
-# psd_train(3): the functions as psd_train.h declares them, in its order, and the
-# options and counts that there are.
+# tells_functions PAGE HEADER...: the page has the functions as the headers declare
+# them, in their order.
+tells_functions() {
+    local page=$1
+    shift
+    (cd "$root/lib/include" && cat "$@") | grep -v '^#' | tr '\n' ' ' |
+        grep -o 'PSD_EXPORT [^;]*;' |
+        sed 's/PSD_EXPORT //; s/PSD_MUST_CHECK //; s/ *PSD_PRINTF([^)]*)//
+             s/  */ /g; s/\* /*/g' >"$work/declared"
+    sed -n 's/^\.BI //p' "$root/docs/man/$page" |
+        sed 's/"//g; s/( /(/; s/ );/);/' >"$work/in_page"
+    if ! diff "$work/declared" "$work/in_page" >"$work/differ"; then
+        fail "docs/man/$page is not what $* declare:" "$(cat "$work/differ")"
+    fi
+}
+tells_functions psd.3 psd/status.h psd/client.h psd/table.h psd/rows.h \
+    psd/ops.h psd/job.h
+# psd_train(3) has the options and counts that there are, too.
+tells_functions psd_train.3 psd_train.h
 page=$root/docs/man/psd_train.3
-tr '\n' ' ' <"$root/lib/include/psd_train.h" | grep -o 'PSD_EXPORT [^;]*;' |
-    sed 's/PSD_EXPORT //; s/PSD_MUST_CHECK //; s/  */ /g; s/\* /*/g' \
-        >"$work/declared"
-sed -n 's/^\.BI //p' "$page" | sed 's/"//g; s/( /(/; s/ );/);/' >"$work/in_page"
-if ! diff "$work/declared" "$work/in_page" >"$work/differ"; then
-    fail "docs/man/psd_train.3 is not what psd_train.h declares:" \
-        "$(cat "$work/differ")"
-fi
 for word in $(sed -n 's/.*{"\([a-z-]*\)", offsetof.*/\1/p;
                       s/.*strcmp(key, "\([a-z-]*\)").*/\1/p' \
     "$root/lib/train/options.c") \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The programs in README.md and docs/training.md are those that the tests compile
+"""The programs in README.md and in pages of docs are those that the tests compile
 and run: each page has a C block with the text of its program behind the head
 comment. check_readme.py [ROOT]"""
 import pathlib
@@ -9,6 +9,7 @@ import sys
 
 PROGRAMS = {
     "README.md": "examples/hello/hello.c",
+    "docs/api.md": "examples/worker/worker.c",
     "docs/training.md": "examples/train/train.c",
 }
 
