@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "daemon/job_view.h"
+#include "daemon/circle.h"
 
 typedef struct why {
     const ps_control_t *control;
@@ -14,6 +14,7 @@ typedef struct why {
     ps_doc_t *waiters;
     ps_doc_t *lost;
     ps_doc_t *expected;
+    ps_doc_t *circles;
     ps_doc_t *text;
     bool any_silent; /* a node that a worker may wait for is not heard */
 } why_t;
@@ -75,28 +76,6 @@ kind_name(ps_wait_kind_t kind)
     }
 }
 
-/* "table w partition 3", "barrier", or "queue input". */
-static void
-print_where(const why_t *self,
-            const ps_worker_view_t *waiter,
-            char *ret_text,
-            size_t size)
-{
-    const ps_table_t *table = NULL;
-
-    if (waiter->wait == PS_WAIT_BARRIER) {
-        (void)snprintf(ret_text, size, "barrier");
-        return;
-    }
-    if (waiter->wait == PS_WAIT_SLICE) {
-        (void)snprintf(ret_text, size, "queue %s", waiter->queue);
-        return;
-    }
-    table = ps_registry_table_by_id(self->view->registry, waiter->table);
-    (void)snprintf(ret_text, size, "table %s partition %" PRIu32,
-                   table == NULL ? "?" : table->spec.name, waiter->partition);
-}
-
 /* It waits for workers, perhaps for none any more; else for its partition. */
 static bool
 waits_for_workers(const why_t *self, const ps_worker_view_t *waiter)
@@ -119,9 +98,9 @@ add_waiter(const why_t *self, const ps_worker_view_t *waiter)
     ps_doc_t *doc = ps_doc_append_object(self->waiters);
     ps_doc_t *holders = NULL;
     double waiting_s = seconds(self->view->now_ms - waiter->since_ms);
-    char where[128];
+    char where[PS_WHERE_SIZE];
 
-    print_where(self, waiter, where, sizeof where);
+    ps_job_view_where(self->view, waiter, where);
     if (doc == NULL || !ps_doc_set_u64(doc, "worker", waiter->is->worker) ||
         !ps_doc_set_u64(doc, "clock", waiter->clock)) {
         return false;
@@ -326,9 +305,12 @@ fill(why_t *self, ps_doc_t *reply)
     self->waiters = ps_doc_add_array(reply, "waiters");
     self->lost = ps_doc_add_array(reply, "lost");
     self->expected = ps_doc_add_array(reply, "expected");
+    self->circles = ps_doc_add_array(reply, "circles");
     self->text = ps_doc_add_array(reply, "text");
     done = self->waiters != NULL && self->lost != NULL &&
-           self->expected != NULL && self->text != NULL;
+           self->expected != NULL && self->circles != NULL &&
+           self->text != NULL &&
+           ps_circles_add(view, self->circles, self->text);
     for (size_t i = 0; done && i < view->job->n_workers; i++) {
         done = add_worker(self, &view->workers[i]);
     }

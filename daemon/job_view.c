@@ -237,6 +237,26 @@ ps_job_view_holds(const ps_job_view_t *self,
 }
 
 void
+ps_job_view_where(const ps_job_view_t *self,
+                  const ps_worker_view_t *waiter,
+                  char ret_text[PS_WHERE_SIZE])
+{
+    const ps_table_t *table = NULL;
+
+    if (waiter->wait == PS_WAIT_BARRIER) {
+        (void)snprintf(ret_text, PS_WHERE_SIZE, "barrier");
+        return;
+    }
+    if (waiter->wait == PS_WAIT_SLICE) {
+        (void)snprintf(ret_text, PS_WHERE_SIZE, "queue %s", waiter->queue);
+        return;
+    }
+    table = ps_registry_table_by_id(self->registry, waiter->table);
+    (void)snprintf(ret_text, PS_WHERE_SIZE, "table %s partition %" PRIu32,
+                   table == NULL ? "?" : table->spec.name, waiter->partition);
+}
+
+void
 ps_holder_print(const ps_registry_t *registry,
                 uint32_t job,
                 const ps_worker_t *worker,

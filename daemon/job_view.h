@@ -14,6 +14,7 @@
 #include "daemon/watch.h"
 
 #define PS_HOLDER_SIZE 96
+#define PS_WHERE_SIZE 192
 
 /* What a worker waits for, longest. */
 typedef enum ps_wait_kind {
@@ -67,6 +68,10 @@ bool ps_job_view_holds(const ps_job_view_t *self,
                        const ps_worker_view_t *waiter,
                        size_t i,
                        uint64_t *ret_clock);
+/* "table w partition 3", "barrier", or "queue input". */
+void ps_job_view_where(const ps_job_view_t *self,
+                       const ps_worker_view_t *waiter,
+                       char ret_text[PS_WHERE_SIZE]);
 /* "worker 3 at clock 10 (last seen 2.1 s ago)", "worker 4 (not joined yet)" */
 void ps_holder_print(const ps_registry_t *registry,
                      uint32_t job,

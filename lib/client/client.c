@@ -419,9 +419,8 @@ psd_poll(psd_client_t *client,
     return PSD_OK;
 }
 
-/* Pushes and marks that are not acknowledged or refused. */
-static size_t
-n_unknown(const psd_client_t *client)
+size_t
+ps_client_n_unknown(const psd_client_t *client)
 {
     return ps_session_pending(client->session, false) + client->n_waiting;
 }
@@ -457,20 +456,20 @@ psd_flush(psd_client_t *client, uint32_t timeout_ms, psd_error_t *err)
     }
     ps_pump(client, 0);
     until_ms = client->now_ms + timeout_ms;
-    while (n_unknown(client) > 0 && client->now_ms < until_ms) {
+    while (ps_client_n_unknown(client) > 0 && client->now_ms < until_ms) {
         ps_pump(client, until_ms);
         rc = ps_client_check(client, err);
         if (rc != PSD_OK) {
             return rc;
         }
     }
-    if (n_unknown(client) == 0) {
+    if (ps_client_n_unknown(client) == 0) {
         return PSD_OK;
     }
     return psd_error_set(err, PSD_DEADLINE,
                          "flush: %" PRIu32 " ms passed; %zu pushes and marks "
                          "are not acknowledged: %s",
-                         timeout_ms, n_unknown(client),
+                         timeout_ms, ps_client_n_unknown(client),
                          any_reason(client, why));
 }
 

@@ -198,6 +198,8 @@ bool ps_client_is_forked(const psd_client_t *self);
 /* PSD_OK; else the reason: PSD_ROWS_LOST when it is that, or PSD_CLOSED. */
 PSD_MUST_CHECK psd_status_t ps_client_check(const psd_client_t *self,
                                             psd_error_t *err);
+/* Pushes and marks that are not acknowledged or refused. */
+size_t ps_client_n_unknown(const psd_client_t *self);
 
 /* ---- options.c ----------------------------------------------------------- */
 

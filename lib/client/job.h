@@ -11,6 +11,7 @@
 
 #include "client/client_state.h"
 #include "client/heartbeat.h"
+#include "protocol/work.h"
 
 /* A work queue that was opened. */
 typedef struct ps_known_work {
@@ -18,6 +19,11 @@ typedef struct ps_known_work {
     uint64_t number; /* of the next question for a slice: the same until there
                         is a slice, so that an answer that was lost comes
                         again */
+    struct {
+        uint64_t epoch;
+        uint32_t slice;
+    } held[PS_WORK_HOLDS_MAX]; /* given to this client, and not done */
+    size_t n_held;
 } ps_known_work_t;
 
 struct ps_membership {
@@ -36,6 +42,7 @@ struct ps_membership {
     ps_known_work_t *works; /* owned */
     size_t n_works;
     size_t works_capacity;
+    bool idle;          /* waits for a slice and has none: clocks go on */
     psd_status_t ended; /* PSD_OK, or why it is no worker any more */
     ps_beat_t *beat;    /* one holder is this */
 };

@@ -192,6 +192,83 @@ read_slice(const ps_doc_t *reply,
     return rc;
 }
 
+static void
+hold(ps_known_work_t *known, uint64_t epoch, uint32_t slice)
+{
+    if (known->n_held < PS_WORK_HOLDS_MAX) {
+        known->held[known->n_held].epoch = epoch;
+        known->held[known->n_held++].slice = slice;
+    }
+}
+
+static void
+let_go(ps_known_work_t *known, uint64_t epoch, uint32_t slice)
+{
+    for (size_t i = 0; i < known->n_held; i++) {
+        if (known->held[i].epoch == epoch && known->held[i].slice == slice) {
+            known->held[i] = known->held[--known->n_held];
+            return;
+        }
+    }
+}
+
+static bool
+holds_any(const ps_membership_t *membership)
+{
+    bool any = false;
+
+    for (size_t i = 0; !any && i < membership->n_works; i++) {
+        any = membership->works[i].n_held > 0;
+    }
+    return any;
+}
+
+static psd_status_t
+ask_for_slice(const psd_work_t *self,
+              const ps_known_work_t *known,
+              uint32_t timeout_ms,
+              ps_doc_t **ret_reply,
+              psd_error_t *err)
+{
+    PSD_AUTO(ps_doc_destroy)
+    ps_doc_t *question = new_question(self, "work_next");
+
+    if (question == NULL ||
+        !ps_doc_set_u64(question, "number", known->number)) {
+        return no_memory(err);
+    }
+    return ps_control_ask(self->client, question, timeout_ms, GRACE_MS,
+                          ret_reply, err);
+}
+
+/* Those that have the slices may wait for this worker's clocks: while it has
+ * none it finishes them. Whether it must wait is asked first, so that one that
+ * gets its slice at once finishes none. */
+static psd_status_t
+ask_idle(const psd_work_t *self,
+         const ps_known_work_t *known,
+         uint32_t timeout_ms,
+         ps_doc_t **ret_reply,
+         psd_error_t *err)
+{
+    ps_membership_t *membership = self->client->membership;
+    uint64_t until_ms = ps_now_ms() + timeout_ms;
+    uint64_t now_ms = 0;
+    psd_status_t rc = ask_for_slice(self, known, 0, ret_reply, err);
+
+    now_ms = ps_now_ms();
+    if (rc != PSD_DEADLINE || now_ms >= until_ms) {
+        return rc;
+    }
+    psd_error_clear(err);
+    ps_doc_destroy(ret_reply);
+    membership->idle = true;
+    rc = ask_for_slice(self, known, (uint32_t)(until_ms - now_ms), ret_reply,
+                       err);
+    membership->idle = false;
+    return rc;
+}
+
 psd_status_t
 psd_work_next(psd_work_t *self,
               uint32_t timeout_ms,
@@ -203,7 +280,6 @@ psd_work_next(psd_work_t *self,
         return PSD_CLOSED;
     }
 
-    PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
     PSD_AUTO(ps_doc_destroy) ps_doc_t *reply = NULL;
     psd_client_t *client = self->client;
     ps_known_work_t *known = NULL;
@@ -213,17 +289,22 @@ psd_work_next(psd_work_t *self,
         return rc;
     }
     known = get(client, self->name);
-    question = new_question(self, "work_next");
-    if (known == NULL || question == NULL ||
-        !ps_doc_set_u64(question, "number", known->number)) {
+    if (known == NULL) {
         return no_memory(err);
     }
-    rc = ps_control_ask(client, question, timeout_ms, GRACE_MS, &reply, err);
+    if (client->membership->max_delay < 0 || holds_any(client->membership)) {
+        rc = ask_for_slice(self, known, timeout_ms, &reply, err);
+    } else {
+        rc = ask_idle(self, known, timeout_ms, &reply, err);
+    }
     if (rc == PSD_OK) {
         rc = read_slice(reply, ret_epoch, ret_slice, err);
     }
     if (rc == PSD_OK) {
         known->number = ++client->last_work;
+    }
+    if (rc == PSD_OK && *ret_epoch != 0) {
+        hold(known, *ret_epoch, *ret_slice);
     }
     return rc;
 }
@@ -241,6 +322,7 @@ psd_work_done(psd_work_t *self,
 
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = NULL;
     psd_client_t *client = self->client;
+    ps_known_work_t *known = NULL;
     uint64_t until_ms = ps_now_ms() + timeout_ms;
     uint64_t now_ms = 0;
     psd_status_t rc = ps_membership_check(client, err);
@@ -258,7 +340,12 @@ psd_work_done(psd_work_t *self,
         return no_memory(err);
     }
     now_ms = ps_now_ms();
-    return ps_control_ask(client, question,
-                          until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
-                          GRACE_MS, NULL, err);
+    rc = ps_control_ask(client, question,
+                        until_ms > now_ms ? (uint32_t)(until_ms - now_ms) : 0,
+                        GRACE_MS, NULL, err);
+    known = find(client->membership, self->name);
+    if (rc == PSD_OK && known != NULL) {
+        let_go(known, epoch, slice);
+    }
+    return rc;
 }

@@ -72,12 +72,13 @@ class Daemon:
     def __init__(self, build, directory, options=()):
         # Each opens the file for itself; it is read when something is wrong.
         self.log = os.path.join(directory, "psd.log")
+        data = os.path.join(directory, "data") # psd takes none with other files
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [os.path.join(build, "daemon", "psd"), "--data-dir", directory,
+                [os.path.join(build, "daemon", "psd"), "--data-dir", data,
                  "--listen", "tcp://127.0.0.1:0", *options],
                 stdout=log, stderr=log)
-        self.endpoint = self.wait(os.path.join(directory, "endpoints.json"))
+        self.endpoint = self.wait(os.path.join(data, "endpoints.json"))
 
     def wait(self, path):
         for _ in range(300):

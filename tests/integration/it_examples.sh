@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What all examples do alike: they show help, and all but the two shortest their
+# What all examples do alike: they show help, and all but the three shortest their
 # version (psd-hello once took --help for nothing and pushed); a wrong or surplus
 # argument is an error; a file that cannot be read is one error of each worker,
 # before anybody has joined; and worker 0 says at the end that others were lost.
@@ -26,7 +26,7 @@ says() {
     fi
 }
 
-for program in "$PSD_HELLO_PROGRAM" "$PSD_TRAIN_PROGRAM"; do
+for program in "$PSD_HELLO_PROGRAM" "$PSD_QUEUE_PROGRAM" "$PSD_TRAIN_PROGRAM"; do
     says 0 out "usage: $(basename "$program")" "$program" --help
     says 2 err "usage: $(basename "$program")" "$program" --nonsense
 done

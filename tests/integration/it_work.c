@@ -3,7 +3,8 @@
  * the node is killed and started again, twice; each slice is counted once in
  * each epoch. The others wait until both have died and one has come again: a
  * job whose last worker has left is over, and who joins it then begins it anew.
- * Then: who waits for a slice, and gets that of one that leaves. */
+ * Then: who waits for a slice, and gets that of one that leaves; and those that
+ * wait in a circle, which `why` names. */
 #include <psd.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -454,6 +455,112 @@ one_waits(const cluster_t *cluster)
     return true;
 }
 
+/* ---- circles ---- */
+
+/* Has both slices and wants a third one. */
+static bool
+want_more(const char *endpoint)
+{
+    psd_error_t *err = psd_error_new();
+    psd_client_t *client = NULL;
+    psd_work_t *work = NULL;
+    uint64_t epoch = 0;
+    uint32_t slice = 0;
+
+    CHECK_OK(psd_connect(endpoint, NULL, &client, err), err);
+    CHECK_OK(psd_join(client, "self", 0, 1, 0, err), err);
+    CHECK_OK(psd_work_open(client, "in", 2, 1, &work, err), err);
+    CHECK_OK(psd_work_next(work, 60000, &epoch, &slice, err), err);
+    CHECK_OK(psd_work_next(work, 60000, &epoch, &slice, err), err);
+    CHECK_OK(psd_work_next(work, 60000, &epoch, &slice, err), err);
+    return false;
+}
+
+/* Waits at the barrier, worker 0, or for the clock of who waits there. */
+static bool
+wait_crosswise(const char *endpoint, uint32_t worker)
+{
+    psd_error_t *err = psd_error_new();
+    psd_options_t *options = psd_options_new();
+    psd_client_t *client = NULL;
+    psd_spec_t *spec = psd_spec_new();
+    psd_table_t *table = NULL;
+    uint64_t row = 0;
+    float value = 0;
+
+    psd_options_set_timeout_ms(options, 60000);
+    CHECK_OK(psd_spec_set(spec, "rows", "1", err), err);
+    CHECK_OK(psd_connect(endpoint, options, &client, err), err);
+    CHECK_OK(psd_join(client, "cross", worker, 2, 0, err), err);
+    CHECK_OK(psd_table_ensure(client, "cross", spec, &table, err), err);
+    if (worker == 0) {
+        CHECK_OK(psd_barrier(client, 60000, err), err);
+    } else {
+        CHECK_OK(psd_clock(client, err), err);
+        CHECK_OK(psd_pull(table, &row, 1, &value, 1, err), err);
+    }
+    return false;
+}
+
+static pid_t
+start_part(const char *endpoint, int part)
+{
+    pid_t pid = -1;
+
+    (void)fflush(NULL);
+    pid = fork();
+    if (pid == 0) {
+        (void)(part == 2 ? want_more(endpoint)
+                         : wait_crosswise(endpoint, (uint32_t)part));
+        _exit(1);
+    }
+    return pid;
+}
+
+static bool
+why_names(const char *endpoint)
+{
+    psd_error_t *err = psd_error_new();
+    psd_client_t *client = NULL;
+
+    CHECK_OK(psd_connect(endpoint, NULL, &client, err), err);
+    CHECK(ask_until(client, "{\"op\":\"why\",\"job\":\"self\"}",
+                    "circle: worker 0 (queue in) waits for itself, which has "
+                    "slices of it: it cannot go on",
+                    err));
+    CHECK(ask_until(client, "{\"op\":\"why\",\"job\":\"cross\"}",
+                    "\"circles\":[{\"workers\":[0,1],\"text\":\"circle: worker "
+                    "0 (barrier) waits for worker 1, worker 1 (table cross "
+                    "partition 0) for worker 0: none of them can go on\"}]",
+                    err));
+    psd_close(&client);
+    psd_error_destroy(&err);
+    return true;
+}
+
+static bool
+circles_are_named(const cluster_t *cluster)
+{
+    const char *endpoint = cluster->nodes[0].control;
+    pid_t pids[3];
+    pid_t asker = -1;
+    bool good = false;
+
+    for (int i = 0; i < 3; i++) {
+        pids[i] = start_part(endpoint, i);
+    }
+    asker = fork();
+    if (asker == 0) { /* this process must stay without threads */
+        _exit(why_names(endpoint) ? 0 : 1);
+    }
+    good = ended_with(asker, 0, 0);
+    for (int i = 0; i < 3; i++) {
+        (void)kill(pids[i], SIGKILL);
+        good = ended_with(pids[i], 0, SIGKILL) && good;
+    }
+    return good;
+}
+
 int
 main(void)
 {
@@ -461,7 +568,8 @@ main(void)
     cluster_t cluster;
     bool good = cluster_start(&cluster, &args);
 
-    good = good && one_waits(&cluster) && each_is_counted_once(&cluster);
+    good = good && one_waits(&cluster) && circles_are_named(&cluster) &&
+           each_is_counted_once(&cluster);
     cluster_drop(&cluster, !good);
     return good ? 0 : 1;
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs in README.md and in pages of docs are those that the tests compile
 and run: each page has a C block with the text of its program behind the head
-comment. check_readme.py [ROOT]"""
+comment. A function that a page shows is the program's. check_readme.py [ROOT]"""
 import pathlib
 import re
 import sys
@@ -12,6 +12,8 @@ PROGRAMS = {
     "docs/api.md": "examples/worker/worker.c",
     "docs/training.md": "examples/train/train.c",
 }
+
+FUNCTIONS = {"docs/quickstart.md": ("examples/queue/queue.c", "work_through")}
 
 
 def is_told(root, page, program):
@@ -24,9 +26,21 @@ def is_told(root, page, program):
     return False
 
 
+def is_shown(root, page, program, name):
+    text = (root / page).read_text(encoding="utf-8")
+    source = (root / program).read_text(encoding="utf-8")
+    function = re.search(rf"^[^\n]+\n{name}\(.*?^}}\n", source,
+                         flags=re.DOTALL | re.MULTILINE)
+    if function and f"```c\n{function.group()}```" in text:
+        return True
+    print(f"{page}: no C block with {name} of {program}")
+    return False
+
+
 def main():
     root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else ".")
     told = [is_told(root, *row) for row in PROGRAMS.items()]
+    told += [is_shown(root, page, *row) for page, row in FUNCTIONS.items()]
     return 0 if all(told) else 1
 
 

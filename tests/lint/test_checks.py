@@ -20,6 +20,7 @@ STATUS_H = SPDX + '#define MAP(X) X(OK, 0, "E0000", 0, "ok", "nothing")\n'
 STATUS_LINE = "| E0000 | `OK` | 0 | 0 | ok | nothing |\n"
 HELLO_BODY = "#include <psd.h>\n\nint\nmain(void)\n{\n    return 0;\n}\n"
 HELLO_C = SPDX + HELLO_BODY
+LOOP = "static int\nwork_through(int n)\n{\n    return n;\n}\n"
 GOOD = {
     "lib/base/banned.h": BANNED_H,
     "lib/base/one.h": SPDX + "int ps_one(void);\n",
@@ -45,6 +46,8 @@ GOOD = {
     "README.md": "# psd\n\n```c\n" + HELLO_BODY + "```\n",
     "examples/train/train.c": HELLO_C,
     "docs/training.md": "# Training\n\n```c\n" + HELLO_BODY + "```\n",
+    "examples/queue/queue.c": SPDX + "#include <psd.h>\n\n" + LOOP,
+    "docs/quickstart.md": "# Quickstart\n\n```c\n" + LOOP + "```\n",
     "lib/include/psd_linalg.h": LINALG_H,
     "lib/linalg/libpsd_linalg.map": LINALG_MAP,
     ".clang-format": None,  # the real one
@@ -75,6 +78,8 @@ def call(expression):
 BREAKS = [
     ("readme", "README.md", "# psd\n", "README.md: no C block"),
     ("readme", "docs/training.md", "# psd\n", "docs/training.md: no C block"),
+    ("readme", "docs/quickstart.md", "# psd\n",
+     "docs/quickstart.md: no C block with work_through"),
     ("statuses", "docs/errors.md", "# Errors\n", "missing: | E0000 | `OK`"),
     ("statuses", "docs/errors.md",
      STATUS_LINE + "| E9999 | `NO` | 9 | 9 | no | no |\n",

@@ -94,6 +94,12 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_fail(psd_client_t *client,
  * lost, leaves, or joins again has its slices no longer, and they are given to
  * others. The next epoch begins when all slices of this one are done.
  *
+ * Clocks: a worker that waits in psd_work_next and has no slice finishes clocks
+ * meanwhile, one after the other, as far as max_delay lets it: those that have
+ * slices never wait for it. psd_clock_count says how many it has finished. With
+ * max_delay < 0 nobody waits for it, and it finishes none. One that has slices
+ * and asks for more finishes none: it is to finish its own work first.
+ *
  * The work itself is done at least once. What a worker had pushed of a slice
  * before it died stays pushed, and whoever gets the slice next pushes all of
  * it: a sum that must be exact needs rows of its own for each slice and epoch,
@@ -122,8 +128,9 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_work_open(psd_client_t *client,
                                                      psd_work_t **ret_work,
                                                      psd_error_t *err);
 /*
- * A slice for this client; waits while others have all that are left. It is
- * the client's until psd_work_done, and it may have 64 at a time.
+ * A slice for this client; waits while others have all that are left, and
+ * finishes clocks then (see above). It is the client's until psd_work_done, and
+ * it may have 64 at a time.
  *
  * ret_epoch  out  1, 2, …; 0: all epochs are over, and there is no slice
  * ret_slice  out  0 .. n_slices - 1
