@@ -97,6 +97,7 @@ psd_status_t ps_cmd_checkpoint_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_checkpoint_inspect(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_checkpoint_verify(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_checkpoint_restore(ps_cli_t *cli, psd_error_t *err);
+psd_status_t ps_cmd_checkpoint_resume(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_checkpoint_drop(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_node_list(ps_cli_t *cli, psd_error_t *err);
 psd_status_t ps_cmd_node_inspect(ps_cli_t *cli, psd_error_t *err);

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/alloc.h"
-#include "cli/cli.h"
+#include "cli/checkpoint.h"
 #include "cli/confirm.h"
 
 #define LOOK_MS 100    /* between two looks */
@@ -111,9 +111,11 @@ wait_done(ps_cli_t *cli, uint64_t number, json_t **reply_p, psd_error_t *err)
     }
 }
 
-/* Begins the work of that request, and waits for its end. */
-static psd_status_t
-work(ps_cli_t *cli, const json_t *request, json_t **ret_reply, psd_error_t *err)
+psd_status_t
+ps_checkpoint_work(ps_cli_t *cli,
+                   const json_t *request,
+                   json_t **ret_reply,
+                   psd_error_t *err)
 {
     psd_status_t rc = ps_cli_ask(cli, request, ret_reply, err);
 
@@ -181,7 +183,7 @@ ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
     if (names != NULL) {
         (void)json_object_set(request, "tables", names);
     }
-    rc = work(cli, request, &reply, err);
+    rc = ps_checkpoint_work(cli, request, &reply, err);
     if (rc == PSD_OK) {
         ps_out_object(&cli->out, reply, WORKED);
     }
@@ -208,7 +210,7 @@ ps_cmd_checkpoint_verify(ps_cli_t *cli, psd_error_t *err)
         return rc;
     }
     request = json_pack("{s:s,s:s}", "op", "checkpoint_verify", "name", name);
-    rc = work(cli, request, &reply, err);
+    rc = ps_checkpoint_work(cli, request, &reply, err);
     if (rc == PSD_OK) {
         ps_out_object(&cli->out, reply, READ);
     }
@@ -229,11 +231,11 @@ ps_cmd_checkpoint_list(ps_cli_t *cli, psd_error_t *err)
 }
 
 /* The manifest, out of the text that it came as. */
-static psd_status_t
-ask_manifest(ps_cli_t *cli,
-             const char *name,
-             json_t **ret_manifest,
-             psd_error_t *err)
+psd_status_t
+ps_checkpoint_manifest(ps_cli_t *cli,
+                       const char *name,
+                       json_t **ret_manifest,
+                       psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     psd_status_t rc =
@@ -256,7 +258,7 @@ ps_cmd_checkpoint_inspect(ps_cli_t *cli, psd_error_t *err)
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
     if (rc == PSD_OK) {
-        rc = ask_manifest(cli, name, &manifest, err);
+        rc = ps_checkpoint_manifest(cli, name, &manifest, err);
     }
     if (rc == PSD_OK) {
         ps_say(&cli->out, "consistent: %s, clock %" PRIu64,
@@ -290,11 +292,39 @@ ps_cmd_checkpoint_drop(ps_cli_t *cli, psd_error_t *err)
 
 /* ---- restore ---- */
 
+/* What the tables shall be, where that is not as they were. */
+static json_t *
+shape_of(const ps_cli_t *cli)
+{
+    json_t *shape = json_object();
+    const char *as = ps_args_text(&cli->args, "as");
+    const char *ack = ps_args_text(&cli->args, "ack");
+    uint64_t partitions = ps_args_u64(&cli->args, "partitions");
+    uint64_t replicas = ps_args_u64(&cli->args, "replicas");
+
+    if (as != NULL) {
+        (void)json_object_set_new(shape, "as", json_string(as));
+    }
+    if (ack != NULL) {
+        (void)json_object_set_new(shape, "ack", json_string(ack));
+    }
+    if (partitions != 0) {
+        (void)json_object_set_new(shape, "partitions",
+                                  json_integer((json_int_t)partitions));
+    }
+    if (replicas != 0) {
+        (void)json_object_set_new(shape, "replicas",
+                                  json_integer((json_int_t)replicas));
+    }
+    return shape;
+}
+
 /* Restores a table, and adds it to those that are. */
 static psd_status_t
 restore_table(ps_cli_t *cli,
               const char *name,
               const char *table,
+              const json_t *shape,
               json_t *restored,
               psd_error_t *err)
 {
@@ -302,33 +332,17 @@ restore_table(ps_cli_t *cli,
     json_t *request = json_pack("{s:s,s:s,s:s}", "op", "checkpoint_restore",
                                 "name", name, "table", table);
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    const char *as = ps_args_text(&cli->args, "as");
-    const char *ack = ps_args_text(&cli->args, "ack");
-    uint64_t partitions = ps_args_u64(&cli->args, "partitions");
-    uint64_t replicas = ps_args_u64(&cli->args, "replicas");
+    const json_t *as = json_object_get(shape, "as");
     psd_status_t rc = PSD_OK;
 
-    if (as != NULL) {
-        (void)json_object_set_new(request, "as", json_string(as));
-    }
-    if (ack != NULL) {
-        (void)json_object_set_new(request, "ack", json_string(ack));
-    }
-    if (partitions != 0) {
-        (void)json_object_set_new(request, "partitions",
-                                  json_integer((json_int_t)partitions));
-    }
-    if (replicas != 0) {
-        (void)json_object_set_new(request, "replicas",
-                                  json_integer((json_int_t)replicas));
-    }
-    rc = work(cli, request, &reply, err);
+    (void)json_object_update(request, (json_t *)shape); /* only reads it */
+    rc = ps_checkpoint_work(cli, request, &reply, err);
     if (rc == PSD_OK) {
         (void)json_array_append_new(
-            restored,
-            json_pack("{s:s,s:s,s:I}", "table", as == NULL ? table : as, "from",
-                      table, "row_bytes",
-                      (json_int_t)ps_json_u64(reply, "row_bytes")));
+            restored, json_pack("{s:s,s:s,s:I}", "table",
+                                as == NULL ? table : json_string_value(as),
+                                "from", table, "row_bytes",
+                                (json_int_t)ps_json_u64(reply, "row_bytes")));
     }
     return psd_error_wrap(err, rc, "table \"%s\"", table);
 }
@@ -344,10 +358,15 @@ restore_job(ps_cli_t *cli,
     json_t *request = json_pack("{s:s,s:s,s:s}", "op", "checkpoint_restore",
                                 "name", name, "job", job);
     uint64_t workers = ps_args_u64(&cli->args, "workers");
+    uint64_t epochs = ps_args_u64(&cli->args, "epochs");
 
     if (workers != 0) {
         (void)json_object_set_new(request, "workers",
                                   json_integer((json_int_t)workers));
+    }
+    if (epochs != 0) {
+        (void)json_object_set_new(request, "epochs",
+                                  json_integer((json_int_t)epochs));
     }
     return psd_error_wrap(err, ps_cli_ask(cli, request, ret_reply, err),
                           "job \"%s\" (its tables are there; \"checkpoint "
@@ -355,8 +374,8 @@ restore_job(ps_cli_t *cli,
                           job, name, job);
 }
 
-static const char *
-table_name(const json_t *tables, size_t i)
+const char *
+ps_checkpoint_table(const json_t *tables, size_t i)
 {
     return ps_json_text(json_array_get(tables, i), "spec.name");
 }
@@ -375,7 +394,7 @@ check_names_are_free(ps_cli_t *cli, const json_t *tables, psd_error_t *err)
         const char *there = ps_json_text(json_array_get(list, i), "name");
 
         for (size_t k = 0; rc == PSD_OK && k < json_array_size(tables); k++) {
-            if (strcmp(there, table_name(tables, k)) == 0) {
+            if (strcmp(there, ps_checkpoint_table(tables, k)) == 0) {
                 rc = psd_error_set(err, PSD_TABLE_EXISTS,
                                    "table \"%s\" exists already, nothing was "
                                    "restored; drop it, or restore one table "
@@ -391,6 +410,7 @@ static psd_status_t
 restore_some(ps_cli_t *cli,
              const char *name,
              const json_t *names,
+             const json_t *shape,
              json_t *restored,
              psd_error_t *err)
 {
@@ -398,7 +418,7 @@ restore_some(ps_cli_t *cli,
 
     for (size_t i = 0; rc == PSD_OK && i < json_array_size(names); i++) {
         rc = restore_table(cli, name,
-                           json_string_value(json_array_get(names, i)),
+                           json_string_value(json_array_get(names, i)), shape,
                            restored, err);
     }
     return rc;
@@ -408,12 +428,13 @@ restore_some(ps_cli_t *cli,
 static psd_status_t
 restore_all(ps_cli_t *cli,
             const char *name,
+            const json_t *shape,
             json_t *restored,
             json_t *resumed,
             psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *manifest = NULL;
-    psd_status_t rc = ask_manifest(cli, name, &manifest, err);
+    psd_status_t rc = ps_checkpoint_manifest(cli, name, &manifest, err);
     const json_t *tables = rc == PSD_OK ? ps_json_at(manifest, "tables") : NULL;
     const json_t *jobs = rc == PSD_OK ? ps_json_at(manifest, "jobs") : NULL;
 
@@ -421,7 +442,8 @@ restore_all(ps_cli_t *cli,
         rc = check_names_are_free(cli, tables, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < json_array_size(tables); i++) {
-        rc = restore_table(cli, name, table_name(tables, i), restored, err);
+        rc = restore_table(cli, name, ps_checkpoint_table(tables, i), shape,
+                           restored, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < json_array_size(jobs); i++) {
         json_t *reply = NULL;
@@ -454,6 +476,22 @@ show_restored(const ps_cli_t *cli,
     }
 }
 
+psd_status_t
+ps_checkpoint_restore(ps_cli_t *cli,
+                      const char *name,
+                      const json_t *shape,
+                      psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *restored = json_array();
+    PSD_AUTO(ps_json_unref) json_t *resumed = json_array();
+    psd_status_t rc = restore_all(cli, name, shape, restored, resumed, err);
+
+    if (rc == PSD_OK || json_array_size(restored) > 0) {
+        show_restored(cli, name, restored, resumed);
+    }
+    return rc;
+}
+
 static psd_status_t
 check_restore(const ps_cli_t *cli, const json_t *names, psd_error_t *err)
 {
@@ -471,9 +509,10 @@ psd_status_t
 ps_cmd_checkpoint_restore(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *restored = json_array();
-    PSD_AUTO(ps_json_unref) json_t *resumed = json_array();
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     PSD_AUTO(ps_json_unref) json_t *names = NULL;
+    PSD_AUTO(ps_json_unref) json_t *none = json_array();
+    PSD_AUTO(ps_json_unref) json_t *shape = shape_of(cli);
     const char *job = ps_args_text(&cli->args, "job");
     const char *name = NULL;
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
@@ -494,10 +533,12 @@ ps_cmd_checkpoint_restore(ps_cli_t *cli, psd_error_t *err)
         }
         return rc;
     }
-    rc = names != NULL ? restore_some(cli, name, names, restored, err)
-                       : restore_all(cli, name, restored, resumed, err);
+    if (names == NULL) {
+        return ps_checkpoint_restore(cli, name, shape, err);
+    }
+    rc = restore_some(cli, name, names, shape, restored, err);
     if (rc == PSD_OK || json_array_size(restored) > 0) {
-        show_restored(cli, name, restored, resumed);
+        show_restored(cli, name, restored, none);
     }
     return rc;
 }

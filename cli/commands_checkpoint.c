@@ -41,6 +41,33 @@ static const ps_example_t DROP_EXAMPLES[] = {
     {"pscli checkpoint drop monday", "asks first"},
     {"pscli checkpoint drop monday --yes", "does not ask; for scripts"},
     {NULL, NULL}};
+#define WORKERS_OPTION                                                      \
+    {                                                                       \
+        .name = "workers", .kind = PS_OPT_U64, .value = "N", .min = 1,      \
+        .max = 4096,                                                        \
+        .help = "workers that the job goes on with; else as many as it had" \
+    }
+#define EPOCHS_OPTION                                                         \
+    {                                                                         \
+        .name = "epochs", .kind = PS_OPT_U64, .value = "N", .min = 1,         \
+        .max = 1000000000,                                                    \
+        .help = "epochs that the job's work queues have now in all; else as " \
+                "many as they had"                                            \
+    }
+static const ps_example_t RESUME_EXAMPLES[] = {
+    {"pscli checkpoint resume noon --job lr",
+     "job \"lr\" is as it was when \"noon\" was made; start its workers then"},
+    {"pscli checkpoint resume noon --job lr --epochs 20",
+     "the same, with work for 20 epochs in all"},
+    {NULL, NULL}};
+static const ps_opt_t RESUME_OPTIONS[] = {
+    {.name = "job",
+     .kind = PS_OPT_TEXT,
+     .value = "JOB",
+     .help = "the job of the checkpoint that shall go on"},
+    WORKERS_OPTION,
+    EPOCHS_OPTION,
+    {.name = NULL}};
 static const ps_example_t RESTORE_EXAMPLES[] = {
     {"pscli checkpoint restore monday", "makes all of its tables"},
     {"pscli checkpoint restore monday --table w --as w2 --partitions 16",
@@ -51,12 +78,8 @@ static const ps_opt_t RESTORE_OPTIONS[] = {
      .kind = PS_OPT_TEXT,
      .value = "JOB",
      .help = "only the clock and queues of this job, no table"},
-    {.name = "workers",
-     .kind = PS_OPT_U64,
-     .value = "N",
-     .min = 1,
-     .max = 4096,
-     .help = "workers that the job goes on with; else as many as it had"},
+    WORKERS_OPTION,
+    EPOCHS_OPTION,
     {.name = "table",
      .kind = PS_OPT_TEXT,
      .value = "T",
@@ -158,6 +181,26 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
      .examples = RESTORE_EXAMPLES,
      .options = RESTORE_OPTIONS,
      .run = ps_cmd_checkpoint_restore},
+    {.noun = "checkpoint",
+     .verb = "resume",
+     .arguments = "NAME",
+     .min_args = 1,
+     .max_args = 1,
+     .summary = "takes a job back to a checkpoint of it, to go on from there",
+     .details =
+         "For a job whose workers were killed, or that went wrong: reads every "
+         "byte of the checkpoint first, stops the job if it runs, waits until "
+         "all of its workers have ended or were declared lost "
+         "(workers.lost_after_ms, for 60 s at most), drops the tables that the "
+         "checkpoint has, and restores them and the job. Start the workers "
+         "then as before: they go on after the checkpoint's clock, and get the "
+         "slices that were not done.\n\n"
+         "Asks on a terminal before it drops tables; anywhere else it needs "
+         "--yes. When it was interrupted, run it again. The checkpoint is one "
+         "that was made with --job.",
+     .examples = RESUME_EXAMPLES,
+     .options = RESUME_OPTIONS,
+     .run = ps_cmd_checkpoint_resume},
     {.noun = "checkpoint",
      .verb = "drop",
      .arguments = "NAME",

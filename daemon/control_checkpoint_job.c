@@ -276,12 +276,42 @@ queues_done(queues_t *self)
     }
 }
 
+/* Its queues go on to the end of that epoch, and not of the one that they were
+ * made for; 0: as they were. */
 static psd_status_t
-read_queues(const ps_doc_t *job, queues_t *ret, psd_error_t *err)
+set_epochs(ps_work_resumed_t *queue, uint64_t n_epochs, psd_error_t *err)
+{
+    bool was_over = queue->n_epochs != 0 && queue->epoch > queue->n_epochs;
+    uint64_t reached = was_over ? queue->n_epochs : queue->epoch;
+
+    if (n_epochs == 0) {
+        return PSD_OK;
+    }
+    if (n_epochs < reached) {
+        return psd_error_set(err, PSD_INVALID,
+                             "epochs is %" PRIu64 "; queue %s is in epoch "
+                             "%" PRIu64 " already",
+                             n_epochs, queue->name, reached);
+    }
+    queue->n_epochs = n_epochs;
+    return PSD_OK;
+}
+
+static psd_status_t
+read_queues(const ps_doc_t *request,
+            const ps_doc_t *job,
+            queues_t *ret,
+            psd_error_t *err)
 {
     const ps_doc_t *array = NULL;
+    uint64_t n_epochs = 0;
     psd_status_t rc =
         ps_doc_get_array(job, "queues", PS_QUEUES_MAX, &array, err);
+
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(request, "epochs", 1, PS_WORK_EPOCHS_MAX, 0,
+                               &n_epochs, err);
+    }
 
     for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(array); i++) {
         const ps_doc_t *queue = NULL;
@@ -289,6 +319,9 @@ read_queues(const ps_doc_t *job, queues_t *ret, psd_error_t *err)
         rc = ps_doc_at_object(array, i, &queue, err);
         if (rc == PSD_OK) {
             rc = read_queue(queue, &ret->list[ret->n++], err);
+        }
+        if (rc == PSD_OK) {
+            rc = set_epochs(&ret->list[i], n_epochs, err);
         }
     }
     return rc;
@@ -341,7 +374,7 @@ ps_control_checkpoint_resume(ps_control_t *self,
         rc = read_job(request->doc, job, &resume, err);
     }
     if (rc == PSD_OK) {
-        rc = read_queues(job, &queues, err);
+        rc = read_queues(request->doc, job, &queues, err);
     }
     if (rc == PSD_OK) {
         resume.n_queues = queues.n;

@@ -23,7 +23,7 @@ _pscli() {
     cluster) [ -z "$verb" ] && words=" status events rebalance repair backup restore" ;;
     node) [ -z "$verb" ] && words=" list inspect drain remove" ;;
     table) [ -z "$verb" ] && words=" create list inspect drop ack export import" ;;
-    checkpoint) [ -z "$verb" ] && words=" create list inspect verify restore drop" ;;
+    checkpoint) [ -z "$verb" ] && words=" create list inspect verify restore resume drop" ;;
     push) rest=$verb; verb="" ;;
     pull) rest=$verb; verb="" ;;
     plan) rest=$verb; verb="" ;;
@@ -170,7 +170,12 @@ _pscli() {
     "checkpoint verify")
         ;;
     "checkpoint restore")
-        flags+=" --job --workers --table --as --partitions --replicas --ack"
+        flags+=" --job --workers --epochs --table --as --partitions --replicas --ack"
+        case $previous in
+        esac
+        ;;
+    "checkpoint resume")
+        flags+=" --job --workers --epochs"
         case $previous in
         esac
         ;;
@@ -203,7 +208,7 @@ _pscli() {
     "data detect")
         ;;
     "run")
-        flags+=" --workers --servers --launcher --job --max-delay --psd"
+        flags+=" --workers --servers --launcher --job --max-delay --allow-lost --psd"
         case $previous in
     --launcher) words="local ssh mpi slurm"; value=1 ;;
         esac

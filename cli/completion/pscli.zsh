@@ -15,7 +15,7 @@ _pscli() {
     cluster) [[ -z $verb ]] && words_=( status events rebalance repair backup restore) ;;
     node) [[ -z $verb ]] && words_=( list inspect drain remove) ;;
     table) [[ -z $verb ]] && words_=( create list inspect drop ack export import) ;;
-    checkpoint) [[ -z $verb ]] && words_=( create list inspect verify restore drop) ;;
+    checkpoint) [[ -z $verb ]] && words_=( create list inspect verify restore resume drop) ;;
     push) verb="" ;;
     pull) verb="" ;;
     plan) verb="" ;;
@@ -62,13 +62,14 @@ _pscli() {
     'checkpoint list') flags+=() ;;
     'checkpoint inspect') flags+=() ;;
     'checkpoint verify') flags+=() ;;
-    'checkpoint restore') flags+=( --job --workers --table --as --partitions --replicas --ack) ;;
+    'checkpoint restore') flags+=( --job --workers --epochs --table --as --partitions --replicas --ack) ;;
+    'checkpoint resume') flags+=( --job --workers --epochs) ;;
     'checkpoint drop') flags+=() ;;
     'plan') flags+=( --rows --cols --type --row-format --keys --updater --fill --partitions --partition-by --replicas --nodes --shards) ;;
     'data convert') flags+=( --from --to --lossy --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
     'data show') flags+=( --number --summary --from --strict --entries --vocabulary --merge --bits --no-constant --hash-all --scale --labels --rows --cache --part --parts) ;;
     'data detect') flags+=() ;;
-    'run') flags+=( --workers --servers --launcher --job --max-delay --psd) ;;
+    'run') flags+=( --workers --servers --launcher --job --max-delay --allow-lost --psd) ;;
     'explain') flags+=(); ask='pscli explain -o name 2>/dev/null' ;;
     'completion') flags+=(); ask='printf "%s\n" bash zsh fish' ;;
     'help') flags+=( --man) ;;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ps_checkpoint - what the commands about checkpoints share
+ *
+ * Owner    The caller owns what is returned.
+ */
+#ifndef PS_CLI_CHECKPOINT_H
+#define PS_CLI_CHECKPOINT_H
+
+#include "cli/cli.h"
+
+/* Begins the work of that request, shows how far it is, and waits for its end.
+ * Errors: as the request; PSD_DEADLINE nothing went on for a minute. */
+PSD_MUST_CHECK psd_status_t ps_checkpoint_work(ps_cli_t *cli,
+                                               const json_t *request,
+                                               json_t **ret_reply,
+                                               psd_error_t *err);
+/* Errors: as checkpoint_inspect. */
+PSD_MUST_CHECK psd_status_t ps_checkpoint_manifest(ps_cli_t *cli,
+                                                   const char *name,
+                                                   json_t **ret_manifest,
+                                                   psd_error_t *err);
+/* Name of the manifest's i-th table, borrowed. */
+const char *ps_checkpoint_table(const json_t *tables, size_t i);
+/* Makes all tables of the checkpoint, then its jobs, and shows them; also those
+ * that came before an error. shape: keys of checkpoint_restore for the tables;
+ * NULL: none. */
+PSD_MUST_CHECK psd_status_t ps_checkpoint_restore(ps_cli_t *cli,
+                                                  const char *name,
+                                                  const json_t *shape,
+                                                  psd_error_t *err);
+#endif
