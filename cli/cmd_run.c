@@ -144,6 +144,36 @@ show_workers(const ps_cli_t *cli, const ps_workers_t *workers, const char *job)
     ps_out_list(&cli->out, doc, "workers", WORKERS);
 }
 
+/* Some workers failed: with --allow-lost that is no failure of the run when the
+ * others have done what was theirs. */
+static void
+allow_lost(ps_cli_t *cli, const ps_workers_t *workers)
+{
+    uint64_t allowed = ps_args_u64(&cli->args, "allow-lost");
+    char why[PS_JOB_WHY_SIZE] = "";
+    uint32_t n_lost = 0;
+
+    for (uint32_t i = 0; i < workers->n; i++) {
+        n_lost += workers->items[i].exit != 0 ? 1 : 0;
+    }
+    if (allowed == 0) {
+        return;
+    }
+    if (n_lost > allowed) {
+        ps_say(&cli->out,
+               "%" PRIu32 " workers were lost, --allow-lost allows %" PRIu64,
+               n_lost, allowed);
+    } else if (ps_workers_job_is_whole(workers->args->registered, why)) {
+        ps_say(&cli->out,
+               "%" PRIu32 " of %" PRIu32
+               " workers were lost; the others have done all slices",
+               n_lost, workers->n);
+        cli->exit_code = 0;
+    } else {
+        ps_say(&cli->out, "%s", why);
+    }
+}
+
 static psd_status_t
 run_workers(ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
 {
@@ -161,6 +191,9 @@ run_workers(ps_cli_t *cli, const ps_workers_args_t *args, psd_error_t *err)
         show_workers(cli, &workers, args->job);
     }
     cli->exit_code = ps_workers_exit(&workers);
+    if (cli->exit_code != 0 && workers.asked == 0 && workers.cut_ms == 0) {
+        allow_lost(cli, &workers);
+    }
     return PSD_OK;
 }
 

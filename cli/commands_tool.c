@@ -48,6 +48,15 @@ static const ps_opt_t RUN_OPTIONS[] = {
      .fallback = "0",
      .help = "clocks that workers may be apart: 0 BSP, above 0 SSP, below 0 "
              "ASP"},
+    {.name = "allow-lost",
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 0,
+     .max = 4095,
+     .fallback = "0",
+     .help =
+         "exit with 0 although up to N workers failed, when the others have "
+         "done all slices of the job's work queues"},
     {.name = "psd",
      .kind = PS_OPT_TEXT,
      .value = "PROGRAM",
@@ -91,7 +100,9 @@ const ps_cmd_t ps_cmds_tool[] = {
          "to stdout. Signals are passed on to the workers; the third one "
          "kills them. When a worker fails before it has joined a job that "
          "waits for it the others are ended; one that fails later leaves them "
-         "at work. The exit code is that of the first worker that "
+         "at work, and is lost at once: its slices go to them, and \"pscli "
+         "why\" says how it ended. The exit code is that of the first worker "
+         "that "
          "failed (128 + N for one that was killed by signal N), or, when a "
          "signal N ended pscli, the greatest and at least 128 + N.",
      .examples = RUN_EXAMPLES,

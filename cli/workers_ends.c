@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is done about workers that have ended, and about those that do not. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli/workers_inner.h"
@@ -35,22 +36,44 @@ ps_workers_send(const ps_workers_t *self, int number)
     }
 }
 
+/* "was killed by signal 9 (Killed)" */
+static void
+print_end(const ps_local_worker_t *worker, char ret_text[END_SIZE])
+{
+    if (worker->signal != 0) {
+        (void)snprintf(ret_text, END_SIZE, "was killed by signal %d (%s)",
+                       worker->signal, strsignal(worker->signal));
+    } else {
+        (void)snprintf(ret_text, END_SIZE, "ended with exit code %d",
+                       worker->exit);
+    }
+}
+
 static void
 tell_end(const ps_workers_t *self, uint32_t rank)
 {
     const ps_local_worker_t *worker = &self->items[rank];
+    char text[END_SIZE];
 
     if (worker->exit == 0 || (worker->cut && worker->signal == SIGTERM)) {
         return;
     }
-    if (worker->signal != 0) {
-        ps_say(self->args->out,
-               "worker %" PRIu32 " was killed by signal %d (%s)", rank,
-               worker->signal, strsignal(worker->signal));
-    } else {
-        ps_say(self->args->out, "worker %" PRIu32 " ended with exit code %d",
-               rank, worker->exit);
-    }
+    print_end(worker, text);
+    ps_say(self->args->out, "worker %" PRIu32 " %s", rank, text);
+}
+
+/* Asks about one that has failed, and tells the registry. Not of one whose rank
+ * another launch may have, or which knows that it was lost: both end so. */
+static ps_worker_fate_t
+fate_of(const ps_workers_t *self, uint32_t rank)
+{
+    const ps_local_worker_t *worker = &self->items[rank];
+    char text[END_SIZE];
+
+    print_end(worker, text);
+    return ps_workers_job_fate(
+        self->args->registered, rank,
+        worker->exit == psd_status_exit(PSD_WORKER_EXISTS) ? NULL : text);
 }
 
 void
@@ -127,7 +150,7 @@ look_at_ends(ps_workers_t *self)
             continue;
         }
         if (worker->exit != 0) {
-            fate = ps_workers_job_fate(self->args->registered, i);
+            fate = fate_of(self, i);
         }
         if (fate == PS_FATE_UNKNOWN) {
             wait_longer(self, ps_now_ms() - begun_ms);
@@ -149,6 +172,19 @@ ps_workers_settle(ps_workers_t *self)
         look_at_ends(self);
     }
     kill_if_due(self);
+}
+
+void
+ps_workers_settle_last(ps_workers_t *self)
+{
+    ps_worker_fate_t fate = PS_FATE_KNOWN;
+
+    for (uint32_t i = 0; fate != PS_FATE_UNKNOWN && i < self->n; i++) {
+        if (!self->items[i].settled && self->items[i].exit != 0) {
+            fate = fate_of(self, i);
+            self->items[i].settled = true;
+        }
+    }
 }
 
 int

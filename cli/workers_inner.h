@@ -22,6 +22,8 @@ void ps_workers_tell_ends(ps_workers_t *self);
 /* When it is due: looks whether one that has failed is missed, ends the others
  * then, and kills those that do not end. */
 void ps_workers_settle(ps_workers_t *self);
+/* When all have ended: tells the registry of those that it has not heard of. */
+void ps_workers_settle_last(ps_workers_t *self);
 /* Milliseconds until something of that is due; -1: nothing is. */
 int ps_workers_time_left(const ps_workers_t *self);
 #endif

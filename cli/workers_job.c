@@ -91,8 +91,41 @@ ps_workers_job_open(ps_workers_job_t *ret_self,
     return rc;
 }
 
+/* That worker has not left, and cannot any more. */
+static void
+tell_lost(ps_cli_t *cli,
+          const json_t *reply,
+          const json_t *worker,
+          const char *reason)
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    PSD_AUTO(ps_json_unref) json_t *answer = NULL;
+    PSD_AUTO(ps_json_unref)
+    json_t *request = json_pack(
+        "{s:s,s:s,s:I,s:I,s:I,s:I,s:s}", "op", "job_leave", "job",
+        ps_json_text(reply, "job.name"), "job_id",
+        (json_int_t)ps_json_u64(reply, "job.id"), "worker",
+        (json_int_t)ps_json_u64(worker, "worker"), "member", (json_int_t)0,
+        "joins", (json_int_t)ps_json_u64(worker, "joins"), "reason", reason);
+    psd_status_t rc = ps_cli_ask(cli, request, &answer, err);
+
+    (void)rc; /* its silence ends it, too */
+}
+
+static bool
+is_over(const json_t *worker)
+{
+    const char *state = ps_json_text(worker, "state");
+
+    return strcmp(state, "lost") == 0 || strcmp(state, "finished") == 0;
+}
+
 static ps_worker_fate_t
-fate_in(const json_t *reply, const ps_known_job_t *job, uint32_t rank)
+fate_in(ps_cli_t *cli,
+        const json_t *reply,
+        const ps_known_job_t *job,
+        uint32_t rank,
+        const char *reason)
 {
     const json_t *workers = ps_json_at(reply, "job.workers");
     const json_t *worker = NULL;
@@ -105,6 +138,10 @@ fate_in(const json_t *reply, const ps_known_job_t *job, uint32_t rank)
     json_array_foreach(workers, i, worker)
     {
         if (ps_json_u64(worker, "worker") == rank) {
+            if (reason != NULL && ps_json_u64(worker, "joins") > 0 &&
+                !is_over(worker)) {
+                tell_lost(cli, reply, worker, reason);
+            }
             return ps_json_u64(worker, "joins") > 0 ? PS_FATE_KNOWN
                                                     : PS_FATE_MISSED;
         }
@@ -114,14 +151,14 @@ fate_in(const json_t *reply, const ps_known_job_t *job, uint32_t rank)
 
 /* Of one of the two jobs. */
 static ps_worker_fate_t
-ask(ps_cli_t *cli, const ps_known_job_t *job, uint32_t rank)
+ask(ps_cli_t *cli, const ps_known_job_t *job, uint32_t rank, const char *reason)
 {
     PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     psd_status_t rc = inspect(cli, job->name, &reply, err);
 
     if (rc == PSD_OK) {
-        return fate_in(reply, job, rank);
+        return fate_in(cli, reply, job, rank, reason);
     }
     if (rc != PSD_NO_JOB) {
         psd_close(&cli->client); /* the next one may get on */
@@ -131,26 +168,74 @@ ask(ps_cli_t *cli, const ps_known_job_t *job, uint32_t rank)
 
 /* Whoever fails between the meeting and the job is missed in the job. */
 static ps_worker_fate_t
-ask_both(const ps_workers_job_t *self, uint32_t rank)
+ask_both(const ps_workers_job_t *self, uint32_t rank, const char *reason)
 {
-    ps_worker_fate_t fate = ask(self->cli, &self->job, rank);
+    ps_worker_fate_t fate = ask(self->cli, &self->job, rank, reason);
     bool may_meet = fate == PS_FATE_UNKNOWN && self->cli->client != NULL &&
                     self->meeting.name[0] != '\0';
 
-    if (may_meet && ask(self->cli, &self->meeting, rank) == PS_FATE_MISSED) {
+    if (may_meet &&
+        ask(self->cli, &self->meeting, rank, reason) == PS_FATE_MISSED) {
         return PS_FATE_MISSED;
     }
     return fate;
 }
 
 ps_worker_fate_t
-ps_workers_job_fate(const ps_workers_job_t *self, uint32_t rank)
+ps_workers_job_fate(const ps_workers_job_t *self,
+                    uint32_t rank,
+                    const char *reason)
 {
     uint32_t timeout_ms = self->cli->timeout_ms;
     ps_worker_fate_t fate = PS_FATE_UNKNOWN;
 
     self->cli->timeout_ms = timeout_ms < ANSWER_MS ? timeout_ms : ANSWER_MS;
-    fate = ask_both(self, rank);
+    fate = ask_both(self, rank, reason);
     self->cli->timeout_ms = timeout_ms;
     return fate;
+}
+
+static bool
+queues_are_over(const json_t *reply, const char *job, char *ret_why)
+{
+    const json_t *queues = ps_json_at(reply, "job.queues");
+    bool over = json_array_size(queues) > 0;
+
+    if (!over) {
+        (void)snprintf(ret_why, PS_JOB_WHY_SIZE,
+                       "job %s has no work queue: what was a lost worker's to "
+                       "do nobody has done",
+                       job);
+    }
+    for (size_t i = 0; over && i < json_array_size(queues); i++) {
+        const json_t *queue = json_array_get(queues, i);
+
+        over = json_is_true(ps_json_at(queue, "over"));
+        if (!over) {
+            (void)snprintf(
+                ret_why, PS_JOB_WHY_SIZE,
+                "queue %s of job %s is not over: %" PRIu64 " of %" PRIu64
+                " slices of epoch %" PRIu64 " are done",
+                ps_json_text(queue, "queue"), job, ps_json_u64(queue, "done"),
+                ps_json_u64(queue, "slices"), ps_json_u64(queue, "epoch"));
+        }
+    }
+    return over;
+}
+
+bool
+ps_workers_job_is_whole(const ps_workers_job_t *self,
+                        char ret_why[PS_JOB_WHY_SIZE])
+{
+    PSD_AUTO(psd_error_destroy) psd_error_t *err = psd_error_new();
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    psd_status_t rc = inspect(self->cli, self->job.name, &reply, err);
+
+    if (rc != PSD_OK) {
+        (void)snprintf(ret_why, PS_JOB_WHY_SIZE, "job %s: %s", self->job.name,
+                       rc == PSD_NO_JOB ? psd_status_text(rc)
+                                        : psd_error_text(err));
+        return false;
+    }
+    return queues_are_over(reply, self->job.name, ret_why);
 }

@@ -3,8 +3,10 @@
  * ps_workers_job - whether the registry knows the workers that pscli runs
  *
  * What     pscli sees at once that a process has ended; whether others wait for
- *          it only the registry can say. Nothing is changed there: a rank does
- *          not tell which launch it is of.
+ *          it only the registry can say. One that ended without leaving its job
+ *          is told there, so that nobody waits for it until its silence is
+ *          noticed; not where the job ran already when the workers started, for
+ *          a rank does not tell which launch it is of.
  * Owner    The caller.
  * Threads  one; processes are forked behind ps_workers_job_open, and none
  *          behind the first ps_workers_job_fate, which connects
@@ -13,6 +15,8 @@
 #define PS_CLI_WORKERS_JOB_H
 
 #include "cli/cli.h"
+
+#define PS_JOB_WHY_SIZE 256
 
 typedef enum ps_worker_fate {
     PS_FATE_UNKNOWN, /* nobody has joined yet, or there is no answer */
@@ -43,8 +47,14 @@ PSD_MUST_CHECK psd_status_t ps_workers_job_open(ps_workers_job_t *ret_self,
                                                 const char *job,
                                                 uint32_t n_workers,
                                                 psd_error_t *err);
-/* What of the worker of that rank, whose process has failed? Waits two seconds
- * at most for a psd that does not answer. */
+/* What of the worker of that rank, whose process has failed? If the registry
+ * still counts on it, that is told there, with the reason; NULL: it is not.
+ * Waits two seconds at most for a psd that does not answer. */
 ps_worker_fate_t ps_workers_job_fate(const ps_workers_job_t *self,
-                                     uint32_t rank);
+                                     uint32_t rank,
+                                     const char *reason);
+/* Whether the job has work queues, and all of their slices are done. Else why
+ * it is not known to have ended whole. */
+bool ps_workers_job_is_whole(const ps_workers_job_t *self,
+                             char ret_why[PS_JOB_WHY_SIZE]);
 #endif

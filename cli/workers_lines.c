@@ -181,6 +181,7 @@ ps_workers_wait(ps_workers_t *self, psd_error_t *err)
         ps_workers_tell_ends(self);
         ps_workers_settle(self);
     }
+    ps_workers_settle_last(self);
     /* What they wrote last; a pipe that a grandchild keeps open is left. */
     read_all(self);
     for (uint32_t i = 0; i < self->n; i++) {
