@@ -261,7 +261,8 @@ end(job_t *job, psd_status_t rc, psd_error_t *err)
         char reason[160];
 
         (void)snprintf(reason, sizeof reason, "%s", psd_error_text(err));
-        if (psd_fail(job->client, reason, 1000, err) != PSD_OK) {
+        if (psd_fail(job->client, reason, 1000, err) != PSD_OK &&
+            psd_error_status(err) != PSD_NOT_JOINED) {
             (void)fprintf(stderr, "queue: %s\n", psd_error_text(err));
         }
     }
