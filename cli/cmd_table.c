@@ -195,6 +195,7 @@ show_created(ps_cli_t *cli, const char *name, psd_error_t *err)
     if (cli->out.format != PS_FORMAT_TABLE || cli->out.verbose) {
         return show_table(cli, reply, err);
     }
+    say_warnings(&cli->out, ps_json_at(reply, "warnings"));
     if (ps_json_u64(reply, "table.rows") > 0) {
         (void)snprintf(rows, sizeof rows, "%" PRIu64,
                        ps_json_u64(reply, "table.rows"));

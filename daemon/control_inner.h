@@ -263,9 +263,9 @@ PSD_MUST_CHECK bool ps_control_add_silent(const ps_control_t *self,
                                           ps_doc_t *array,
                                           bool *ret_any);
 /* control_skew.c */
-/* "warnings": what is not wrong, and costs time or memory: tables of which one
- * partition has more than three times its share (model/skew.h). answers: of
- * INSPECT. false: no memory. */
+/* "warnings": what is not wrong, and costs time or memory: nodes whose memory
+ * may not do, tables of which one partition has more than three times its share
+ * (model/skew.h). answers: of INSPECT. false: no memory. */
 PSD_MUST_CHECK bool ps_control_add_warnings(const ps_control_t *self,
                                             const ps_answers_t *answers,
                                             ps_doc_t *reply);
@@ -273,6 +273,12 @@ PSD_MUST_CHECK bool ps_control_add_warnings(const ps_control_t *self,
 PSD_MUST_CHECK bool ps_control_add_skew(const ps_table_t *table,
                                         const ps_answers_t *answers,
                                         ps_doc_t *array);
+
+/* control_memory.c: nodes whose rows take more than eight tenths of what the node
+ * may take. */
+PSD_MUST_CHECK bool ps_control_add_memory(const ps_control_t *self,
+                                          const ps_answers_t *answers,
+                                          ps_doc_t *array);
 
 /* control_news.c: rows of the history. Nodes that are silent, or heard again; a
  * node that is refused, at_once: which is no matter of patience. */

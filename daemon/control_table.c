@@ -466,6 +466,7 @@ ps_control_table_inspect(ps_control_t *self,
     }
     warnings = ps_doc_add_array(request->reply, "warnings");
     return warnings == NULL ||
+                   !ps_control_add_memory(self, request->answers, warnings) ||
                    !ps_control_add_skew(table, request->answers, warnings)
                ? ps_control_no_memory(err)
                : PSD_OK;

@@ -146,6 +146,7 @@ ps_answers_to_doc(const ps_answers_t *answers, uint64_t now_ms, ps_doc_t *array)
         ps_doc_t *doc = ps_doc_append_object(array);
 
         done = doc != NULL && ps_doc_set_u64(doc, "shard", i) &&
+               ps_doc_set_u64(doc, "memory_bytes", call->memory_bytes) &&
                add_info(&call->info, doc) && add_partitions(call, doc) &&
                add_lags(call, now_ms, doc) && add_waiting(call, now_ms, doc) &&
                add_clocks(call, doc) && add_words(call, doc);
@@ -398,6 +399,10 @@ read_call(const ps_doc_t *doc,
         ps_doc_get_u64(doc, "shard", 0, PS_NODE_SHARDS_MAX - 1, &shard, err);
 
     call->shard = (uint32_t)shard;
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_u64_or(doc, "memory_bytes", 0, INT64_MAX, 0,
+                               &call->memory_bytes, err);
+    }
     if (rc == PSD_OK) {
         rc = read_info(doc, &call->info, err);
     }

@@ -3,6 +3,7 @@
 #include "daemon/shard_call.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 
@@ -107,6 +108,20 @@ ps_shard_call_job(const ps_job_t *job,
     return PSD_OK;
 }
 
+/* limits.memory_bytes, else what the host has. */
+static uint64_t
+memory_bytes(const ps_shard_info_t *info)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+    uint64_t host =
+        pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : 0;
+
+    return info->memory_bytes > 0 && (host == 0 || info->memory_bytes < host)
+               ? info->memory_bytes
+               : host;
+}
+
 psd_status_t
 ps_shard_call_inspect(ps_shard_call_t *self,
                       const ps_shard_t *shard,
@@ -118,6 +133,7 @@ ps_shard_call_inspect(ps_shard_call_t *self,
         return ps_shard_sizes(shard, &self->sizes, &self->n_sizes, err);
     }
     ps_shard_info(shard, &self->info);
+    self->memory_bytes = memory_bytes(&self->info);
     rc =
         ps_shard_partitions(shard, &self->partitions, &self->n_partitions, err);
     return rc == PSD_OK ? ps_shard_lags(shard, &self->lags, &self->n_lags, err)

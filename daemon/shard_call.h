@@ -55,6 +55,7 @@ typedef struct ps_shard_call {
     uint32_t shard;       /* its number there */
     psd_status_t status;
     char text[PS_CALL_TEXT_SIZE]; /* why, when status is not OK */
+    uint64_t memory_bytes;        /* that its node may take; 0: not known */
     ps_shard_info_t info;
     ps_partition_info_t *partitions; /* owned, so the others */
     size_t n_partitions;

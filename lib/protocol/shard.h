@@ -220,6 +220,7 @@ typedef struct ps_shard_info {
     uint64_t held_bytes;
     uint64_t refused;                   /* requests refused since start */
     uint64_t tail_bytes;                /* records kept for other copies */
+    uint64_t memory_bytes;              /* the node's limit; 0: none */
     char disk_trouble[PS_TEXT_MAX / 2]; /* why its log takes nothing; "": it
                                            does */
 } ps_shard_info_t;

@@ -16,7 +16,8 @@ ps_shard_info(const ps_shard_t *self, ps_shard_info_t *ret_info)
                           .held_requests = self->n_held,
                           .held_bytes = self->held_bytes + self->logged_bytes,
                           .refused = self->refused,
-                          .tail_bytes = self->tail_bytes};
+                          .tail_bytes = self->tail_bytes,
+                          .memory_bytes = self->args.memory_bytes};
     memcpy(ret_info->disk_trouble, self->disk_trouble,
            sizeof ret_info->disk_trouble);
 }

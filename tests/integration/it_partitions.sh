@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # How rows are shared out over partitions: those of hash keys by their hash, also
 # where the keys are small numbers; a table of which one partition has most is
-# warned of, and a small one is not.
+# warned of, and a small one is not. A table that needs nearly all memory is, too.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 cli_start
@@ -81,4 +81,17 @@ expect 0 plan --rows 1e6 --keys hash --partitions 8 -o json
 cp out hash.json
 expect 0 plan --rows 1e6 --keys hash --partitions 8 --partition-by hash -o json
 cmp -s out hash.json || fail "plan does not plan hash keys by hash"
+# A node that may take 64 MiB, and a table that needs nearly all of it.
+kill "$psd_pid"
+wait "$psd_pid"
+rm -rf data
+export PSD_LIMITS_MEMORY_BYTES=64MiB
+cli_start
+expect 0 table create small --rows 1000000
+err_warns_not
+expect 0 table create large --rows 13000000
+err_has '^warning: node ".*": tables need 53.4 MiB of its 64.0 MiB of memory; '
+expect 0 cluster status -o json
+out_has '"warnings":\["node '
+
 cli_finish
