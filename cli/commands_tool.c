@@ -95,7 +95,9 @@ const ps_cmd_t ps_cmds_tool[] = {
      .details =
          "Each worker finds PSD_ENDPOINT, PSD_JOB, PSD_WORKER (its rank), "
          "PSD_WORKERS and PSD_MAX_DELAY in its environment. Lines that it "
-         "writes are shown with its rank in front; with -o json, jsonl, csv, "
+         "writes are shown with its rank in front (stdout of a C program is "
+         "a pipe then, and comes in blocks: setvbuf or stdbuf -oL makes lines "
+         "of them); with -o json, jsonl, csv, "
          "tsv or name they all go to stderr, and how each worker ended goes "
          "to stdout. Signals are passed on to the workers; the third one "
          "kills them. When a worker fails before it has joined a job that "

@@ -274,8 +274,8 @@ PSD_MUST_CHECK bool ps_control_add_skew(const ps_table_t *table,
                                         const ps_answers_t *answers,
                                         ps_doc_t *array);
 
-/* control_memory.c: nodes whose rows take more than eight tenths of what the node
- * may take. */
+/* control_memory.c: nodes whose rows take more than eight tenths of what the
+ * node may take. */
 PSD_MUST_CHECK bool ps_control_add_memory(const ps_control_t *self,
                                           const ps_answers_t *answers,
                                           ps_doc_t *array);

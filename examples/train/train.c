@@ -151,6 +151,7 @@ main(int argc, char **argv)
                     is_help ? stdout : stderr);
         return is_help ? 0 : 2;
     }
+    (void)setvbuf(stdout, NULL, _IOLBF, 0); /* a line is seen at once */
     err = psd_error_new();
     train = psd_train_new(&job);
     psd_train_on_load(train, load);

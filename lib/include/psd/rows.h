@@ -4,9 +4,11 @@
  *
  * Shape    values are of the table's type, row by row in the order of the rows
  *          named; a row as wide as the columns selected
- * Units    n_values counts values, not bytes; it is checked against the
- *          selection (PSD_SHAPE), so that a wrong length cannot read or write
- *          past an array
+ * Units    n_values counts values, not bytes. It is checked against the
+ *          selection (PSD_SHAPE), so that no call reads or writes more values.
+ *          psd_table_type says how wide one is: no call can see the type of an
+ *          array, and 64-bit values written to floats go past its end.
+ *          psd_table_ensure compares the type of a table with the one wanted.
  */
 #ifndef PSD_ROWS_H
 #define PSD_ROWS_H
