@@ -186,7 +186,7 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
      .arguments = "NAME",
      .min_args = 1,
      .max_args = 1,
-     .summary = "takes a job back to a checkpoint of it, to go on from there",
+     .summary = "take a job back to a checkpoint, to go on from there",
      .details =
          "For a job whose workers were killed, or that went wrong: reads every "
          "byte of the checkpoint first, stops the job if it runs, waits until "

@@ -114,7 +114,7 @@ complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_su
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from restore' -l partitions -r -d 'partitions of it; else as many as it had'
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from restore' -l replicas -r -d 'copies of it; else as many as it had'
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from restore' -l ack -r -d 'memory, replica or disk; else as it was'
-complete -c pscli -f -n '__fish_seen_subcommand_from checkpoint; and not __fish_seen_subcommand_from create list inspect verify restore resume drop' -a resume -d 'takes a job back to a checkpoint of it, to go on from there'
+complete -c pscli -f -n '__fish_seen_subcommand_from checkpoint; and not __fish_seen_subcommand_from create list inspect verify restore resume drop' -a resume -d 'take a job back to a checkpoint, to go on from there'
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from resume' -l job -r -d 'the job of the checkpoint that shall go on'
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from resume' -l workers -r -d 'workers that the job goes on with; else as many as it had'
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from resume' -l epochs -r -d 'epochs that the job\'s work queues have now in all; else as many as they had'

@@ -113,8 +113,11 @@ check_hello(const ps_shard_t *self,
                              hello->incarnation, self->args.incarnation);
     }
     if (last_session != 0 && hello->session > last_session) {
-        return psd_error_set(err, PSD_DENIED,
-                             "session %" PRIu64 " was not given out",
+        /* A registry that has just started may have told its client first. */
+        return psd_error_set(err, PSD_BUSY,
+                             "session %" PRIu64
+                             " is not known here yet; the registry has not "
+                             "said that it was given out",
                              hello->session);
     }
     return PSD_OK;

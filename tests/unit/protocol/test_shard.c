@@ -136,7 +136,9 @@ Test(shard, refuses_a_session_that_was_not_given_out)
     message.hello.client.bytes[0] = 9;
     message.hello.session = SESSION + 2;
     cr_assert_eq(step(&bench, &event), PSD_OK);
-    expect_refused(&bench, PSD_DENIED, "session 7 was not given out");
+    expect_refused(&bench, PSD_BUSY,
+                   "session 7 is not known here yet; the registry has not said "
+                   "that it was given out");
     message.hello.session = SESSION + 1;
     cr_assert_eq(step(&bench, &event), PSD_OK);
     cr_expect_eq(said(&bench)->kind, PS_KIND_WELCOME);
