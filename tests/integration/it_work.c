@@ -37,6 +37,7 @@ typedef struct run {
     unsigned waits_at;     /* reads a byte of `go` before its n-th; 0: never */
     int go;
     int reports; /* rows, as uint32_t */
+    int ready;   /* a byte when all is open; 0: nobody wants to know */
 } run_t;
 
 static void
@@ -140,6 +141,7 @@ work(const run_t *run, psd_error_t *err)
     CHECK(join(client, run, err));
     CHECK_OK(psd_table_ensure(client, "sums", spec, &table, err), err);
     CHECK_OK(psd_work_open(client, "input", SLICES, EPOCHS, &work, err), err);
+    CHECK(run->ready == 0 || write(run->ready, "r", 1) == 1);
     CHECK(do_slices(run, table, work, err));
     psd_work_close(&work);
     CHECK_OK(psd_leave(client, 60000, err), err);
@@ -236,12 +238,15 @@ each_is_counted_once(cluster_t *cluster)
     bool seen[ROWS] = {false};
     pid_t pids[WORKERS];
     int reports[2];
+    int ready[2];
     int go[2];
+    char byte = 0;
     pid_t again = 0;
     pid_t reader = 0;
 
-    CHECK(pipe(reports) == 0 && pipe(go) == 0);
+    CHECK(pipe(reports) == 0 && pipe(ready) == 0 && pipe(go) == 0);
     run.reports = reports[1];
+    run.ready = ready[1];
     run.go = go[0];
     for (uint32_t i = 0; i < WORKERS; i++) {
         run.worker = i;
@@ -249,6 +254,10 @@ each_is_counted_once(cluster_t *cluster)
         run.dies_behind_push = i == 1;
         run.waits_at = run.dies_at == 0 ? ALONE + 1 : 0;
         pids[i] = start(&run);
+    }
+    for (uint32_t i = 0; i < WORKERS; i++) {
+        CHECK(read(ready[0], &byte, 1) ==
+              1); /* nobody is to join a dead node */
     }
     CHECK(take_reports(reports[0], seen, 10));
     CHECK(cluster_kill(cluster, 0, SIGKILL) && cluster_restart(cluster, 0));
@@ -269,6 +278,7 @@ each_is_counted_once(cluster_t *cluster)
     }
     for (int i = 0; i < 2; i++) {
         (void)close(reports[i]);
+        (void)close(ready[i]);
         (void)close(go[i]);
     }
     return ended_with(reader, 0, 0);
