@@ -46,6 +46,8 @@ GOOD = {
     "README.md": "# psd\n\n```c\n" + HELLO_BODY + "```\n",
     "examples/train/train.c": HELLO_C,
     "docs/training.md": "# Training\n\n```c\n" + HELLO_BODY + "```\n",
+    "examples/worker/worker.c": HELLO_C,
+    "docs/api.md": "# Interface\n\n```c\n" + HELLO_BODY + "```\n",
     "examples/queue/queue.c": SPDX + "#include <psd.h>\n\n" + LOOP,
     "docs/quickstart.md": "# Quickstart\n\n```c\n" + LOOP + "```\n",
     "lib/include/psd_linalg.h": LINALG_H,
@@ -78,6 +80,7 @@ def call(expression):
 BREAKS = [
     ("readme", "README.md", "# psd\n", "README.md: no C block"),
     ("readme", "docs/training.md", "# psd\n", "docs/training.md: no C block"),
+    ("readme", "docs/api.md", "# psd\n", "docs/api.md: no C block"),
     ("readme", "docs/quickstart.md", "# psd\n",
      "docs/quickstart.md: no C block with work_through"),
     ("statuses", "docs/errors.md", "# Errors\n", "missing: | E0000 | `OK`"),
