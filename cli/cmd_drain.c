@@ -7,12 +7,14 @@
 
 #include "base/alloc.h"
 #include "cli/cli.h"
+#include "cli/confirm.h"
 #include "cli/json_text.h"
 #include "cli/moves.h"
 #include "cli/pace.h"
 
 #define LOOK_MS 200  /* between two looks at a drain */
 #define WHY_SIZE 512 /* of why one does not go on */
+#define WHAT_SIZE (PS_CONFIRM_NAMES_SIZE + 300)
 
 static const ps_column_t DRAINED[] = {
     {"NODE", "node", PS_UNIT_NONE, false},
@@ -165,19 +167,55 @@ ps_cmd_node_drain(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
+/* Asks when rows would be lost. A node that is up is refused without. */
+static psd_status_t
+confirm_loss(ps_cli_t *cli, const char *name, psd_error_t *err)
+{
+    PSD_AUTO(ps_json_unref) json_t *reply = NULL;
+    const json_t *last = NULL;
+    uint64_t n = 0;
+    char names[PS_CONFIRM_NAMES_SIZE];
+    char what[WHAT_SIZE];
+    psd_status_t rc =
+        ps_cli_request(cli, "node_inspect", "name", name, &reply, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    last = ps_json_at(reply, "node.last_copies");
+    if (json_array_size(last) == 0 ||
+        strcmp(ps_json_text(reply, "node.state"), "up") == 0) {
+        return PSD_OK;
+    }
+    for (size_t i = 0; i < json_array_size(last); i++) {
+        n += ps_json_u64(json_array_get(last, i), "partitions");
+    }
+    ps_confirm_names(last, names);
+    (void)snprintf(what, sizeof what,
+                   "node \"%s\", with the last copies of %" PRIu64
+                   " partitions of table%s %s, whose rows are lost then "
+                   "(starting the node again brings back what is on its disk),",
+                   name, n, json_array_size(last) == 1 ? "" : "s", names);
+    return ps_confirm_remove(cli, what, err);
+}
+
 psd_status_t
 ps_cmd_node_remove(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     PSD_AUTO(ps_json_unref) json_t *request = NULL;
     const char *name = NULL;
+    bool force = ps_args_on(&cli->args, "force");
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
+    if (rc == PSD_OK && force) {
+        rc = confirm_loss(cli, name, err);
+    }
     if (rc != PSD_OK) {
         return rc;
     }
     request = json_pack("{s:s,s:s,s:b}", "op", "node_remove", "name", name,
-                        "force", ps_args_on(&cli->args, "force") ? 1 : 0);
+                        "force", force ? 1 : 0);
     rc = ps_cli_ask(cli, request, &reply, err);
     if (rc == PSD_OK) {
         ps_out_answer(&cli->out, reply, REMOVED, "removed node \"%s\"", name);

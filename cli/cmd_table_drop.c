@@ -10,9 +10,7 @@
 #include "cli/confirm.h"
 #include "cli/json_text.h"
 
-#define NAMES_SIZE 512
-#define MORE_SIZE 32 /* quotes and a comma, or " and N more" */
-#define WHAT_SIZE (NAMES_SIZE + 100)
+#define WHAT_SIZE (PS_CONFIRM_NAMES_SIZE + 100)
 
 static const ps_column_t DROPPED[] = {
     {"TABLE", "table", PS_UNIT_NONE, false},
@@ -82,26 +80,6 @@ look(ps_cli_t *cli, json_t *tables, psd_error_t *err)
     return PSD_OK;
 }
 
-/* Names, as many as fit, of one table or of several. */
-static void
-list_names(const json_t *tables, char ret_names[NAMES_SIZE])
-{
-    size_t n = json_array_size(tables);
-    size_t used = 0;
-
-    for (size_t i = 0; i < n; i++) {
-        const char *name = ps_json_text(json_array_get(tables, i), "table");
-
-        if (used + strlen(name) + MORE_SIZE > NAMES_SIZE) {
-            (void)snprintf(ret_names + used, NAMES_SIZE - used, " and %zu more",
-                           n - i);
-            return;
-        }
-        used += (size_t)snprintf(ret_names + used, NAMES_SIZE - used,
-                                 "%s\"%s\"", i == 0 ? "" : ", ", name);
-    }
-}
-
 /* `table "w" with 3 rows (12 B)`, `tables "v", "w" with …`. */
 static void
 name_them(const json_t *tables, char ret_what[WHAT_SIZE])
@@ -109,14 +87,14 @@ name_them(const json_t *tables, char ret_what[WHAT_SIZE])
     uint64_t rows = 0;
     uint64_t bytes = 0;
     char size[PS_NUMBER_SIZE];
-    char names[NAMES_SIZE] = "";
+    char names[PS_CONFIRM_NAMES_SIZE];
 
     for (size_t i = 0; i < json_array_size(tables); i++) {
         rows += ps_json_u64(json_array_get(tables, i), "rows");
         bytes += ps_json_u64(json_array_get(tables, i), "bytes");
     }
     ps_bytes_format((double)bytes, size);
-    list_names(tables, names);
+    ps_confirm_names(tables, names);
     (void)snprintf(ret_what, WHAT_SIZE, "table%s %s with %" PRIu64 " rows (%s)",
                    json_array_size(tables) == 1 ? "" : "s", names, rows, size);
 }

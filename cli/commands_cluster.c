@@ -226,8 +226,10 @@ const ps_cmd_t ps_cmds_cluster[] = {
      .complete = "node",
      .summary = "forget a node",
      .details = "A node that is stopped and has no copies, or with --force one "
-                "that is down and will not come back. One that is up would "
-                "join again and is refused.",
+                "that is down and will not come back: where it had the last "
+                "copies, rows are lost, and it asks on a terminal; anywhere "
+                "else it needs --yes then. One that is up would join again "
+                "and is refused.",
      .examples = REMOVE_EXAMPLES,
      .options = REMOVE_OPTIONS,
      .run = ps_cmd_node_remove},

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "protocol/registry_decide.h"
+
 #define EVENTS_DEFAULT 1000
 #define EVENTS_MAX 10000
 
@@ -236,6 +238,29 @@ add_shards(const ps_node_t *node, const ps_answers_t *answers, ps_doc_t *doc)
     return done;
 }
 
+/* Tables that lose rows when the node is removed, and of how many partitions.
+ */
+static bool
+add_last(const ps_registry_t *registry, const ps_node_t *node, ps_doc_t *doc)
+{
+    ps_doc_t *array = ps_doc_add_array(doc, "last_copies");
+    bool done = array != NULL;
+
+    for (size_t i = 0; done && i < ps_registry_n_tables(registry); i++) {
+        const ps_table_t *table = ps_registry_table_at(registry, i);
+        uint32_t n = ps_registry_n_last(table, node);
+
+        if (n > 0) {
+            ps_doc_t *item = ps_doc_append_object(array);
+
+            done = item != NULL &&
+                   ps_doc_set_text(item, "table", table->spec.name) &&
+                   ps_doc_set_u64(item, "partitions", n);
+        }
+    }
+    return done;
+}
+
 psd_status_t
 ps_control_node_inspect(ps_control_t *self,
                         ps_control_request_t *request,
@@ -257,7 +282,8 @@ ps_control_node_inspect(ps_control_t *self,
                              ps_log_quote(name, shown, sizeof shown));
     }
     if (doc == NULL || !add_node(self, node, request->answers, doc) ||
-        !add_shards(node, request->answers, doc)) {
+        !add_shards(node, request->answers, doc) ||
+        !add_last(self->is.registry, node, doc)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;

@@ -70,6 +70,7 @@ decide_once(ps_control_t *self, bool *ret_more, psd_error_t *err)
     ps_control_tell_changes(self, &decision.command);
     if (loses_rows(&decision.command)) {
         ps_control_end_jobs(self);
+        ps_control_note_losses(self, &decision.command);
     }
     for (size_t i = 0; i < decision.n_fences; i++) {
         tell_fence(self, &decision.fences[i]);

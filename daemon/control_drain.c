@@ -54,6 +54,7 @@ change_state(ps_control_t *self,
     if (rc == PSD_OK) {
         ps_control_tell_changes(self, &command);
         ps_control_end_jobs(self);
+        ps_control_note_losses(self, &command);
     }
     return rc;
 }

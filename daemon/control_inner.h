@@ -287,6 +287,8 @@ void ps_control_note_nodes(ps_control_t *self);
 void ps_control_note_damage(ps_control_t *self,
                             const char *name,
                             const char *damage);
+/* A row for each table of which a command, which is applied, lost rows. */
+void ps_control_note_losses(ps_control_t *self, const ps_command_t *command);
 void ps_control_note_denied(ps_control_t *self,
                             const char *name,
                             bool at_once,

@@ -63,6 +63,36 @@ ps_control_note_damage(ps_control_t *self, const char *name, const char *damage)
     }
 }
 
+/* Changes of one table stand together. */
+void
+ps_control_note_losses(ps_control_t *self, const ps_command_t *command)
+{
+    for (size_t i = 0, end = 0; i < command->n_changes; i = end) {
+        const uint32_t id = command->changes[i].table;
+        const ps_table_t *table =
+            ps_registry_table_by_id(self->is.registry, id);
+        uint32_t n = 0;
+        char text[256];
+
+        for (end = i; end < command->n_changes; end++) {
+            if (command->changes[end].table != id) {
+                break;
+            }
+            n += command->changes[end].rows_lost ? 1 : 0;
+        }
+        if (n > 0 && table != NULL) {
+            (void)snprintf(text, sizeof text,
+                           "table %s lost the rows of %" PRIu32
+                           " of its %" PRIu32
+                           " partitions; \"pscli table ack %s\" goes on with "
+                           "those that come from now on",
+                           table->spec.name, n, table->spec.n_partitions,
+                           table->spec.name);
+            note(self, PS_LOG_WARN, text);
+        }
+    }
+}
+
 /* That of a name; else the one that was refused longest ago gives way, so that
  * nodes that are refused in turns are each noted once. */
 static ps_denied_t *

@@ -276,6 +276,7 @@ take_node(ps_control_t *self, const ps_node_t *node, psd_error_t *err)
     if (rc == PSD_OK) {
         ps_control_tell_changes(self, &command);
         ps_control_end_jobs(self);
+        ps_control_note_losses(self, &command);
     }
     return rc;
 }

@@ -143,6 +143,8 @@ typedef struct ps_node_left {
 PSD_MUST_CHECK bool ps_registry_node_left(const ps_registry_t *self,
                                           const char *name,
                                           ps_node_left_t *ret_left);
+/* Partitions of the table that are lost when the node is removed. */
+uint32_t ps_registry_n_last(const ps_table_t *table, const ps_node_t *node);
 
 /* A move as it would be made. */
 typedef struct ps_move {

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A node that is removed takes what it has with it; and what it still has. */
+#include <stdio.h>
+
 #include "base/alloc.h"
 #include "protocol/registry_decide.h"
 #include "protocol/registry_node.h"
 #include "protocol/registry_place.h"
+
+#define NAMES_MAX 3 /* tables that an error names */
+#define NAMES_SIZE (NAMES_MAX * (PS_NAME_MAX + 2) + 32)
 
 static void
 take_copy(const ps_node_t *old,
@@ -75,6 +80,20 @@ count_left(const ps_registry_t *self, const ps_node_t *node)
     return left;
 }
 
+uint32_t
+ps_registry_n_last(const ps_table_t *table, const ps_node_t *node)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < table->spec.n_partitions; i++) {
+        const ps_copy_t *copy =
+            ps_copies_on(&table->copies[i], node->incarnation);
+
+        n += copy != NULL && is_last_heir(table, i, copy) ? 1 : 0;
+    }
+    return n;
+}
+
 bool
 ps_registry_node_left(const ps_registry_t *self,
                       const char *name,
@@ -89,6 +108,31 @@ ps_registry_node_left(const ps_registry_t *self,
     return true;
 }
 
+/* `w, v and 3 more`: the tables of which the node has last copies. */
+static void
+name_tables(const ps_registry_t *self,
+            const ps_node_t *node,
+            char ret_names[NAMES_SIZE])
+{
+    size_t n = 0;
+    size_t used = 0;
+
+    ret_names[0] = '\0';
+    for (size_t i = 0; i < self->n_tables; i++) {
+        const ps_table_t *table = &self->tables[i];
+
+        if (ps_registry_n_last(table, node) > 0 && n++ < NAMES_MAX) {
+            used +=
+                (size_t)snprintf(ret_names + used, NAMES_SIZE - used, "%s%s",
+                                 n == 1 ? "" : ", ", table->spec.name);
+        }
+    }
+    if (n > NAMES_MAX) {
+        (void)snprintf(ret_names + used, NAMES_SIZE - used, " and %zu more",
+                       n - NAMES_MAX);
+    }
+}
+
 static psd_status_t
 check_removal(const ps_registry_t *self,
               const ps_node_t *node,
@@ -96,6 +140,7 @@ check_removal(const ps_registry_t *self,
               psd_error_t *err)
 {
     ps_node_left_t left = count_left(self, node);
+    char names[NAMES_SIZE];
 
     if (!node->up && (left.n_copies == 0 || force)) {
         return PSD_OK;
@@ -112,10 +157,21 @@ check_removal(const ps_registry_t *self,
                              "first",
                              node->name, left.n_copies);
     }
+    if (left.n_last == 0) {
+        return psd_error_set(err, PSD_NODE_HELD,
+                             "node %s has copies of %u partitions, which "
+                             "others have too; start it again, or force it if "
+                             "it is lost",
+                             node->name, left.n_copies);
+    }
+    name_tables(self, node, names);
     return psd_error_set(err, PSD_NODE_HELD,
                          "node %s has copies of %u partitions, of %u of them "
-                         "the last; start it again, or force it if it is lost",
-                         node->name, left.n_copies, left.n_last);
+                         "the last (tables: %s); starting it again brings back "
+                         "what is on its disk; if it is lost, force it: those "
+                         "%u begin again, empty",
+                         node->name, left.n_copies, left.n_last, names,
+                         left.n_last);
 }
 
 /* A partition without any heir is made anew, and empty. */

@@ -178,8 +178,13 @@ Test(registry_nodes, keep_a_node_from_being_removed)
     assert_refused(ps_registry_plan_node_state(registry, "n0", PS_NODE_REMOVED,
                                                false, 1, &command, err),
                    PSD_NODE_HELD,
-                   "node n0 has copies of 1 partitions, of 1 of them the last; "
-                   "start it again, or force it if it is lost");
+                   "node n0 has copies of 1 partitions, of 1 of them the last "
+                   "(tables: w); starting it again brings back what is on its "
+                   "disk; if it is lost, force it: those 1 begin again, empty");
+    cr_assert_eq(ps_registry_n_last(table, ps_registry_node(registry, "n0")),
+                 1);
+    cr_assert_eq(ps_registry_n_last(table, ps_registry_node(registry, "n1")),
+                 0);
     assert_refused(ps_registry_plan_node_state(registry, "n9", PS_NODE_UP, true,
                                                1, &command, err),
                    PSD_NO_NODE, "node \"n9\" does not exist");

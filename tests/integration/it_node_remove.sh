@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A node that is down is removed by force: who asks for it is told what is lost
+# with it, and asked; the history has a row for each table.
+# shellcheck source-path=SCRIPTDIR source=nodes_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/nodes_lib.sh"
+
+is_down() {
+    "$PSCLI_PROGRAM" node inspect n1 -o json | grep -q '"state":"down"'
+}
+# stays: nothing was removed.
+stays() { "$PSCLI_PROGRAM" node list -o name | grep -qx n1; }
+# answer TEXT: to the question, on a terminal.
+answer() {
+    printf '%s\n' "$1" |
+        script -qec "$PSCLI_PROGRAM node remove n1 --force" /dev/null \
+            >"$work/out" 2>&1
+}
+
+nodes 2 a
+expect 0 table create lone --rows 100 --partitions 4
+expect 0 table create other --rows 100 --partitions 2
+expect 0 table create both --rows 100 --partitions 4 --replicas 2
+expect 6 node remove n1 --force --yes
+err_has 'node n1 has copies of [0-9]+ partitions; drain it first'
+kill_node n1
+wait_for is_down || exit 1
+
+what='the last copies of 3 partitions of tables "lone", "other"'
+expect 0 node inspect n1 -o json
+out_has '"last_copies":\[\{"table":"lone","partitions":2\},\{"table":"other","partitions":1\}\]'
+expect 6 node remove n1
+err_has 'of 3 of them the last \(tables: lone, other\); starting it again brings'
+expect 2 node remove n1 --force
+err_has "removing node \"n1\", with $what, whose rows are lost then"
+err_has 'needs --yes where there is no terminal'
+answer n && fail "a no ends well"
+out_has "remove node \"n1\", with $what"
+out_has 'not removed'
+stays || fail "a no removes"
+answer y || fail "a yes fails"
+stays && fail "a yes does not remove"
+
+expect 0 cluster events
+out_has 'table lone lost the rows of 2 of its 4 partitions; "pscli table ack lone"'
+out_has 'table other lost the rows of 1 of its 2 partitions; '
+! grep -q 'table both lost' "$work/out" || fail "both has another copy"
+cli_finish
