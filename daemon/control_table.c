@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/commit.h"
+#include "protocol/node_names.h"
 #include "protocol/registry_decide.h"
 #include "protocol/table_doc.h"
 
@@ -14,7 +15,24 @@
 #define SILENT_NUMBERS \
     3 /* of each: incarnation, shard, ms since its last word */
 
-/* "table", "stats" and, for clients, "routes". */
+/* What clients call the nodes that routes name. */
+static bool
+add_names(const ps_control_t *self, ps_doc_t *reply)
+{
+    const ps_registry_t *registry = self->is.registry;
+    ps_doc_t *array = ps_doc_add_array(reply, "nodes");
+    bool done = array != NULL;
+
+    for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
+        const ps_node_t *node = ps_registry_node_at(registry, i);
+
+        done = ps_node_name_to_doc(node->incarnation, node->name, node->control,
+                                   array);
+    }
+    return done;
+}
+
+/* "table", "stats" and, for clients, "routes" and "nodes". */
 static psd_status_t
 fill_table(ps_control_t *self,
            const ps_table_t *table,
@@ -35,7 +53,8 @@ fill_table(ps_control_t *self,
     }
     routes = ps_doc_add_array(reply, "routes");
     if (routes == NULL ||
-        !ps_routes_to_doc(table->routes, table->spec.n_partitions, routes)) {
+        !ps_routes_to_doc(table->routes, table->spec.n_partitions, routes) ||
+        !add_names(self, reply)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;
@@ -422,7 +441,8 @@ ps_control_routes(ps_control_t *self,
     ps_doc_t *places = ps_doc_add_array(request->reply, "places");
     ps_doc_t *gone = ps_doc_add_array(request->reply, "gone");
     const ps_doc_t *array = NULL;
-    bool fits = places != NULL && gone != NULL;
+    bool fits =
+        places != NULL && gone != NULL && add_names(self, request->reply);
     psd_status_t rc =
         ps_doc_get_array(request->doc, "tables", ROUTES_MAX, &array, err);
 
@@ -536,7 +556,8 @@ ps_control_add_job_tables(ps_control_t *self,
             return ps_control_no_memory(err);
         }
     }
-    return array == NULL || !ps_doc_set_u64(reply, "version", version)
+    return array == NULL || !ps_doc_set_u64(reply, "version", version) ||
+                   !add_names(self, reply)
                ? ps_control_no_memory(err)
                : PSD_OK;
 }

@@ -4,10 +4,10 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "protocol/node_names.h"
 
 static ps_worker_view_t *
 find(const ps_job_view_t *self, uint32_t rank)
@@ -32,30 +32,13 @@ take_clocks(const ps_job_view_t *self, const ps_shard_call_t *call)
     }
 }
 
-/* Shards know other nodes by their incarnations; people, by their names. What
- * is no node stays as it is. */
-static void
-name_nodes(const ps_registry_t *registry,
-           const char *text,
-           char *ret_text,
-           size_t size)
+static const char *
+name_of(const void *registry, uint64_t incarnation)
 {
-    static const char NODE[] = "node ";
-    const char *at = strstr(text, NODE);
-    char *end = NULL;
-    const ps_node_t *node = NULL;
+    const ps_node_t *node =
+        ps_registry_node_by_incarnation(registry, incarnation);
 
-    if (at != NULL) {
-        at += sizeof NODE - 1;
-        node =
-            ps_registry_node_by_incarnation(registry, strtoull(at, &end, 10));
-    }
-    if (node == NULL) {
-        (void)snprintf(ret_text, size, "%s", text);
-    } else {
-        (void)snprintf(ret_text, size, "%.*s\"%s\"%s", (int)(at - text), text,
-                       node->name, end);
-    }
+    return node == NULL ? NULL : node->name;
 }
 
 /* Of several held requests of a worker the one that waits longest is shown. */
@@ -78,8 +61,8 @@ take_waiting(const ps_job_view_t *self,
         worker->for_clock = info->for_clock;
         worker->table = info->table;
         worker->partition = info->partition;
-        name_nodes(self->registry, info->reason, worker->reason,
-                   sizeof worker->reason);
+        ps_node_names_put(info->reason, name_of, self->registry, worker->reason,
+                          sizeof worker->reason);
     }
 }
 

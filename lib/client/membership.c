@@ -128,8 +128,12 @@ ps_membership_learn(psd_client_t *client,
     ps_membership_t *self = client->membership;
     const ps_doc_t *tables = NULL;
     uint64_t version = 0;
-    psd_status_t rc = ps_doc_get_array(reply, "tables", SIZE_MAX, &tables, err);
+    psd_status_t rc =
+        ps_node_names_from_doc(ps_session_names(client->session), reply, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_array(reply, "tables", SIZE_MAX, &tables, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_doc_get_u64_or(reply, "version", 0, UINT64_MAX,
                                ps_beat_version(self->beat), &version, err);

@@ -111,8 +111,11 @@ learn_all(psd_client_t *self, const ps_doc_t *reply, psd_error_t *err)
     const ps_doc_t *places = NULL;
     const ps_doc_t *gone = NULL;
     psd_status_t rc =
-        ps_doc_get_array(reply, "places", PS_DOUBT_MAX, &places, err);
+        ps_node_names_from_doc(ps_session_names(self->session), reply, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_doc_get_array(reply, "places", PS_DOUBT_MAX, &places, err);
+    }
     if (rc == PSD_OK) {
         rc = ps_doc_get_array(reply, "gone", PS_DOUBT_MAX, &gone, err);
     }

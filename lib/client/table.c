@@ -143,8 +143,12 @@ take_table(psd_client_t *client,
            ps_known_table_t **ret_table,
            psd_error_t *err)
 {
-    psd_status_t rc = ps_table_learn(client, reply, ret_spec, ret_table, err);
+    psd_status_t rc =
+        ps_node_names_from_doc(ps_session_names(client->session), reply, err);
 
+    if (rc == PSD_OK) {
+        rc = ps_table_learn(client, reply, ret_spec, ret_table, err);
+    }
     if (rc == PSD_OK && client->membership != NULL) {
         rc = ps_membership_add_table(client, *ret_table, err);
     }

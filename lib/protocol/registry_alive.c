@@ -25,9 +25,7 @@ ps_registry_node_beat(ps_registry_t *self,
     }
     if (node->incarnation != incarnation) {
         return psd_error_set(err, PSD_INCARNATION,
-                             "node %s is known as %016llx, not as %016llx",
-                             name, (unsigned long long)node->incarnation,
-                             (unsigned long long)incarnation);
+                             "node %s has started again since", name);
     }
     if (max_epoch > ps_registry_next_epoch(self) + EPOCHS_AHEAD_MAX) {
         return psd_error_set(err, PSD_INVALID,

@@ -180,8 +180,8 @@ check_start(const ps_registry_t *self,
 {
     if (ps_registry_node_by_incarnation(self, node->incarnation) != NULL) {
         return psd_error_set(err, PSD_INVALID,
-                             "incarnation %016llx of node %s is taken",
-                             (unsigned long long)node->incarnation, node->name);
+                             "another node has the incarnation of node %s",
+                             node->name);
     }
     if (known != NULL && !ps_node_knows(known, &node->secret)) {
         return psd_error_set(err, PSD_DENIED, "node %s has another secret",

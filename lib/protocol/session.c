@@ -61,6 +61,7 @@ ps_session_destroy(ps_session_t **self_p)
     for (size_t i = 0; i < self->n_places; i++) {
         ps_free(self->places[i]);
     }
+    ps_node_names_done(&self->names);
     ps_free(self->reason);
     ps_free(self->identities);
     ps_free(self->tables);

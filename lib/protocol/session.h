@@ -16,6 +16,7 @@
 #ifndef PS_PROTOCOL_SESSION_H
 #define PS_PROTOCOL_SESSION_H
 
+#include "protocol/node_names.h"
 #include "protocol/outbox.h"
 #include "wire/route.h"
 
@@ -61,6 +62,9 @@ PSD_MUST_CHECK psd_status_t ps_session_routes(ps_session_t *self,
                                               const ps_route_t *routes,
                                               uint32_t n_routes,
                                               psd_error_t *err);
+/* What reasons call the nodes that routes name: lines are set by the caller.
+ * Borrowed for as long as the session lives. */
+ps_node_names_t *ps_session_names(ps_session_t *self);
 /* Forgets a table; its operations end with `status`. If any of them was a push
  * or a mark, the table cannot be used again: nobody knows whether its seq was.
  */
@@ -183,8 +187,8 @@ uint64_t ps_session_slice_bytes(const ps_session_t *self);
 /* Operations that have not ended (pushes and marks only / all). */
 size_t ps_session_pending(const ps_session_t *self, bool with_pulls);
 /* What the last PARKED of this op said, or what it waits for by the session's
- * own knowledge ("no answer from tcp://… for 3 s"). "" when unknown. Borrowed
- * until the next call. */
+ * own knowledge ("node "n1" (tcp://…): no answer from its shard 0 at tcp://…
+ * for 3 s"). "" when unknown. Borrowed until the next call. */
 const char *
 ps_session_reason(const ps_session_t *self, uint64_t now_ms, uint64_t op);
 /* PSD_OK, or why every further call is refused: ROWS_LOST, VERSION, CLUSTER,

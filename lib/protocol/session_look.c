@@ -77,34 +77,76 @@ ps_session_pending(const ps_session_t *self, bool with_pulls)
     return self->n_numbered + (with_pulls ? self->n_pulls : 0);
 }
 
+ps_node_names_t *
+ps_session_names(ps_session_t *self)
+{
+    return &self->names;
+}
+
+static const char *
+name_of(const void *names, uint64_t incarnation)
+{
+    const ps_node_name_t *found = ps_node_names_find(names, incarnation);
+
+    return found == NULL ? NULL : found->name;
+}
+
+/* A link in a reason: `node "n1" (tcp://host:7171): `, which comes first, and
+ * its place, "its shard 0 at tcp://host:35825": ports of shards stand in no
+ * list of nodes. Of a node without a known name the place alone. */
+typedef struct shown {
+    char node[PS_NAME_MAX + PS_ENDPOINT_MAX + 16];
+    char place[PS_LINK_ENDPOINT_MAX + 32];
+} shown_t;
+
+static void
+show_link(const ps_session_t *self, const ps_link_t *link, shown_t *ret)
+{
+    const ps_node_name_t *name =
+        ps_node_names_find(&self->names, link->route.incarnation);
+
+    ret->node[0] = '\0';
+    if (name == NULL) {
+        (void)snprintf(ret->place, sizeof ret->place, "%s",
+                       ps_link_place(link));
+        return;
+    }
+    (void)snprintf(ret->node, sizeof ret->node,
+                   "node \"%s\" (%s): ", name->name, name->endpoint);
+    (void)snprintf(ret->place, sizeof ret->place, "its shard %" PRIu32 " at %s",
+                   link->route.shard, ps_link_place(link));
+}
+
 const char *
 ps_op_reason(const ps_session_t *self, const ps_op_t *op, uint64_t now_ms)
 {
     const ps_link_t *link = op->part->link;
-    const char *place = NULL;
+    shown_t shown;
 
     if (op->reason != NULL) {
-        return op->reason;
+        ps_node_names_put(op->reason, name_of, &self->names, self->reason,
+                          PS_REASON_SIZE);
+        return self->reason;
     }
     if (link == NULL) {
         return psd_status_text(op->status);
     }
-    place = ps_link_place(link);
+    show_link(self, link, &shown);
     if (link->state != PS_LINK_READY) {
         uint64_t since_ms =
             link->state == PS_LINK_UNUSED ? op->start_ms : link->greeted_ms;
 
         (void)snprintf(self->reason, PS_REASON_SIZE,
-                       "no welcome from %s for %" PRIu64 " s", place,
-                       (now_ms - since_ms) / 1000);
+                       "%sno welcome from %s for %" PRIu64 " s", shown.node,
+                       shown.place, (now_ms - since_ms) / 1000);
     } else if (op->n_sends == 0) {
         (void)snprintf(self->reason, PS_REASON_SIZE,
-                       "%" PRIu32 " requests to %s are unanswered",
-                       link->n_credited, place);
+                       "%s%" PRIu32 " requests to %s are unanswered",
+                       shown.node, link->n_credited, shown.place);
     } else {
         (void)snprintf(self->reason, PS_REASON_SIZE,
-                       "no answer from %s for %" PRIu64 " s", place,
-                       (now_ms - op->heard_ms) / 1000);
+                       "%sno answer from %s for %" PRIu64 " s", shown.node,
+                       shown.place, (now_ms - op->heard_ms) / 1000);
     }
     return self->reason;
 }

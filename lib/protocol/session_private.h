@@ -170,7 +170,8 @@ struct ps_session {
     uint64_t wake_ms;  /* no timer is due before this time */
     psd_status_t broken;
     char broken_text[PS_TEXT_MAX + 1];
-    char *reason; /* owned; room for what ps_session_reason says */
+    ps_node_names_t names; /* of nodes, for people */
+    char *reason;          /* owned; room for what ps_session_reason says */
 };
 
 static inline void

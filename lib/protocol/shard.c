@@ -109,8 +109,8 @@ check_hello(const ps_shard_t *self,
     }
     if (hello->incarnation != self->args.incarnation) {
         return psd_error_set(err, PSD_INCARNATION,
-                             "incarnation %" PRIu64 "; this is %" PRIu64,
-                             hello->incarnation, self->args.incarnation);
+                             "this is another start of the node than the one "
+                             "that is asked for");
     }
     if (last_session != 0 && hello->session > last_session) {
         /* A registry that has just started may have told its client first. */

@@ -48,8 +48,8 @@ check_peer(const ps_shard_t *self, const ps_msg_peer_t *peer, psd_error_t *err)
     }
     if (peer->incarnation != self->args.incarnation) {
         return psd_error_set(err, PSD_INCARNATION,
-                             "incarnation %" PRIu64 "; this is %" PRIu64,
-                             peer->incarnation, self->args.incarnation);
+                             "this is another start of the node than the one "
+                             "that is asked for");
     }
     if (peer->shard != self->args.shard) {
         return psd_error_set(err, PSD_DENIED,

@@ -101,7 +101,7 @@ if [ "$rc" -ne 7 ]; then
     fail "pscli does not keep to PSD_TRANSPORT=ipc: exit code $rc"
     show
 fi
-err_has 'no welcome from ipc://.*/shard-[0-9]*\.ipc for'
+err_has 'no welcome from its shard [0-9]* at ipc://.*/shard-[0-9]*\.ipc for'
 there env PSD_TRANSPORT=lane "$PSCLI_PROGRAM" pull t 1
 err_has 'connect "lane://.*\.lane": Connection refused'
 rc=0

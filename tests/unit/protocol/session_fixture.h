@@ -299,13 +299,21 @@ refused(fixture_t *self,
 }
 
 static inline void
+parked_by(
+    fixture_t *self, uint64_t link, uint64_t op, uint32_t p, const char *reason)
+{
+    ps_message_t message = {.kind = PS_KIND_PARKED,
+                            .parked = {ADDRESS(op, p, EPOCH, 0)}};
+
+    (void)snprintf(message.parked.text, sizeof message.parked.text, "%s",
+                   reason);
+    receive(self, link, &message, NULL);
+}
+
+static inline void
 parked(fixture_t *self, uint64_t link, uint64_t op, uint32_t p)
 {
-    ps_message_t message = {
-        .kind = PS_KIND_PARKED,
-        .parked = {ADDRESS(op, p, EPOCH, 0), .text = "waiting for worker 3"}};
-
-    receive(self, link, &message, NULL);
+    parked_by(self, link, op, p, "waiting for worker 3");
 }
 
 static inline void

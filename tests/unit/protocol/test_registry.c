@@ -100,8 +100,7 @@ Test(registry, wrong_nodes_are_refused)
                    PSD_INVALID, "incarnation of node n0 is 0");
     node = fixture_node("n0", 7, 1, shards);
     assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err),
-                   PSD_INVALID,
-                   "incarnation 0000000000000007 of node n0 is taken");
+                   PSD_INVALID, "another node has the incarnation of node n0");
     node = fixture_node("n0", 8, 1, shards);
     node.n_shards = 0;
     assert_refused(ps_registry_plan_node(registry, &node, 1, &command, err),

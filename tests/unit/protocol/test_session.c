@@ -342,6 +342,31 @@ Test(session, reason_names_where_a_link_really_goes)
                      "no welcome from tcp://10.0.0.1:7000 for 3 s");
 }
 
+/* Ports of shards stand in no list of nodes. */
+Test(session, reason_names_the_node)
+{
+    const ps_node_name_t name = {
+        .incarnation = 77, .name = "vm-2", .endpoint = "tcp://node:7171"};
+    FIXTURE(f);
+
+    (void)push(f, 0);
+    cr_assert(ps_node_names_set(ps_session_names(f->session), &name));
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms + 3000, 1),
+                     "node \"vm-2\" (tcp://node:7171): no welcome from its "
+                     "shard 0 at tcp://node:7000 for 3 s");
+    welcome(f, 0);
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms + 2000, 1),
+                     "node \"vm-2\" (tcp://node:7171): no answer from its "
+                     "shard 0 at tcp://node:7000 for 2 s");
+    (void)push_bytes(f, 0, 500, false);
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms, 2),
+                     "node \"vm-2\" (tcp://node:7171): 1 requests to its shard "
+                     "0 at tcp://node:7000 are unanswered");
+    parked_by(f, 0, 1, 0, "the copy on node 77 shard 1 lacks 3");
+    cr_assert_str_eq(ps_session_reason(f->session, f->now_ms, 1),
+                     "the copy on node \"vm-2\" shard 1 lacks 3");
+}
+
 Test(session, reason_names_the_place_and_the_time)
 {
     FIXTURE(f);

@@ -46,7 +46,9 @@ Test(shard, refuses_a_hello_by_name)
     change = good_hello;
     change.incarnation = 7;
     cr_assert_eq(hello(&bench, &change), PSD_OK);
-    expect_refused(&bench, PSD_INCARNATION, "incarnation 7; this is 1001");
+    expect_refused(&bench, PSD_INCARNATION,
+                   "this is another start of the node than the one "
+                   "that is asked for");
     change = good_hello;
     change.session = 0;
     cr_assert_eq(hello(&bench, &change), PSD_OK);
