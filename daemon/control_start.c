@@ -60,12 +60,13 @@ ps_control_start(ps_control_t *self, psd_error_t *err)
         const ps_table_t *table = ps_registry_table_at(registry, i);
 
         ps_fleet_tell_table(self->fleet, table->id);
-        if (table->rows_lost) {
+        if (table->rows_lost && !table->loss_acked) {
             ps_log(PS_LOG_WARN, "rows_lost",
                    "table=%s id=%" PRIu32
                    " reason=restart hint=\"rows begin again at their first "
-                   "values; drop and create the table to clear this\"",
-                   table->spec.name, table->id);
+                   "values; 'pscli table ack %s' goes on with those that came "
+                   "since, or drop and create it\"",
+                   table->spec.name, table->id, table->spec.name);
         }
     }
     for (size_t i = 0; i < ps_registry_n_jobs(registry); i++) {
