@@ -7,10 +7,12 @@
 #include "base/alloc.h"
 #include "cli/cmd_node.h"
 #include "cli/silent.h"
+#include "transport/reach.h"
 
 #define SOON_MS 500        /* an answer that takes longer is looked into … */
 #define NAMED_WITHIN_S 0.9 /* … until then */
 #define NOT_HEALTHY_EXIT 1
+#define REACH_MS 200
 
 static const ps_column_t STATUS[] = {
     {"CLUSTER", "cluster.name", PS_UNIT_NONE, false},
@@ -106,6 +108,21 @@ is_silence(psd_status_t rc)
     return rc == PSD_CONNECT || rc == PSD_DEADLINE;
 }
 
+/* It was asked in two parts: the whole time is said, and what is there now. */
+static psd_status_t
+say_silence(const ps_cli_t *cli, psd_status_t rc, psd_error_t *err)
+{
+    char why[PS_REACH_TEXT] = "";
+
+    if (rc == PSD_CONNECT) {
+        (void)ps_reach_why(cli->endpoint, REACH_MS, why);
+    }
+    psd_error_clear(err);
+    return psd_error_set(err, rc, "no answer from %s within %" PRIu32 " ms%s%s",
+                         cli->endpoint, cli->timeout_ms,
+                         why[0] == '\0' ? "" : ": ", why);
+}
+
 /* Asks; where no answer comes soon, looks why, and says it. A psd that is only
  * slow is given the whole time. */
 static psd_status_t
@@ -131,12 +148,14 @@ ask_status(ps_cli_t *cli, json_t **ret_status, psd_error_t *err)
         return psd_error_set(err, PSD_FAILED, "%s", psd_error_text(why));
     }
     waited_ms = (ps_cli_now_s() - began_s) * 1000.0;
-    if ((silence == PS_SILENCE_NOBODY && !ps_args_on(&cli->args, "wait")) ||
-        waited_ms + 1 > (double)most_ms) {
+    if (silence == PS_SILENCE_NOBODY && !ps_args_on(&cli->args, "wait")) {
         return rc;
     }
-    psd_error_clear(err);
-    return ask_for(cli, most_ms - (uint64_t)waited_ms, ret_status, err);
+    if (waited_ms + 1 <= (double)most_ms) {
+        psd_error_clear(err);
+        rc = ask_for(cli, most_ms - (uint64_t)waited_ms, ret_status, err);
+    }
+    return is_silence(rc) ? say_silence(cli, rc, err) : rc;
 }
 
 psd_status_t

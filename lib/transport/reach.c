@@ -23,7 +23,9 @@
 #define TCP "tcp://"
 #define IPC "ipc://"
 #define ENDPOINT_MAX 300
-#define LISTENS "somebody listens there and does not answer"
+#define LISTENS                                                        \
+    "somebody listens there and does not answer as psd does: another " \
+    "service, the port of a shard, or a psd that hangs"
 
 /* Belongs to whoever comes last: who asked, or the thread. */
 typedef struct attempt {

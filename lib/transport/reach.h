@@ -28,8 +28,8 @@ typedef enum ps_reach {
 /*
  * endpoint  in   as of ps_socket_connect, over tcp or ipc
  * ret_why   out  "Connection refused", "host \"x\": Name or service not known",
- *                "somebody listens there and does not answer" …; "" when not
- *                even that can be told
+ *                "somebody listens there and does not answer as psd does: …";
+ * "" when not even that can be told
  */
 ps_reach_t ps_reach_why(const char *endpoint,
                         uint32_t wait_ms,

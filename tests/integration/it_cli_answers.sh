@@ -42,6 +42,11 @@ out_has "^node \"$node\" at tcp://[0-9.:]* is up: [0-9]+ shards, [0-9]+ primarie
 expect 0 node inspect "$node" -v
 out_has '^INCARNATION '
 
+# ---- an address of somebody else: here a shard's port ----
+other=$(sed 's/.*"shards":\["\([^"]*\)".*/\1/' "$work/data/endpoints.json")
+expect 3 cluster status --endpoint "$other" --timeout 1s
+err_has "no answer from $other within 1000 ms: somebody listens there and does not answer as psd does: another service, the port of a shard"
+
 # ---- a table's values ----
 expect 0 pull w 1
 out_is 'ROW           VALUE

@@ -48,8 +48,10 @@ Test(reach, names_what_the_system_says)
 
     expect_why(endpoint, PS_REACH_REFUSED_HERE, "Connection refused");
     cr_assert_eq(listen(handle, 1), 0);
-    expect_why(endpoint, PS_REACH_LISTENS,
-               "somebody listens there and does not answer");
+    expect_why(
+        endpoint, PS_REACH_LISTENS,
+        "somebody listens there and does not answer as psd does: another "
+        "service, the port of a shard, or a psd that hangs");
     (void)close(handle);
     expect_why("ipc:///nowhere/psd.ipc", PS_REACH_REFUSED_HERE, "No such file");
     expect_why("tcp://no-such-host.invalid:1", PS_REACH_REFUSED,
