@@ -361,15 +361,17 @@ check_words(const ps_args_t *self, psd_error_t *err)
     }
     const char *gap = cmd->verb == NULL ? "" : " ";
     const char *verb = cmd->verb == NULL ? "" : cmd->verb;
+    const char *blank = cmd->arguments[0] == '\0' ? "" : " ";
 
     if (self->n_words < cmd->min_args) {
-        return psd_error_set(err, PSD_USAGE, "too few words: pscli %s%s%s %s",
-                             cmd->noun, gap, verb, cmd->arguments);
+        return psd_error_set(err, PSD_USAGE, "too few words: pscli %s%s%s%s%s",
+                             cmd->noun, gap, verb, blank, cmd->arguments);
     }
     if (self->n_words > cmd->max_args) {
-        return psd_error_set(
-            err, PSD_USAGE, "\"%s\" is too much: pscli %s%s%s %s",
-            self->words[cmd->max_args], cmd->noun, gap, verb, cmd->arguments);
+        return psd_error_set(err, PSD_USAGE,
+                             "\"%s\" is too much: pscli %s%s%s%s%s",
+                             self->words[cmd->max_args], cmd->noun, gap, verb,
+                             blank, cmd->arguments);
     }
     return PSD_OK;
 }

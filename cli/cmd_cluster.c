@@ -22,6 +22,7 @@ static const ps_column_t STATUS[] = {
     {"NODES", "nodes", PS_UNIT_COUNT, false},
     {"TABLES", "tables", PS_UNIT_NONE, false},
     {"JOBS", "jobs", PS_UNIT_NONE, false},
+    {"RUNNING", "jobs_running", PS_UNIT_NONE, false},
     {"PROBLEMS", "problems", PS_UNIT_COUNT, false},
     {"WARNINGS", "warnings", PS_UNIT_COUNT, false},
     {NULL, NULL, PS_UNIT_NONE, false}};
@@ -74,8 +75,11 @@ show_screen(const ps_cli_t *cli, const json_t *status)
              ps_json_text(status, "cluster.uuid"),
              ps_json_u64(status, "cluster.epoch"),
              healthy ? "healthy" : "NOT HEALTHY");
-    ps_print(cli->out.out, "tables   %" PRIu64 "\njobs     %" PRIu64 "\n\n",
-             ps_json_u64(status, "tables"), ps_json_u64(status, "jobs"));
+    ps_print(cli->out.out,
+             "tables   %" PRIu64 "\njobs     %" PRIu64 ", %" PRIu64
+             " running\n\n",
+             ps_json_u64(status, "tables"), ps_json_u64(status, "jobs"),
+             ps_json_u64(status, "jobs_running"));
     ps_out_table(&cli->out, ps_json_at(status, "nodes"), ps_node_columns);
     (void)putc('\n', cli->out.out);
     show_problems(cli, ps_json_at(status, "problems"));

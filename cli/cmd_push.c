@@ -307,8 +307,8 @@ ps_cmd_push(ps_cli_t *cli, psd_error_t *err)
         (void)json_object_set_new(doc, "dry_run", json_true());
     }
     ps_out_answer(&cli->out, doc, PUSHED,
-                  dry_run ? "would push %" PRIu64 " rows to \"%s\" (ack %s)"
-                          : "pushed %" PRIu64 " rows to \"%s\" (ack %s)",
-                  rows, name, view.ack);
+                  "%s %" PRIu64 " row%s to \"%s\" (ack %s)",
+                  dry_run ? "would push" : "pushed", rows, rows == 1 ? "" : "s",
+                  name, view.ack);
     return PSD_OK;
 }

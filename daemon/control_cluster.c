@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "protocol/registry_decide.h"
+#include "daemon/job_view.h"
 
 #define EVENTS_DEFAULT 1000
 #define EVENTS_MAX 10000
@@ -138,6 +138,18 @@ add_cluster(const ps_control_t *self, bool healthy, ps_doc_t *reply)
                           (double)(ps_now_ms() - self->started_ms) / 1000.0);
 }
 
+/* Jobs that have ended are remembered for a while, too. */
+static uint64_t
+count_running(const ps_registry_t *registry)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < ps_registry_n_jobs(registry); i++) {
+        n += ps_job_runs(registry, ps_registry_job_at(registry, i)) ? 1 : 0;
+    }
+    return n;
+}
+
 psd_status_t
 ps_control_cluster_status(ps_control_t *self,
                           ps_control_request_t *request,
@@ -159,6 +171,8 @@ ps_control_cluster_status(ps_control_t *self,
     if (!ps_doc_set_u64(request->reply, "tables",
                         ps_registry_n_tables(registry)) ||
         !ps_doc_set_u64(request->reply, "jobs", ps_registry_n_jobs(registry)) ||
+        !ps_doc_set_u64(request->reply, "jobs_running",
+                        count_running(registry)) ||
         !ps_doc_set_u64(request->reply, "nodes_denied", self->n_denied)) {
         return ps_control_no_memory(err);
     }

@@ -140,6 +140,12 @@ settle_spread(ps_job_view_t *self)
     }
 }
 
+bool
+ps_job_runs(const ps_registry_t *registry, const ps_job_t *job)
+{
+    return strcmp(ps_registry_job_state(registry, job->id), "running") == 0;
+}
+
 psd_status_t
 ps_job_view_init(ps_job_view_t *self,
                  const ps_registry_t *registry,

@@ -54,6 +54,9 @@ typedef struct ps_job_view {
     const ps_answers_t *answers; /* borrowed; of all shards, WAITING */
 } ps_job_view_t;
 
+/* It is neither stopped nor at its end. */
+bool ps_job_runs(const ps_registry_t *registry, const ps_job_t *job);
+
 /* answers are those of WAITING about the job. Errors: PSD_NOMEM. */
 PSD_MUST_CHECK psd_status_t ps_job_view_init(ps_job_view_t *self,
                                              const ps_registry_t *registry,

@@ -29,7 +29,7 @@ out_has '^ROWS_PUSHED +0$'
 expect 0 table create q --rows 10 --quiet
 out_is ''
 says 'pushed 2 rows to "w" (ack memory)' push w 1=0.5 3=2
-says 'would push 1 rows to "w" (ack memory)' push w 1=0.5 --dry-run
+says 'would push 1 row to "w" (ack memory)' push w 1=0.5 --dry-run
 expect 0 push w 1=0.5 -q
 out_is ''
 expect 0 push w 1=0.5 -q -o json
@@ -41,6 +41,10 @@ out_has "^node \"$node\" at tcp://[0-9.:]* is up: [0-9]+ shards, [0-9]+ primarie
 [ "$(wc -l <"$work/out")" -eq 1 ] || fail "node inspect says more than a line"
 expect 0 node inspect "$node" -v
 out_has '^INCARNATION '
+
+says 'pushed 1 row to "w" (ack memory)' push w 5=1
+expect 2 node list here
+err_has '"here" is too much: pscli node list; --help'
 
 # ---- an address of somebody else: here a shard's port ----
 other=$(sed 's/.*"shards":\["\([^"]*\)".*/\1/' "$work/data/endpoints.json")
