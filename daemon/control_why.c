@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/circle.h"
 
@@ -17,6 +18,7 @@ typedef struct why {
     ps_doc_t *circles;
     ps_doc_t *text;
     bool any_silent; /* a node that a worker may wait for is not heard */
+    bool has_ended;  /* the job */
 } why_t;
 
 static double
@@ -232,46 +234,110 @@ add_worker(const why_t *self, const ps_worker_view_t *worker)
     return true;
 }
 
+/* It has said nothing for longer than between two signs of life. */
+static bool
+is_silent(const why_t *self, const ps_worker_view_t *worker)
+{
+    return worker->seen &&
+           self->view->now_ms - worker->seen_ms >
+               2 * self->control->is.config->workers.heartbeat_ms;
+}
+
+static bool
+computes(const ps_worker_view_t *worker)
+{
+    return worker->is->state == PS_WORKER_RUNNING &&
+           worker->wait == PS_WAIT_NONE;
+}
+
+/* "worker 0 is computing (last seen 2.0 s ago)": each of the silent ones. */
+static bool
+add_silent_ones(const why_t *self, const char *begin)
+{
+    const ps_job_view_t *view = self->view;
+    bool done = true;
+
+    for (size_t i = 0; done && i < view->job->n_workers; i++) {
+        const ps_worker_view_t *worker = &view->workers[i];
+        char text[160];
+
+        if (computes(worker) && is_silent(self, worker)) {
+            (void)snprintf(text, sizeof text,
+                           "%sworker %" PRIu32
+                           " is computing%s (last seen %.1f s ago)",
+                           begin, worker->is->worker,
+                           self->any_silent ? ", or waits for that" : "",
+                           seconds(view->now_ms - worker->seen_ms));
+            done = ps_doc_append_text(self->text, text);
+            begin = "";
+        }
+    }
+    return done;
+}
+
 /* "nobody waits", and who is at work: "workers 0, 1 are computing". */
 static bool
 add_rest(const why_t *self)
 {
     PSD_AUTO(ps_buffer_done) ps_buffer_t line = {0};
     const ps_job_view_t *view = self->view;
+    const char *begin =
+        view->n_waiting == 0 && !self->any_silent ? "nobody waits; " : "";
     size_t n = 0;
+    size_t n_silent = 0;
     bool done = true;
 
     for (size_t i = 0; done && i < view->job->n_workers; i++) {
         const ps_worker_view_t *worker = &view->workers[i];
 
-        if (worker->is->state == PS_WORKER_RUNNING &&
-            worker->wait == PS_WAIT_NONE) {
+        if (computes(worker) && is_silent(self, worker)) {
+            n_silent++;
+        } else if (computes(worker)) {
             done = ps_buffer_print(&line, "%s%" PRIu32, n == 0 ? "" : ", ",
                                    worker->is->worker);
             n++;
         }
     }
     if (done && n > 0) {
-        done = ps_buffer_print(&line, "%s computing%s", n == 1 ? " is" : " are",
-                               self->any_silent ? ", or wait for that" : "");
-    }
-    if (!done) {
-        return false;
-    }
-    if (n > 0) {
         PSD_AUTO(ps_buffer_done) ps_buffer_t whole = {0};
 
-        return ps_buffer_print(
-                   &whole, "%s%s %s",
-                   view->n_waiting == 0 && !self->any_silent ? "nobody waits; "
-                                                             : "",
-                   n == 1 ? "worker" : "workers", (const char *)line.data) &&
+        done = ps_buffer_print(&whole, "%s%s %s%s computing%s", begin,
+                               n == 1 ? "worker" : "workers",
+                               (const char *)line.data, n == 1 ? " is" : " are",
+                               self->any_silent ? ", or wait for that" : "") &&
                ps_doc_append_text(self->text, (const char *)whole.data);
+        begin = "";
     }
-    if (view->n_waiting == 0) {
-        return ps_doc_append_text(self->text, "nobody waits");
+    if (done && n + n_silent == 0 && view->n_waiting == 0) {
+        return self->has_ended ||
+               ps_doc_append_text(self->text, "nobody waits");
     }
-    return true;
+    return done && add_silent_ones(self, begin);
+}
+
+/* 'job "lr" was stopped 3.0 s ago': of one that does not run, first of all. */
+static bool
+add_end(why_t *self, const char *state)
+{
+    const ps_job_view_t *view = self->view;
+    const bool was_lost = strcmp(state, "lost") == 0;
+    const char *how = strcmp(state, "stopped") == 0 ? "was stopped"
+                      : was_lost                    ? "ended"
+                                                    : "finished";
+    char ago[32] = "";
+    char text[PS_NAME_MAX + 100];
+
+    self->has_ended = strcmp(state, "running") != 0;
+    if (!self->has_ended) {
+        return true;
+    }
+    if (view->watch != NULL && view->watch->ended_ms != 0) {
+        (void)snprintf(ago, sizeof ago, " %.1f s ago",
+                       seconds(view->now_ms - view->watch->ended_ms));
+    }
+    (void)snprintf(text, sizeof text, "job \"%s\" %s%s%s", view->job->name, how,
+                   ago, was_lost ? ", with lost workers" : "");
+    return ps_doc_append_text(self->text, text);
 }
 
 /* What is wrong with the tables that it uses: who has no primary to ask, or is
@@ -297,7 +363,7 @@ add_tables(why_t *self)
 }
 
 static bool
-fill(why_t *self, ps_doc_t *reply)
+fill(why_t *self, const char *state, ps_doc_t *reply)
 {
     const ps_job_view_t *view = self->view;
     bool done = false;
@@ -309,7 +375,7 @@ fill(why_t *self, ps_doc_t *reply)
     self->text = ps_doc_add_array(reply, "text");
     done = self->waiters != NULL && self->lost != NULL &&
            self->expected != NULL && self->circles != NULL &&
-           self->text != NULL &&
+           self->text != NULL && add_end(self, state) &&
            ps_circles_add(view, self->circles, self->text);
     for (size_t i = 0; done && i < view->job->n_workers; i++) {
         done = add_worker(self, &view->workers[i]);
@@ -325,6 +391,7 @@ ps_control_why(ps_control_t *self,
     PSD_AUTO(ps_job_view_done) ps_job_view_t view = {0};
     why_t why = {.control = self, .view = &view};
     const ps_job_t *job = NULL;
+    const char *state = "";
     psd_status_t rc = ps_control_find_job(self, request->doc, &job, err);
 
     if (rc == PSD_OK) {
@@ -334,10 +401,10 @@ ps_control_why(ps_control_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
+    state = ps_registry_job_state(self->is.registry, job->id);
     if (!ps_doc_set_text(request->reply, "job", job->name) ||
-        !ps_doc_set_text(request->reply, "state",
-                         ps_registry_job_state(self->is.registry, job->id)) ||
-        !fill(&why, request->reply)) {
+        !ps_doc_set_text(request->reply, "state", state) ||
+        !fill(&why, state, request->reply)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;

@@ -59,6 +59,7 @@ typedef struct ps_watched {
 
 typedef struct ps_watch {
     uint32_t job;
+    uint64_t ended_ms;     /* boot clock; 0: it runs, or nobody saw it end */
     ps_watched_t *workers; /* owned */
     size_t n_workers;
     size_t workers_capacity;

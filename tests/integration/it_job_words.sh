@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# What people are told of a job: how long a worker that computes has been silent,
+# and how long ago the job was stopped, or finished.
+# shellcheck source-path=SCRIPTDIR source=cli_lib.sh
+. "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
+export PSD_WORKERS_HEARTBEAT_MS=300
+worker=
+end_worker() {
+    if [ -n "$worker" ]; then
+        kill -KILL "$worker" 2>/dev/null
+        wait "$worker" 2>/dev/null
+    fi
+    cli_end
+}
+trap end_worker EXIT
+
+export PSD_WORKER=0 PSD_WORKERS=1 PSD_MAX_DELAY=0
+# work JOB CLOCKS: its only worker, to the end.
+work() {
+    PSD_ENDPOINT=$PSCLI_ENDPOINT PSD_JOB=$1 "$CLI_WORKER" w "$2" \
+        >"$work/worker" 2>&1
+}
+why_has() {
+    "$PSCLI_PROGRAM" why "$1" >"$work/out" 2>&1 && grep -Eq "$2" "$work/out"
+}
+first_line_is() {
+    expect 0 why "$1"
+    head -n 1 "$work/out" | grep -Exq "$2" ||
+        { fail "the first line of why is not: $2"; show; }
+}
+ago='[0-9]+\.[0-9] s ago'
+
+cli_start
+expect 0 table create w --rows 100
+
+PSD_ENDPOINT=$PSCLI_ENDPOINT PSD_JOB=busy "$CLI_WORKER" w 1000000000 \
+    >"$work/busy" 2>&1 &
+worker=$!
+wait_for why_has busy 'nobody waits; worker 0 is computing$' || exit 1
+kill -STOP "$worker"
+wait_for why_has busy "worker 0 is computing \\(last seen $ago\\)$" || exit 1
+
+expect 0 cluster status
+out_has '^jobs +1, 1 running$'
+expect 0 job stop busy
+first_line_is busy "job \"busy\" was stopped $ago"
+expect 0 cluster status
+out_has '^jobs +1, 0 running$'
+
+work ended 2 || fail "a worker fails: $(cat "$work/worker")"
+first_line_is ended "job \"ended\" finished $ago"
+[ "$(wc -l <"$work/out")" -eq 1 ] || { fail "why says more of its end"; show; }
+cli_finish
