@@ -221,6 +221,31 @@ fill_join(ps_control_t *self,
     return ps_control_add_job_tables(self, known, request, err);
 }
 
+/* Why the rank cannot be had: a worker that was killed counts as running until
+ * its silence ends it. */
+static psd_status_t
+explain_running(const ps_control_t *self,
+                const ps_join_t *join,
+                psd_error_t *err)
+{
+    const ps_job_t *job = ps_registry_job(self->is.registry, join->job);
+    uint64_t seen_ms = 0;
+    uint64_t clock = 0;
+
+    if (job == NULL || !ps_registry_last_seen(self->is.registry, job->id,
+                                              join->worker, &seen_ms, &clock)) {
+        return PSD_WORKER_EXISTS;
+    }
+    psd_error_clear(err);
+    return psd_error_set(
+        err, PSD_WORKER_EXISTS,
+        "worker %" PRIu32 " of job %s is running already (last seen %.1f s "
+        "ago); one that is gone counts as running until it was silent for "
+        "%.1f s (workers.lost_after_ms)",
+        join->worker, join->job, (double)(ps_now_ms() - seen_ms) / 1000.0,
+        (double)self->is.config->workers.lost_after_ms / 1000.0);
+}
+
 /* First step: the worker is joining, and every shard is told so. */
 static psd_status_t
 begin_join(ps_control_t *self,
@@ -239,6 +264,9 @@ begin_join(ps_control_t *self,
     }
     if (rc == PSD_OK) {
         rc = ps_control_commit(self, &command, PS_LOG_INFO, err);
+    }
+    if (rc == PSD_WORKER_EXISTS) {
+        return explain_running(self, join, err);
     }
     if (rc != PSD_OK) {
         return rc;

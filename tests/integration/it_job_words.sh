@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What people are told of a job: how long a worker that computes has been silent,
-# and how long ago the job was stopped, or finished.
+# in `why` and where its rank is wanted; and how long ago the job was stopped, or
+# finished.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 export PSD_WORKERS_HEARTBEAT_MS=300
@@ -40,6 +41,9 @@ worker=$!
 wait_for why_has busy 'nobody waits; worker 0 is computing$' || exit 1
 kill -STOP "$worker"
 wait_for why_has busy "worker 0 is computing \\(last seen $ago\\)$" || exit 1
+work busy 1 && fail "two workers have one rank"
+cp "$work/worker" "$work/err"
+err_has "worker 0 of job busy is running already \\(last seen $ago\\); one that is gone counts as running until it was silent for 60\\.0 s"
 
 expect 0 cluster status
 out_has '^jobs +1, 1 running$'
