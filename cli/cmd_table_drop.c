@@ -10,7 +10,7 @@
 #include "cli/confirm.h"
 #include "cli/json_text.h"
 
-#define WHAT_SIZE (PS_CONFIRM_NAMES_SIZE + 100)
+#define WHAT_SIZE (2 * PS_CONFIRM_NAMES_SIZE + 150)
 
 static const ps_column_t DROPPED[] = {
     {"TABLE", "table", PS_UNIT_NONE, false},
@@ -49,10 +49,26 @@ is_among(const json_t *tables, const char *name)
     return found;
 }
 
+static void
+add_new(json_t *jobs, const json_t *more)
+{
+    for (size_t i = 0; i < json_array_size(more); i++) {
+        json_t *job = json_array_get(more, i);
+        bool found = false;
+
+        for (size_t k = 0; k < json_array_size(jobs); k++) {
+            found = found || json_equal(json_array_get(jobs, k), job) == 1;
+        }
+        if (!found) {
+            (void)json_array_append(jobs, job);
+        }
+    }
+}
+
 /* What is to be dropped of each of the words, in their order, before anything
- * is. */
+ * is, and the jobs that run with any of it. */
 static psd_status_t
-look(ps_cli_t *cli, json_t *tables, psd_error_t *err)
+look(ps_cli_t *cli, json_t *tables, json_t *jobs, psd_error_t *err)
 {
     for (size_t i = 0; i < cli->args.n_words; i++) {
         PSD_AUTO(ps_json_unref) json_t *reply = NULL;
@@ -70,6 +86,7 @@ look(ps_cli_t *cli, json_t *tables, psd_error_t *err)
         if (rc != PSD_OK) {
             return rc;
         }
+        add_new(jobs, ps_json_at(reply, "jobs"));
         (void)json_array_append_new(
             tables,
             json_pack("{s:s,s:b,s:I,s:I}", "table", name, "dropped", 0, "rows",
@@ -80,14 +97,16 @@ look(ps_cli_t *cli, json_t *tables, psd_error_t *err)
     return PSD_OK;
 }
 
-/* `table "w" with 3 rows (12 B)`, `tables "v", "w" with …`. */
+/* `table "w" with 3 rows (12 B)`, `tables "v", "w" with 9 rows (1 KiB, used by
+ * job "lr")`. */
 static void
-name_them(const json_t *tables, char ret_what[WHAT_SIZE])
+name_them(const json_t *tables, const json_t *jobs, char ret_what[WHAT_SIZE])
 {
     uint64_t rows = 0;
     uint64_t bytes = 0;
     char size[PS_NUMBER_SIZE];
     char names[PS_CONFIRM_NAMES_SIZE];
+    int used = 0;
 
     for (size_t i = 0; i < json_array_size(tables); i++) {
         rows += ps_json_u64(json_array_get(tables, i), "rows");
@@ -95,8 +114,17 @@ name_them(const json_t *tables, char ret_what[WHAT_SIZE])
     }
     ps_bytes_format((double)bytes, size);
     ps_confirm_names(tables, names);
-    (void)snprintf(ret_what, WHAT_SIZE, "table%s %s with %" PRIu64 " rows (%s)",
-                   json_array_size(tables) == 1 ? "" : "s", names, rows, size);
+    used =
+        snprintf(ret_what, WHAT_SIZE, "table%s %s with %" PRIu64 " row%s (%s",
+                 json_array_size(tables) == 1 ? "" : "s", names, rows,
+                 rows == 1 ? "" : "s", size);
+    if (json_array_size(jobs) > 0) {
+        ps_confirm_names(jobs, names);
+        used += snprintf(ret_what + used, WHAT_SIZE - (size_t)used,
+                         ", used by job%s %s",
+                         json_array_size(jobs) == 1 ? "" : "s", names);
+    }
+    (void)snprintf(ret_what + used, WHAT_SIZE - (size_t)used, ")");
 }
 
 static psd_status_t
@@ -129,13 +157,14 @@ psd_status_t
 ps_cmd_table_drop(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *tables = json_array();
+    PSD_AUTO(ps_json_unref) json_t *jobs = json_array();
     bool dry_run = ps_args_on(&cli->args, "dry-run");
     size_t n_dropped = 0;
     char what[WHAT_SIZE];
-    psd_status_t rc = look(cli, tables, err);
+    psd_status_t rc = look(cli, tables, jobs, err);
 
     if (rc == PSD_OK && !dry_run) {
-        name_them(tables, what);
+        name_them(tables, jobs, what);
         rc = ps_confirm_drop(cli, what, err);
     }
     for (size_t i = 0; rc == PSD_OK && i < json_array_size(tables); i++) {

@@ -9,15 +9,17 @@
 #define MORE_SIZE 32 /* quotes and a comma, or " and N more" */
 
 void
-ps_confirm_names(const json_t *tables, char ret_names[PS_CONFIRM_NAMES_SIZE])
+ps_confirm_names(const json_t *items, char ret_names[PS_CONFIRM_NAMES_SIZE])
 {
     const size_t size = PS_CONFIRM_NAMES_SIZE;
-    size_t n = json_array_size(tables);
+    size_t n = json_array_size(items);
     size_t used = 0;
 
     ret_names[0] = '\0';
     for (size_t i = 0; i < n; i++) {
-        const char *name = ps_json_text(json_array_get(tables, i), "table");
+        const json_t *item = json_array_get(items, i);
+        const char *name = json_is_string(item) ? json_string_value(item)
+                                                : ps_json_text(item, "table");
 
         if (used + strlen(name) + MORE_SIZE > size) {
             (void)snprintf(ret_names + used, size - used, " and %zu more",

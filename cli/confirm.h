@@ -7,8 +7,9 @@
 
 #define PS_CONFIRM_NAMES_SIZE 512
 
-/* `"w", "v" and 3 more`: the members "table" of the items, as many as fit. */
-void ps_confirm_names(const json_t *tables,
+/* `"w", "v" and 3 more`: names, or the members "table" of objects, as many as
+ * fit. */
+void ps_confirm_names(const json_t *items,
                       char ret_names[PS_CONFIRM_NAMES_SIZE]);
 
 /* Asks on the terminal whether `what` is to be dropped; not with --yes. Errors:

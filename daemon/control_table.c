@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "daemon/commit.h"
+#include "daemon/job_view.h"
 #include "protocol/node_names.h"
 #include "protocol/registry_decide.h"
 #include "protocol/table_doc.h"
@@ -467,6 +468,29 @@ ps_control_routes(ps_control_t *self,
     return rc == PSD_OK && !fits ? ps_control_no_memory(err) : rc;
 }
 
+/* "jobs": those that run and have the table open. */
+static bool
+add_jobs(const ps_registry_t *registry, const ps_table_t *table, ps_doc_t *doc)
+{
+    ps_doc_t *array = ps_doc_add_array(doc, "jobs");
+    bool done = array != NULL;
+
+    for (size_t i = 0; done && i < ps_registry_n_jobs(registry); i++) {
+        const ps_job_t *job = ps_registry_job_at(registry, i);
+        const uint32_t *ids = NULL;
+        size_t n = ps_registry_job_tables(registry, job->id, &ids);
+        size_t at = 0;
+
+        while (at < n && ids[at] != table->id) {
+            at++;
+        }
+        if (at < n && ps_job_runs(registry, job)) {
+            done = ps_doc_append_text(array, job->name);
+        }
+    }
+    return done;
+}
+
 psd_status_t
 ps_control_table_inspect(ps_control_t *self,
                          ps_control_request_t *request,
@@ -486,6 +510,7 @@ ps_control_table_inspect(ps_control_t *self,
     }
     warnings = ps_doc_add_array(request->reply, "warnings");
     return warnings == NULL ||
+                   !add_jobs(self->is.registry, table, request->reply) ||
                    !ps_control_add_memory(self, request->answers, warnings) ||
                    !ps_control_add_skew(table, request->answers, warnings)
                ? ps_control_no_memory(err)

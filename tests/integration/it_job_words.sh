@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # What people are told of a job: how long a worker that computes has been silent,
-# in `why` and where its rank is wanted; and how long ago the job was stopped, or
-# finished.
+# in `why` and where its rank is wanted; that the job works with a table that is
+# to be dropped; and how long ago it was stopped, or finished.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 export PSD_WORKERS_HEARTBEAT_MS=300
@@ -47,10 +47,14 @@ err_has "worker 0 of job busy is running already \\(last seen $ago\\); one that 
 
 expect 0 cluster status
 out_has '^jobs +1, 1 running$'
+expect 2 table drop w
+err_has 'dropping table "w" with 100 rows \([0-9]+ B, used by job "busy"\) needs --yes'
 expect 0 job stop busy
 first_line_is busy "job \"busy\" was stopped $ago"
 expect 0 cluster status
 out_has '^jobs +1, 0 running$'
+expect 2 table drop w
+err_has 'dropping table "w" with 100 rows \([0-9]+ B\) needs --yes'
 
 work ended 2 || fail "a worker fails: $(cat "$work/worker")"
 first_line_is ended "job \"ended\" finished $ago"
