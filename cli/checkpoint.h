@@ -9,12 +9,29 @@
 
 #include "cli/cli.h"
 
+#define PS_CHECKPOINT_NAME_SIZE 128
+
 /* Begins the work of that request, shows how far it is, and waits for its end.
  * Errors: as the request; PSD_DEADLINE nothing went on for a minute. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_work(ps_cli_t *cli,
                                                const json_t *request,
                                                json_t **ret_reply,
                                                psd_error_t *err);
+/* Makes checkpoints NAME-1, NAME-2, ... of that request, one every --every, and
+ * keeps the newest --keep of them, until it is interrupted or the job has
+ * ended. One that fails is said, and the next one has the next number. Errors:
+ * as the request, of the first; PSD_CLOSED. */
+PSD_MUST_CHECK psd_status_t ps_checkpoint_series(ps_cli_t *cli,
+                                                 const char *name,
+                                                 json_t *request,
+                                                 psd_error_t *err);
+/* The newest whole one of a series; "" in ret_name: there is none. Errors: as
+ * checkpoint_list. */
+PSD_MUST_CHECK psd_status_t
+ps_checkpoint_newest(ps_cli_t *cli,
+                     const char *name,
+                     char ret_name[PS_CHECKPOINT_NAME_SIZE],
+                     psd_error_t *err);
 /* Errors: as checkpoint_inspect. */
 PSD_MUST_CHECK psd_status_t ps_checkpoint_manifest(ps_cli_t *cli,
                                                    const char *name,

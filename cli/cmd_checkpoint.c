@@ -169,6 +169,16 @@ ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
                              "--table beside --job; allowed: one of them, for "
                              "--job takes all tables of the job");
     }
+    if (since != NULL && ps_args_given(&cli->args, "every")) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--since beside --every; allowed: one of them");
+    }
+    if (ps_args_given(&cli->args, "keep") &&
+        !ps_args_given(&cli->args, "every")) {
+        return psd_error_set(err, PSD_USAGE,
+                             "--keep without --every; it says how many of a "
+                             "series stay");
+    }
     rc = table_names(cli, &names, err);
     if (rc != PSD_OK) {
         return rc;
@@ -182,6 +192,9 @@ ps_cmd_checkpoint_create(ps_cli_t *cli, psd_error_t *err)
     }
     if (names != NULL) {
         (void)json_object_set(request, "tables", names);
+    }
+    if (ps_args_given(&cli->args, "every")) {
+        return ps_checkpoint_series(cli, name, request, err);
     }
     rc = ps_checkpoint_work(cli, request, &reply, err);
     if (rc == PSD_OK) {

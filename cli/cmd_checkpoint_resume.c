@@ -15,6 +15,29 @@
 
 /* ---- what there is ---- */
 
+/* Of the checkpoint of that name, or of the newest one of the series. */
+static psd_status_t
+find_manifest(ps_cli_t *cli,
+              const char **name,
+              char newest[PS_CHECKPOINT_NAME_SIZE],
+              json_t **ret_manifest,
+              psd_error_t *err)
+{
+    psd_status_t rc = ps_checkpoint_newest(cli, *name, newest, err);
+
+    if (rc != PSD_OK) {
+        return rc;
+    }
+    rc = ps_checkpoint_manifest(cli, *name, ret_manifest, err);
+    if (rc == PSD_NO_CHECKPOINT && newest[0] != '\0') {
+        psd_error_clear(err);
+        *name = newest;
+        ps_say(&cli->out, "the newest is %s", newest);
+        rc = ps_checkpoint_manifest(cli, newest, ret_manifest, err);
+    }
+    return rc;
+}
+
 static psd_status_t
 check_job(const json_t *manifest,
           const char *name,
@@ -225,6 +248,7 @@ ps_cmd_checkpoint_resume(ps_cli_t *cli, psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *manifest = NULL;
     PSD_AUTO(ps_json_unref) json_t *tables = json_array();
+    char newest[PS_CHECKPOINT_NAME_SIZE];
     const char *job = ps_args_text(&cli->args, "job");
     const char *name = NULL;
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
@@ -235,7 +259,7 @@ ps_cmd_checkpoint_resume(ps_cli_t *cli, psd_error_t *err)
                            "shall go on");
     }
     if (rc == PSD_OK) {
-        rc = ps_checkpoint_manifest(cli, name, &manifest, err);
+        rc = find_manifest(cli, &name, newest, &manifest, err);
     }
     if (rc == PSD_OK) {
         rc = check_job(manifest, name, job, err);

@@ -10,10 +10,26 @@ static const ps_example_t CREATE_EXAMPLES[] = {
      "tables \"w\" and \"b\""},
     {"pscli checkpoint create noon --job lr",
      "job \"lr\" behind one clock: its tables, clock and work queues"},
+    {"pscli checkpoint create lr --job lr --every 10m --keep 3",
+     "lr-1, lr-2, ... while the job runs"},
     {"pscli checkpoint create tuesday --since monday",
      "only rows that have changed since \"monday\" was made"},
     {NULL, NULL}};
 static const ps_opt_t CREATE_OPTIONS[] = {
+    {.name = "every",
+     .kind = PS_OPT_DURATION,
+     .value = "DURATION",
+     .min = 1000,
+     .max = 604800000,
+     .help = "one after the other, NAME-1, NAME-2, ..., until interrupted or "
+             "the job has ended"},
+    {.name = "keep",
+     .kind = PS_OPT_U64,
+     .value = "N",
+     .min = 1,
+     .max = 1000000,
+     .help = "with --every: drop what is older than the newest N; else all "
+             "stay"},
     {.name = "job",
      .kind = PS_OPT_TEXT,
      .value = "JOB",
@@ -197,7 +213,8 @@ const ps_cmd_t ps_cmds_checkpoint[] = {
          "slices that were not done.\n\n"
          "Asks on a terminal before it drops tables; anywhere else it needs "
          "--yes. When it was interrupted, run it again. The checkpoint is one "
-         "that was made with --job.",
+         "that was made with --job; NAME may be that of a series (--every), "
+         "whose newest whole one it is then.",
      .examples = RESUME_EXAMPLES,
      .options = RESUME_OPTIONS,
      .run = ps_cmd_checkpoint_resume},

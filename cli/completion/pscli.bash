@@ -159,7 +159,7 @@ _pscli() {
             words=$(pscli table list -o name --timeout 300ms 2>/dev/null)
         ;;
     "checkpoint create")
-        flags+=" --job --since --table"
+        flags+=" --every --keep --job --since --table"
         case $previous in
         esac
         ;;

@@ -99,6 +99,8 @@ complete -c pscli -n '__fish_seen_subcommand_from push' -l from -r -d 'read delt
 complete -c pscli -f -n '__fish_seen_subcommand_from pull' -a '(pscli table list -o name --timeout 300ms 2>/dev/null)'
 complete -c pscli -n '__fish_seen_subcommand_from pull' -l cols -r -d 'which columns: 7, 1,3,5, 10-19, all'
 complete -c pscli -f -n '__fish_seen_subcommand_from checkpoint; and not __fish_seen_subcommand_from create list inspect verify restore resume drop' -a create -d 'rows and states of tables into files, while jobs go on'
+complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from create' -l every -r -d 'one after the other, NAME-1, NAME-2, ..., until interrupted or the job has ended'
+complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from create' -l keep -r -d 'with --every: drop what is older than the newest N; else all stay'
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from create' -l job -r -d 'all tables of this job, exactly as behind one of its clocks, with its work queues'
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from create' -l since -r -d 'only rows that have changed since that checkpoint'
 complete -c pscli -n '__fish_seen_subcommand_from checkpoint; and __fish_seen_subcommand_from create' -l table -r -d 'only this table, and those of further --table; else all'

@@ -58,7 +58,7 @@ _pscli() {
     'table import') flags+=( --from --format); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'push') flags+=( --from); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
     'pull') flags+=( --cols); ask='pscli table list -o name --timeout 300ms 2>/dev/null' ;;
-    'checkpoint create') flags+=( --job --since --table) ;;
+    'checkpoint create') flags+=( --every --keep --job --since --table) ;;
     'checkpoint list') flags+=() ;;
     'checkpoint inspect') flags+=() ;;
     'checkpoint verify') flags+=() ;;
