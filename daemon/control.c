@@ -42,6 +42,7 @@ static const struct {
     {"work_open", ps_control_work_open, false, false, ASK_NONE},
     {"work_next", ps_control_work_next, false, false, ASK_NONE},
     {"work_done", ps_control_work_done, false, false, ASK_NONE},
+    {"work_idle", ps_control_work_idle, false, false, ASK_NONE},
     {"job_list", ps_control_job_list, false, false, ASK_NONE},
     {"job_inspect", ps_control_job_inspect, false, false, ASK_JOB},
     {"job_stop", ps_control_job_stop, false, true, ASK_NONE},

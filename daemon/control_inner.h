@@ -171,6 +171,8 @@ void ps_control_end_work(ps_control_t *self);
 /* "queues" of a job. false: no memory. */
 PSD_MUST_CHECK bool
 ps_control_add_queues(const ps_control_t *self, uint32_t job, ps_doc_t *doc);
+/* control_idle.c */
+ps_control_op_t ps_control_work_idle;
 /* control_clock.c */
 ps_control_op_t ps_control_job_list;
 ps_control_op_t ps_control_job_inspect;

@@ -110,6 +110,7 @@ struct psd_client {
     uint64_t asked;           /* id of the one that is waited for; 0: none */
     ps_doc_t *reply;          /* owned; its answer */
     uint64_t tables_asked;    /* id of the job_tables under way; 0: none */
+    uint64_t idle_asked;      /* id of the work_idle under way; 0: none */
     uint64_t routes_asked;    /* id of the newest question of reroute.c; or 0 */
     uint64_t doubt_ms;        /* since when a shard is silent; 0: none is */
     uint64_t routes_due_ms;   /* when to ask where its partitions are */

@@ -249,6 +249,8 @@ take_reply(psd_client_t *self, ps_doc_t **reply_p)
     } else if (id == self->tables_asked) {
         self->tables_asked = 0;
         ps_membership_tables(self, *reply_p);
+    } else if (id == self->idle_asked) {
+        ps_idle_learn(self, *reply_p);
     } else if (id == self->identity_asked ||
                (self->identity_asked != 0 && id >= self->identity_first &&
                 id < self->identity_asked && ps_doc_has(*reply_p, "session"))) {

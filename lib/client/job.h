@@ -42,7 +42,9 @@ struct ps_membership {
     ps_known_work_t *works; /* owned */
     size_t n_works;
     size_t works_capacity;
-    bool idle;          /* waits for a slice and has none: clocks go on */
+    bool idle;          /* waits for a slice and has none: clocks go on … */
+    uint64_t idle_to;   /* … to this one */
+    uint64_t idle_ms;   /* when the node was asked how far, or may be again */
     psd_status_t ended; /* PSD_OK, or why it is no worker any more */
     ps_beat_t *beat;    /* one holder is this */
 };
@@ -72,6 +74,13 @@ uint64_t ps_membership_wait_ms(const psd_client_t *client);
 /* Looks at what the heartbeat has heard. Ends it when the client is broken: so
  * its worker is lost in time, and nobody waits for it for good. */
 void ps_membership_look(psd_client_t *client);
+/* idle.c: while it waits for a slice and has none. */
+void ps_idle_begin(psd_client_t *client);
+void ps_idle_end(psd_client_t *client);
+/* Finishes a clock, or asks how far. */
+void ps_idle_look(psd_client_t *client);
+/* The answer to work_idle. */
+void ps_idle_learn(psd_client_t *client, const ps_doc_t *reply);
 /* The answer to job_tables. */
 void ps_membership_tables(psd_client_t *client, const ps_doc_t *reply);
 /* Takes in "tables" of a reply: their routes, and marks to those that are new.

@@ -53,33 +53,6 @@ ask_for_tables(psd_client_t *client)
     }
 }
 
-static bool
-has_tables(const psd_client_t *client)
-{
-    bool found = false;
-
-    for (size_t i = 0; !found && i < client->n_tables; i++) {
-        found = client->tables[i]->in_job;
-    }
-    return found;
-}
-
-/* One that waits for a slice finishes clocks, so that it holds nobody back. The
- * next one follows when the last is acknowledged: partitions take a mark only
- * when the bound allows it, and so the bound holds for this worker, too. */
-static void
-go_on_idle(psd_client_t *client)
-{
-    const ps_membership_t *self = client->membership;
-    psd_status_t rc = PSD_OK;
-
-    if (self->idle && self->ended == PSD_OK && has_tables(client) &&
-        ps_client_n_unknown(client) == 0) {
-        rc = ps_membership_mark(client, NULL);
-        (void)rc; /* without memory: in the next turn */
-    }
-}
-
 void
 ps_membership_look(psd_client_t *client)
 {
@@ -105,7 +78,7 @@ ps_membership_look(psd_client_t *client)
     if (!waits && ps_beat_version(self->beat) > self->version) {
         ask_for_tables(client);
     }
-    go_on_idle(client);
+    ps_idle_look(client);
 }
 
 void
@@ -358,6 +331,7 @@ ps_membership_end(psd_client_t *client)
     }
     client->membership = NULL;
     client->tables_asked = 0;
+    client->idle_asked = 0;
     for (size_t i = 0; i < client->n_tables; i++) {
         client->tables[i]->in_job = false;
     }

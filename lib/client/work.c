@@ -251,7 +251,6 @@ ask_idle(const psd_work_t *self,
          ps_doc_t **ret_reply,
          psd_error_t *err)
 {
-    ps_membership_t *membership = self->client->membership;
     uint64_t until_ms = ps_now_ms() + timeout_ms;
     uint64_t now_ms = 0;
     psd_status_t rc = ask_for_slice(self, known, 0, ret_reply, err);
@@ -262,10 +261,10 @@ ask_idle(const psd_work_t *self,
     }
     psd_error_clear(err);
     ps_doc_destroy(ret_reply);
-    membership->idle = true;
+    ps_idle_begin(self->client);
     rc = ask_for_slice(self, known, (uint32_t)(until_ms - now_ms), ret_reply,
                        err);
-    membership->idle = false;
+    ps_idle_end(self->client);
     return rc;
 }
 

@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Series of checkpoints: the newest of them stay, one that fails is said and ends
-# nothing, Ctrl-C and the end of the job do, and resume takes the newest.
+# nothing, Ctrl-C and the end of the job do, and resume takes the newest. And
+# workers that a checkpoint lets wait for their slices finish no more clocks than
+# somebody needs.
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+gunzip -c "$root/data/agaricus/agaricus.train.libsvm.gz" >"$work/samples"
 export PSD_CHECKPOINT_DIR=$work/checkpoints
 export PSD_WORKERS_LOST_AFTER_MS=10000 # a job that is killed ends, in time
 slices=8
@@ -106,4 +110,34 @@ expect 0 pull j "0-$((slices - 1))" -o csv
 [ "$(sed -n "s/^[0-9]*,$epochs\$/1/p" "$work/out" | wc -l)" -eq $slices ] ||
     fail "not all slices were counted once: $(cat "$work/out")"
 
+# Clocks: one a slice, and few for each checkpoint that lets all of them wait.
+# Workers that finished clocks as fast as they could came to hundreds each.
+"$PSCLI_PROGRAM" run -n 3 --job q -- "$PSD_QUEUE_PROGRAM" "$work/samples" \
+    $slices 6 100 >"$work/run.out" 2>"$work/run.err" &
+job=$!
+n_made=0
+wait_for test -s "$work/run.out" || fail "no slice: $(cat "$work/run.err")"
+for i in 1 2 3; do
+    run checkpoint create "q-$i" --job q
+    [ "$rc" -ne 0 ] || n_made=$((n_made + 1))
+done
+[ "$n_made" -gt 0 ] || fail "no checkpoint: $(cat "$work/err")"
+wait "$job" || fail "the job: $(cat "$work/run.err")"
+job=''
+clock=$("$PSCLI_PROGRAM" clock inspect q -o json | python3 -c '
+import json, sys
+def clocks(value):
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if key in ("clock", "closed", "finished") and isinstance(item, int):
+                yield item
+            yield from clocks(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from clocks(item)
+print(max(clocks(json.load(sys.stdin))))')
+echo "clock $clock with $n_made checkpoints"
+if [ "$clock" -lt $slices ] || [ "$clock" -gt $((slices * 6 + 3 * 16)) ]; then
+    fail "the job of $((slices * 6)) slices came to clock $clock"
+fi
 cli_finish

@@ -96,9 +96,11 @@ PSD_EXPORT PSD_MUST_CHECK psd_status_t psd_fail(psd_client_t *client,
  *
  * Clocks: a worker that waits in psd_work_next and has no slice finishes clocks
  * meanwhile, one after the other, as far as max_delay lets it: those that have
- * slices never wait for it. psd_clock_count says how many it has finished. With
- * max_delay < 0 nobody waits for it, and it finishes none. One that has slices
- * and asks for more finishes none: it is to finish its own work first.
+ * slices never wait for it. While all workers wait, for a checkpoint for
+ * instance, none of them goes on. psd_clock_count says how many it has
+ * finished. With max_delay < 0 nobody waits for it, and it finishes none. One
+ * that has slices and asks for more finishes none: it is to finish its own work
+ * first.
  *
  * The work itself is done at least once. What a worker had pushed of a slice
  * before it died stays pushed, and whoever gets the slice next pushes all of
