@@ -37,5 +37,6 @@
 #include "psd/ops.h"
 #include "psd/rows.h"
 #include "psd/job.h"
+#include "psd/checkpoint.h"
 
 #endif

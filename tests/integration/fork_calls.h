@@ -14,6 +14,11 @@
 #define FORK_CLOSED(X)                                                        \
     X(psd_attach, (t->client, t->client, err))                                \
     X(psd_barrier, (t->client, MANY_MS, err))                                 \
+    X(psd_checkpoint_drop, (t->client, "none", err))                          \
+    X(psd_checkpoint_newest, (t->client, NULL, &t->checkpoint, err))          \
+    X(psd_checkpoint_resume, (t->client, "none", "job", 0, 0, MANY_MS, err))  \
+    X(psd_checkpoint_start, (t->client, "none", NULL, &t->count, err))        \
+    X(psd_checkpoint_wait, (t->client, 1, MANY_MS, err))                      \
     X(psd_clock, (t->client, err))                                            \
     X(psd_fail, (t->client, "no reason", MANY_MS, err))                       \
     X(psd_fetch, (t->table, t->all, false, 0, NULL, &t->result, err))         \
@@ -141,6 +146,11 @@
     X(psd_call_set_filter)               \
     X(psd_call_set_priority)             \
     X(psd_call_set_timeout_ms)           \
+    X(psd_checkpoint_clock)              \
+    X(psd_checkpoint_destroy)            \
+    X(psd_checkpoint_job)                \
+    X(psd_checkpoint_name)               \
+    X(psd_checkpoint_unix_ms)            \
     X(psd_connect)                       \
     X(psd_error_clear)                   \
     X(psd_error_destroy)                 \

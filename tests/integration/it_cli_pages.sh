@@ -50,7 +50,7 @@ tells_functions() {
     (cd "$root/lib/include" && cat "$@") | grep -v '^#' | tr '\n' ' ' |
         grep -o 'PSD_EXPORT [^;]*;' |
         sed 's/PSD_EXPORT //; s/PSD_MUST_CHECK //; s/ *PSD_PRINTF([^)]*)//
-             s/  */ /g; s/\* /*/g' >"$work/declared"
+             s/  */ /g; s/\* /*/g; s/( /(/' >"$work/declared"
     sed -n 's/^\.BI //p' "$root/docs/man/$page" |
         sed 's/"//g; s/( /(/; s/ );/);/' >"$work/in_page"
     if ! diff "$work/declared" "$work/in_page" >"$work/differ"; then
@@ -58,7 +58,7 @@ tells_functions() {
     fi
 }
 tells_functions psd.3 psd/status.h psd/client.h psd/table.h psd/rows.h \
-    psd/ops.h psd/job.h
+    psd/ops.h psd/job.h psd/checkpoint.h
 # psd_train(3) has the options and counts that there are, too.
 tells_functions psd_train.3 psd_train.h
 page=$root/docs/man/psd_train.3

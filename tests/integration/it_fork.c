@@ -52,6 +52,7 @@ typedef struct things {
     psd_table_t *made;
     psd_draft_t *begun;
     psd_work_t *other_work;
+    psd_checkpoint_t *checkpoint;
     char *reply;
     psd_ticket_t other;
     double number;
@@ -182,7 +183,7 @@ all_are_closed(things_t *t, psd_error_t *err)
                   (unsigned long long)most_us);
     psd_error_clear(err);
     CHECK(t->result == NULL && t->made == NULL && t->begun == NULL &&
-          t->other_work == NULL && t->reply == NULL);
+          t->checkpoint == NULL && t->other_work == NULL && t->reply == NULL);
     return all;
 }
 
