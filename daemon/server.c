@@ -12,8 +12,7 @@
 #include "daemon/place.h"
 #include "protocol/registry_decide.h"
 
-#define PIECE_WAIT_MS 30000 /* for the rest of a message in pieces */
-#define LINGER_MS 1000      /* for answers that are queued at the end */
+#define LINGER_MS 1000 /* for answers that are queued at the end */
 #define IO_THREADS_MAX 4
 #define NODES_MAX 1024
 #define RETIRE_AFTER_MS 2000 /* no message is on its way for so long */
@@ -138,7 +137,6 @@ ps_server_socket_args(const ps_server_t *self)
         .high_water = (int)config->limits.high_water,
         .frame_bytes = config->limits.frame_bytes,
         .assembly_bytes = config->limits.credit_bytes * ASSEMBLY_FACTOR,
-        .piece_wait_ms = PIECE_WAIT_MS,
         .chunk_bytes = (uint32_t)config->limits.chunk_bytes,
         .linger_ms = LINGER_MS,
         .peers = (ps_peers_t)config->lane.peers,

@@ -13,6 +13,7 @@
 #include "daemon/shard_call.h"
 #include "daemon/shard_lane.h"
 #include "daemon/shard_lines.h"
+#include "daemon/shard_pieces.h"
 #include "daemon/shard_tell.h"
 #include "daemon/shard_wait.h"
 #include "protocol/shard_links.h"
@@ -109,6 +110,7 @@ perform(actor_t *self, uint64_t now_ms)
 static void
 tell(actor_t *self)
 {
+    ps_shard_limit_pieces(self->port, self->core, &self->told, self->args);
     ps_shard_tell(&self->told, self->args->common, self->core, self->now_ms);
 }
 
@@ -149,7 +151,8 @@ refuse(actor_t *self, uint64_t conn, psd_status_t status)
     message.refused.status = (uint16_t)status;
     (void)snprintf(message.refused.text, sizeof message.refused.text, "%.*s",
                    PS_TEXT_MAX, psd_error_text(self->err));
-    if (ps_shard_lines_may(&self->lines, ps_now_ms())) {
+    if (status != PSD_NO_SESSION &&
+        ps_shard_lines_may(&self->lines, ps_now_ms())) {
         ps_log(PS_LOG_WARN, "message_refused",
                "shard=%" PRIu32 " conn=%" PRIu64 " status=%s reason=%s",
                self->args->core.shard, conn, psd_status_name(status),
@@ -176,8 +179,7 @@ take_message(actor_t *self)
                                         &event.payload, &event.room, self->err);
 
     if (rc == PSD_LIMIT || rc == PSD_NOMEM) {
-        /* Too many unfinished messages of one connection: they go, and it says
-         * HELLO and sends again what is unanswered. */
+        /* Its unfinished messages are too many: they go, and are sent again. */
         ps_socket_forget(self->port, event.conn);
         rc = PSD_BUSY;
     }
@@ -334,7 +336,6 @@ answer(actor_t *self, const char *name, ps_shard_call_t *call)
     (void)zsock_send(self->pipe, "sp", name, call);
 }
 
-/* Takes one command; the pipe has one. */
 static void
 take_command(actor_t *self)
 {
@@ -426,12 +427,12 @@ tick_if_due(actor_t *self)
     }
 }
 
-/* The core lets go of the room of lanes that have ended, and opens links anew.
- */
+/* The core lets go of rooms of lanes that have ended, and opens links anew. */
 static void
 take_gone(actor_t *self)
 {
     ps_event_t event = {.kind = PS_EVENT_GONE};
+    uint64_t pieces = ps_socket_unfinished_bytes(self->port);
 
     while (ps_socket_next_gone(self->port, &event.conn) ||
            ps_peer_links_next_gone(&self->links, self->now_ms, &event.conn)) {
@@ -439,6 +440,7 @@ take_gone(actor_t *self)
             psd_error_clear(self->err);
         }
     }
+    ps_shard_dropped_pieces(pieces - ps_socket_unfinished_bytes(self->port));
 }
 
 /* Takes what waits, and tells the peers of it in batches: one that sleeps is
@@ -549,6 +551,7 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
     if (rc != PSD_OK) {
         return rc;
     }
+    args->socket.is_watched = true;
     rc = ps_socket_bind(endpoints + first, end - first, &args->socket,
                         &self->port, self->err);
     if (rc != PSD_OK) {

@@ -14,16 +14,21 @@
 #include "daemon/shard_actor.h"
 
 typedef struct ps_shard_told {
-    uint64_t bytes; /* as the others know them */
+    uint64_t bytes;      /* as the others know them, unfinished ones too */
+    uint64_t unfinished; /* bytes of messages of which pieces have come */
     uint64_t tail_bytes;
     uint32_t giving; /* 1: they know that this one gives rows */
 } ps_shard_told_t;
 
-/* Tells the others what has changed. */
+/* Tells the others what has changed. self->unfinished is the caller's to set.
+ */
 void ps_shard_tell(ps_shard_told_t *self,
                    ps_shard_common_t *common,
                    const ps_shard_t *core,
                    uint64_t now_ms);
+/* What the others keep. */
+uint64_t ps_shard_others(const ps_shard_told_t *self,
+                         const ps_shard_common_t *common);
 /* What the others have told, for the core. */
 void ps_shard_hear(const ps_shard_told_t *self,
                    const ps_shard_common_t *common,

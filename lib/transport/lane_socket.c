@@ -159,6 +159,9 @@ ps_socket_flush(ps_socket_t *self)
 bool
 ps_socket_next_gone(ps_socket_t *self, uint64_t *ret_conn)
 {
+    if (self->is_port) {
+        ps_socket_look_closed(self);
+    }
     return self->lanes != NULL && ps_lane_port_gone(self->lanes, ret_conn);
 }
 

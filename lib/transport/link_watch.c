@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Watching a link over ZeroMQ: is it connected, and was that connection lost?
- * ZeroMQ connects again by itself, and says so only to a monitor. */
+ * ZeroMQ connects again by itself, and says so only to a monitor. And a port:
+ * which of its connections are closed? */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,20 +16,23 @@
 psd_status_t
 ps_socket_begin_watch(ps_socket_t *self, psd_error_t *err)
 {
+    const int events = ZMQ_EVENT_DISCONNECTED |
+                       (self->is_port ? 0 : ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    const int no_limit = 0; /* an I/O thread does not wait for who reads this */
     char place[64];
     psd_status_t rc = PSD_OK;
 
     (void)snprintf(place, sizeof place, "inproc://watch-%" PRIu64,
                    ps_context_next_number(self->context));
-    if (zmq_socket_monitor(self->handle, place,
-                           ZMQ_EVENT_HANDSHAKE_SUCCEEDED |
-                               ZMQ_EVENT_DISCONNECTED) != 0) {
+    if (zmq_socket_monitor(self->handle, place, events) != 0) {
         return ps_zmq_status(err, "watch a link");
     }
     rc = ps_context_open(self->context, ZMQ_PAIR, &self->monitor, err);
     if (rc != PSD_OK) {
         (void)zmq_socket_monitor(self->handle, NULL, 0);
-    } else if (zmq_connect(self->monitor, place) != 0) {
+    } else if (zmq_setsockopt(self->monitor, ZMQ_RCVHWM, &no_limit,
+                              sizeof no_limit) != 0 ||
+               zmq_connect(self->monitor, place) != 0) {
         rc = ps_zmq_status(err, "watch a link");
     }
     return rc;
@@ -50,7 +54,7 @@ ps_socket_end_watch(ps_socket_t *self)
 
 /* The next event's number; 0: there is none. */
 static uint16_t
-next_event(void *monitor)
+next_event(void *monitor, uint32_t *ret_value)
 {
     uint8_t event[EVENT_SIZE] = {0};
     uint16_t number = 0;
@@ -60,6 +64,7 @@ next_event(void *monitor)
         return 0;
     }
     memcpy(&number, event, sizeof number); /* in the order of the machine */
+    memcpy(ret_value, event + sizeof number, sizeof *ret_value);
     (void)zmq_recv(monitor, NULL, 0, ZMQ_DONTWAIT);
     return number;
 }
@@ -69,12 +74,32 @@ static void
 look(ps_socket_t *self)
 {
     uint16_t event = 0;
+    uint32_t value = 0;
 
-    while (self->monitor != NULL && (event = next_event(self->monitor)) != 0) {
+    while (self->monitor != NULL &&
+           (event = next_event(self->monitor, &value)) != 0) {
         if (event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
             self->is_up = true;
         } else if (self->is_up) {
             self->was_lost = true;
+        }
+    }
+}
+
+void
+ps_socket_look_closed(ps_socket_t *self)
+{
+    uint16_t event = 0;
+    uint32_t value = 0;
+
+    while (self->monitor != NULL &&
+           (event = next_event(self->monitor, &value)) != 0) {
+        if (event == ZMQ_EVENT_DISCONNECTED) {
+            uint64_t gone = ps_port_conns_closed(&self->conns, (int)value);
+
+            if (gone != 0) {
+                ps_socket_forget(self, gone);
+            }
         }
     }
 }

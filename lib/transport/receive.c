@@ -232,41 +232,13 @@ decode(arrival_t *arrival,
     return take_body(arrival, ret_message, &body, ret_payload, err);
 }
 
-/* Drops what a connection left unfinished when it went. Looked for when another
- * one leaves something, so what is kept stays in proportion to what comes. */
-static void
-sweep(ps_socket_t *self, uint64_t now_ms)
-{
-    bool found = self->piece_wait_ms > 0 &&
-                 now_ms - self->swept_ms >= self->piece_wait_ms / 2;
-
-    while (found) {
-        size_t at = 0;
-        uint64_t conn = 0;
-        void *value = NULL;
-
-        self->swept_ms = now_ms;
-        found = false;
-        while (!found && ps_map_next(&self->unfinished, &at, &conn, &value)) {
-            const ps_unfinished_t *old = value;
-
-            found = now_ms - old->touched_ms >= self->piece_wait_ms;
-        }
-        if (found) {
-            ps_socket_forget(self, conn);
-        }
-    }
-}
-
 /* What is unfinished of the connection, made when nothing is. */
 static ps_unfinished_t *
 unfinished_of(ps_socket_t *self, uint64_t conn)
 {
     ps_unfinished_t *unfinished = ps_map_get(&self->unfinished, conn);
-    uint64_t now_ms = ps_now_ms();
 
     if (unfinished == NULL) {
-        sweep(self, now_ms);
         unfinished = ps_alloc(1, sizeof *unfinished);
         if (unfinished == NULL ||
             !ps_map_put(&self->unfinished, conn, unfinished)) {
@@ -274,8 +246,57 @@ unfinished_of(ps_socket_t *self, uint64_t conn)
             return NULL;
         }
     }
-    unfinished->touched_ms = now_ms;
     return unfinished;
+}
+
+/* Whether pieces of it are kept. A watched port keeps those of connections that
+ * it has welcomed. */
+static bool
+may_keep(const ps_socket_t *self, uint64_t conn)
+{
+    return !self->is_port || self->monitor == NULL ||
+           ps_port_conns_is_welcome(&self->conns, conn);
+}
+
+/* One connection always has room. */
+static bool
+has_room(const ps_socket_t *self, uint64_t own_bytes, const ps_payload_t *piece)
+{
+    uint64_t bytes = self->unfinished_bytes;
+
+    return bytes == own_bytes ||
+           (bytes <= self->unfinished_max &&
+            ps_payload_size(piece) <= self->unfinished_max - bytes);
+}
+
+static psd_status_t
+keep_piece(ps_socket_t *self,
+           uint64_t conn,
+           ps_message_t *message,
+           ps_payload_t **payload_p,
+           bool *ret_whole,
+           psd_error_t *err)
+{
+    ps_unfinished_t *unfinished = unfinished_of(self, conn);
+    uint64_t before = 0;
+    psd_status_t rc = PSD_OK;
+
+    if (unfinished == NULL) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for pieces");
+    }
+    before = unfinished->assembly.bytes;
+    if (!has_room(self, before, *payload_p)) {
+        return psd_error_set(err, PSD_LIMIT,
+                             "unfinished messages have all of the memory that "
+                             "is left");
+    }
+    rc = ps_assembly_add(&unfinished->assembly, message, payload_p,
+                         self->assembly_bytes, ret_whole, err);
+    self->unfinished_bytes += unfinished->assembly.bytes - before;
+    if (unfinished->assembly.n_open == 0) {
+        ps_socket_forget(self, conn);
+    }
+    return rc;
 }
 
 /* Puts messages in pieces together. */
@@ -287,25 +308,49 @@ assemble(ps_socket_t *self,
          bool *ret_whole,
          psd_error_t *err)
 {
-    bool is_piece =
-        message->kind == PS_KIND_CHUNK || (message->flags & PS_FLAG_MORE) != 0;
-    ps_unfinished_t *unfinished = NULL;
-    psd_status_t rc = PSD_OK;
+    bool is_chunk = message->kind == PS_KIND_CHUNK;
+    bool is_first = (message->flags & PS_FLAG_MORE) != 0;
 
-    if (!is_piece && ps_map_get(&self->unfinished, conn) == NULL) {
+    if (!is_chunk && !is_first && ps_map_get(&self->unfinished, conn) == NULL) {
         *ret_whole = true;
         return PSD_OK;
     }
-    unfinished = unfinished_of(self, conn);
-    if (unfinished == NULL) {
-        return psd_error_set(err, PSD_NOMEM, "no memory for pieces");
+    if ((is_chunk || is_first) && !may_keep(self, conn)) {
+        /* CHUNKs follow a first piece that was refused. */
+        return is_chunk ? PSD_OK
+                        : psd_error_set(err, PSD_NO_SESSION, "say HELLO first");
     }
-    rc = ps_assembly_add(&unfinished->assembly, message, payload_p,
-                         self->assembly_bytes, ret_whole, err);
-    if (unfinished->assembly.n_open == 0) {
-        ps_socket_forget(self, conn);
+    return keep_piece(self, conn, message, payload_p, ret_whole, err);
+}
+
+/* Who says who it is, is known by its descriptor from now on. */
+static psd_status_t
+greet(ps_socket_t *self,
+      uint64_t conn,
+      const ps_message_t *message,
+      ps_frame_t *frame,
+      psd_error_t *err)
+{
+    uint64_t gone = 0;
+    int fd = -1;
+
+    if (!self->is_port ||
+        (message->kind != PS_KIND_HELLO && message->kind != PS_KIND_PEER)) {
+        return PSD_OK;
     }
-    return rc;
+    fd = zmq_msg_get(frame, ZMQ_SRCFD);
+    if (fd < 0) {
+        return PSD_OK;
+    }
+    /* What the monitor has said by now is of connections before this one. */
+    ps_socket_look_closed(self);
+    if (!ps_port_conns_greet(&self->conns, conn, fd, &gone)) {
+        return psd_error_set(err, PSD_NOMEM, "no memory for a connection");
+    }
+    if (gone != 0) {
+        ps_socket_forget(self, gone);
+    }
+    return PSD_OK;
 }
 
 /* The next message of a batch: its body is copied as that of any small one. */
@@ -322,6 +367,9 @@ next_of_batch(ps_socket_t *self,
 
     if (rc == PSD_OK) {
         rc = ps_message_decode(&frame, 1, ret_message, &body, err);
+    }
+    if (rc == PSD_OK) {
+        rc = greet(self, *ret_conn, ret_message, &self->batches.frame, err);
     }
     if (rc == PSD_OK &&
         body.keys.size + body.index.size + body.values.size > 0) {
@@ -364,7 +412,10 @@ next_message(ps_socket_t *self,
                             : next_of_batch(self, ret_conn, ret_message,
                                             ret_payload, err);
     }
-    return decode(&arrival, ret_message, ret_payload, err);
+    rc = decode(&arrival, ret_message, ret_payload, err);
+    return rc != PSD_OK ? rc
+                        : greet(self, arrival.conn, ret_message,
+                                &arrival.frames[0], err);
 }
 
 psd_status_t

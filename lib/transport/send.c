@@ -22,6 +22,7 @@
 typedef struct parcel {
     ps_frame_t frames[1 + PS_FRAMES_MAX]; /* routing id, then the message's */
     size_t n_frames;
+    uint64_t conn; /* that the routing id is of */
 } parcel_t;
 
 static void
@@ -57,6 +58,7 @@ add_routing_id(parcel_t *self, const ps_socket_t *socket, uint64_t conn)
     id = add_frame(self, PS_ROUTING_ID_SIZE);
     if (id != NULL) {
         ps_routing_id_of(conn, id);
+        self->conn = conn;
     }
     return id != NULL;
 }
@@ -110,6 +112,16 @@ add_header(parcel_t *self, const ps_message_t *message, size_t inline_size)
     return at + size;
 }
 
+/* A HELLO may be read after its connection was closed, which the monitor had
+ * said before: what was noted of it goes with the first answer. */
+static void
+note_gone(ps_socket_t *self, const parcel_t *parcel)
+{
+    if (self->is_port && ps_port_conns_lost(&self->conns, parcel->conn)) {
+        ps_socket_forget(self, parcel->conn);
+    }
+}
+
 /* Sends every frame, or (as far as ZeroMQ lets it be known) none. */
 static psd_status_t
 send_parcel(ps_socket_t *self, parcel_t *parcel, psd_error_t *err)
@@ -122,8 +134,12 @@ send_parcel(ps_socket_t *self, parcel_t *parcel, psd_error_t *err)
         while (zmq_msg_send(&parcel->frames[i], self->handle,
                             ZMQ_DONTWAIT | more) < 0) {
             if (zmq_errno() != EINTR) {
+                bool gone = zmq_errno() == EHOSTUNREACH;
                 psd_status_t rc = ps_zmq_status(err, "send");
 
+                if (gone) {
+                    note_gone(self, parcel);
+                }
                 parcel_done(parcel); /* closing what was sent does nothing */
                 return rc;
             }
@@ -317,6 +333,9 @@ ps_socket_send(ps_socket_t *self,
 
         return lane == NULL ? psd_error_set(err, PSD_BUSY, "send: peer is gone")
                             : ps_lane_send(lane, message, payload, false, err);
+    }
+    if (message->kind == PS_KIND_WELCOME) {
+        ps_port_conns_welcome(&self->conns, conn);
     }
     if (ps_payload_size(payload) <= PS_INLINE_MAX) {
         return collect(self, conn, message, payload, err);

@@ -106,7 +106,7 @@ new_socket(bool is_port,
     self->n_forks = ps_fork_count();
     self->chunk_bytes = args->chunk_bytes;
     self->assembly_bytes = args->assembly_bytes;
-    self->piece_wait_ms = args->piece_wait_ms;
+    self->unfinished_max = UINT64_MAX;
     self->linger_ms = args->linger_ms < 0 ? 0 : (uint32_t)args->linger_ms;
     self->peers = args->peers;
     self->lane_options = args->lane;
@@ -244,6 +244,9 @@ ps_socket_bind(const char *const *endpoints,
     PSD_AUTO(ps_socket_close) ps_socket_t *self = NULL;
     psd_status_t rc = new_socket(true, false, args, &self, err);
 
+    if (rc == PSD_OK && args->is_watched) {
+        rc = ps_socket_begin_watch(self, err);
+    }
     for (size_t i = 0; rc == PSD_OK && i < n_endpoints; i++) {
         rc = ps_socket_bind_more(self, endpoints[i], err);
     }
@@ -366,6 +369,7 @@ ps_socket_close(ps_socket_t **self_p)
     ps_socket_close_lanes(self);
     ps_batches_done(&self->batches);
     drop_unfinished(self);
+    ps_port_conns_done(&self->conns);
     ps_socket_end_watch(self);
     remove_files(self);
     if (self->handle != NULL) {
@@ -432,6 +436,18 @@ ps_socket_n_unfinished(const ps_socket_t *self)
            (self->lanes == NULL ? 0 : ps_lane_port_n_unfinished(self->lanes));
 }
 
+uint64_t
+ps_socket_unfinished_bytes(const ps_socket_t *self)
+{
+    return self->unfinished_bytes;
+}
+
+void
+ps_socket_set_unfinished_max(ps_socket_t *self, uint64_t bytes)
+{
+    self->unfinished_max = bytes;
+}
+
 void
 ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes)
 {
@@ -449,6 +465,7 @@ ps_socket_forget(ps_socket_t *self, uint64_t conn)
         ps_assembly_done(&lane->assembly);
     }
     if (unfinished != NULL) {
+        self->unfinished_bytes -= unfinished->assembly.bytes;
         ps_assembly_done(&unfinished->assembly);
         ps_free(unfinished);
     }

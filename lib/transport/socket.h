@@ -62,13 +62,13 @@ typedef struct ps_socket_args {
     int high_water;          /* messages queued each way, > 0 */
     uint64_t frame_bytes;    /* largest frame accepted */
     uint64_t assembly_bytes; /* unfinished messages of one connection */
-    uint32_t piece_wait_ms;  /* a port drops them when no piece came for so
-                                long, for it is not told of connections that
-                                are gone; 0: never */
     uint32_t chunk_bytes;    /* pieces that are sent; ps_socket_set_chunk */
     int linger_ms;           /* for what is queued at close */
     bool is_watched;         /* a link over ZeroMQ: ps_socket_is_up and is_gone
-                                know of it */
+                                know of it; a port: it takes pieces only from
+                                connections that it has sent WELCOME, and drops
+                                them when ps_socket_next_gone hears that one is
+                                closed */
     ps_peers_t peers;        /* a port: who of this host comes by ipc or lane */
     ps_lane_options_t lane;
 } ps_socket_args_t;
@@ -111,6 +111,10 @@ void *ps_socket_handle(ps_socket_t *self);
 uint64_t ps_socket_n_refused(const ps_socket_t *self);
 /* Connections that have sent the beginning of a message in pieces. */
 size_t ps_socket_n_unfinished(const ps_socket_t *self);
+/* Bytes of these beginnings, and how many there may be; one connection may
+ * always have some. */
+uint64_t ps_socket_unfinished_bytes(const ps_socket_t *self);
+void ps_socket_set_unfinished_max(ps_socket_t *self, uint64_t bytes);
 /* Pieces of values from now on. */
 void ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes);
 
@@ -138,7 +142,8 @@ PSD_MUST_CHECK psd_status_t ps_socket_send_again(ps_socket_t *self,
  * ret_room     out  where the answer's values may be written; borrowed until
  *                   the connection is said to be gone; size 0: nowhere
  * Errors: PSD_PROTO, PSD_VERSION, PSD_LIMIT: conn sent something that is no
- * message (ret_conn is set; it is gone from the queue); PSD_NOMEM.
+ * message (ret_conn is set; it is gone from the queue); PSD_NO_SESSION: the
+ * first piece of one, without a WELCOME; PSD_NOMEM.
  */
 PSD_MUST_CHECK psd_status_t ps_socket_receive(ps_socket_t *self,
                                               bool *ret_got,
@@ -159,7 +164,8 @@ uint32_t ps_socket_n_collected(const ps_socket_t *self);
  * queue was full or the peer gone. The protocol repairs it. */
 uint64_t ps_socket_n_lost(const ps_socket_t *self);
 /* A port: the next lane whose peer is gone, in turn with receiving; room that
- * it offered may be written to until the call behind. false: none. */
+ * it offered may be written to until the call behind. false: none. Pieces of
+ * other connections that are closed are dropped here. */
 PSD_MUST_CHECK bool ps_socket_next_gone(ps_socket_t *self, uint64_t *ret_conn);
 /* A link: it was a lane, and its peer is gone. Nothing comes any more, and
  * sending is PSD_BUSY; it is always ready. The caller closes it. Or it is

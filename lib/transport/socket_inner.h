@@ -8,6 +8,7 @@
 #include "base/map.h"
 #include "transport/batches.h"
 #include "transport/lane_port.h"
+#include "transport/port_conns.h"
 #include "transport/socket.h"
 #include "transport/spin.h"
 
@@ -17,7 +18,6 @@ typedef zmq_msg_t ps_frame_t;
 /* A connection with unfinished messages. */
 typedef struct ps_unfinished {
     ps_assembly_t assembly;
-    uint64_t touched_ms; /* when its last piece came */
 } ps_unfinished_t;
 
 struct ps_socket {
@@ -33,16 +33,17 @@ struct ps_socket {
     uint32_t chunk_bytes;      /* of the pieces sent */
     uint64_t assembly_bytes;   /* limit for each connection */
     uint64_t n_refused;        /* messages of peers with an id of their own */
-    uint32_t piece_wait_ms;    /* 0: never dropped for their age */
-    uint64_t swept_ms;         /* when old ones were last looked for */
     ps_map_t unfinished;       /* conn -> ps_unfinished_t *, owned; only those
                                   that hold something */
+    uint64_t unfinished_bytes; /* of these messages … */
+    uint64_t unfinished_max;   /* … at most, but that one is always taken */
+    ps_port_conns_t conns;     /* of a port, over ZeroMQ */
     char **endpoints;          /* owned, as bound or connected */
     size_t n_endpoints;
     size_t capacity;      /* of endpoints */
     ps_batches_t batches; /* of ZeroMQ's connections */
     uint64_t n_lost;      /* collected messages that could not be sent */
-    void *monitor;        /* of a watched link; owned; else NULL */
+    void *monitor;        /* of a watched link or a port; owned; else NULL */
     bool is_up;           /* it has been connected … */
     bool was_lost;        /* … and that connection has ended */
     ps_lane_options_t lane_options;
@@ -66,6 +67,8 @@ struct ps_socket {
 PSD_MUST_CHECK psd_status_t ps_socket_begin_watch(ps_socket_t *self,
                                                   psd_error_t *err);
 void ps_socket_end_watch(ps_socket_t *self);
+/* A port: what its monitor has said of connections that are closed. */
+void ps_socket_look_closed(ps_socket_t *self);
 
 /* send.c: what was collected goes; what cannot is counted. */
 void ps_socket_send_batches(ps_socket_t *self);

@@ -11,7 +11,6 @@
 
 #define PATIENCE_MS 60000
 #define CHUNK 4096
-#define PIECE_WAIT_MS 500
 
 typedef struct ends {
     uint32_t spin_us;
@@ -28,7 +27,6 @@ args_of(ps_context_t *context, uint32_t spin_us)
                               .high_water = 100,
                               .frame_bytes = 1 << 20,
                               .assembly_bytes = 1 << 20,
-                              .piece_wait_ms = PIECE_WAIT_MS,
                               .chunk_bytes = CHUNK,
                               .linger_ms = 1000,
                               .lane = {.spin_us = spin_us}};
@@ -423,66 +421,6 @@ bad_peers_are_named(ends_t *ends)
     return true;
 }
 
-/* Sends the beginning of a message in pieces and a CHUNK of no message, and
- * goes when the port has taken them in. */
-static bool
-leave_a_beginning(ends_t *ends, void *zmq)
-{
-    const ps_message_t push = {.kind = PS_KIND_PUSH,
-                               .flags = PS_FLAG_MORE,
-                               .push = {.seq = 1,
-                                        .rows = PS_ROWS_RANGE,
-                                        .type = PS_TYPE_F32,
-                                        .n_rows = 1,
-                                        .n_cols = 9,
-                                        .n_values = 9}};
-    const ps_message_t chunk = {.kind = PS_KIND_CHUNK,
-                                .chunk = {.request = 5, .offset = 64}};
-    const ps_message_t bye = {.kind = PS_KIND_BYE};
-    const ps_message_t *const messages[] = {&push, &chunk, &bye};
-    void *peer = zmq_socket(zmq, ZMQ_DEALER);
-    ps_message_t got;
-    ps_payload_t *payload = NULL;
-    uint64_t conn = 0;
-
-    CHECK(zmq_connect(peer, ps_socket_endpoint(ends->port, 0)) == 0);
-    for (size_t i = 0; i < 3; i++) {
-        uint8_t bytes[PS_HEADER_MAX + 4] = {0};
-        size_t size = ps_message_encode(messages[i], bytes);
-
-        size += i < 2 ? 4 : 0; /* one value */
-        CHECK(zmq_send(peer, bytes, size, 0) == (int)size);
-    }
-    CHECK_OK(receive(ends->port, &conn, &got, &payload, ends->err), ends->err);
-    CHECK(got.kind == PS_KIND_BYE);
-    CHECK(zmq_close(peer) == 0);
-    return true;
-}
-
-/* Each was kept for as long as the port lived: a port is not told that a
- * connection is gone. */
-static bool
-beginnings_of_the_gone_are_dropped(ends_t *ends)
-{
-    void *zmq = zmq_ctx_new();
-    uint64_t until_ms = 0;
-
-    CHECK(ps_socket_n_unfinished(ends->port) == 0);
-    CHECK(leave_a_beginning(ends, zmq) && leave_a_beginning(ends, zmq));
-    CHECK(ps_socket_n_unfinished(ends->port) == 2);
-    for (until_ms = ps_now_ms() + PIECE_WAIT_MS; ps_now_ms() <= until_ms;) {
-        bool ready = false;
-
-        CHECK_OK(ps_socket_wait(&ends->port, 1, until_ms + 1 - ps_now_ms(),
-                                &ready, ends->err),
-                 ends->err);
-    }
-    CHECK(leave_a_beginning(ends, zmq));
-    CHECK(ps_socket_n_unfinished(ends->port) == 1);
-    CHECK(zmq_ctx_term(zmq) == 0);
-    return true;
-}
-
 static bool
 endpoints_are_checked(ends_t *ends)
 {
@@ -574,10 +512,8 @@ all_with_spins_of(uint32_t spin_us)
               small_messages_come_in_batches(&ends) &&
               text_goes_both_ways(&ends) &&
               what_comes_before_a_send_is_heard(&ends) &&
-              bad_peers_are_named(&ends) &&
-              beginnings_of_the_gone_are_dropped(&ends) &&
-              endpoints_are_checked(&ends) && full_queue_is_busy(&ends) &&
-              a_stopped_context_ends_waits(&ends);
+              bad_peers_are_named(&ends) && endpoints_are_checked(&ends) &&
+              full_queue_is_busy(&ends) && a_stopped_context_ends_waits(&ends);
 
     close_ends(&ends);
     return ok;
