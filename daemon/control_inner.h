@@ -144,11 +144,12 @@ ps_control_op_t ps_control_hello;
 /* control_table.c */
 ps_control_op_t ps_control_table_create;
 ps_control_op_t ps_control_table_open;
-ps_control_op_t ps_control_routes;
 ps_control_op_t ps_control_table_list;
 ps_control_op_t ps_control_table_inspect;
 ps_control_op_t ps_control_table_drop;
 ps_control_op_t ps_control_table_ack;
+/* control_routes.c */
+ps_control_op_t ps_control_routes;
 /* control_job.c */
 ps_control_op_t ps_control_job_join;
 ps_control_op_t ps_control_job_leave;
@@ -206,6 +207,10 @@ bool ps_control_checkpoint_holds(const ps_control_t *self,
  * that may be; UINT64_MAX for never. */
 void ps_control_checkpoint_tick(ps_control_t *self);
 uint64_t ps_control_checkpoint_deadline(const ps_control_t *self);
+/* control_routes.c: "nodes", what people call the nodes that routes name.
+ * Returns false when there is no memory. */
+PSD_MUST_CHECK bool ps_control_add_names(const ps_control_t *self,
+                                         ps_doc_t *reply);
 /* control_table.c: makes a table and tells the nodes; and drops it again when
  * one cannot hold it. */
 PSD_MUST_CHECK psd_status_t ps_control_make_table(ps_control_t *self,

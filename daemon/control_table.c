@@ -7,31 +7,8 @@
 
 #include "daemon/commit.h"
 #include "daemon/job_view.h"
-#include "protocol/node_names.h"
 #include "protocol/registry_decide.h"
 #include "protocol/table_doc.h"
-
-#define ROUTES_MAX 256 /* tables that one request asks for */
-#define SILENT_MAX 64  /* shards that one request calls silent */
-#define SILENT_NUMBERS \
-    3 /* of each: incarnation, shard, ms since its last word */
-
-/* What clients call the nodes that routes name. */
-static bool
-add_names(const ps_control_t *self, ps_doc_t *reply)
-{
-    const ps_registry_t *registry = self->is.registry;
-    ps_doc_t *array = ps_doc_add_array(reply, "nodes");
-    bool done = array != NULL;
-
-    for (size_t i = 0; done && i < ps_registry_n_nodes(registry); i++) {
-        const ps_node_t *node = ps_registry_node_at(registry, i);
-
-        done = ps_node_name_to_doc(node->incarnation, node->name, node->control,
-                                   array);
-    }
-    return done;
-}
 
 /* "table", "stats" and, for clients, "routes" and "nodes". */
 static psd_status_t
@@ -55,7 +32,7 @@ fill_table(ps_control_t *self,
     routes = ps_doc_add_array(reply, "routes");
     if (routes == NULL ||
         !ps_routes_to_doc(table->routes, table->spec.n_partitions, routes) ||
-        !add_names(self, reply)) {
+        !ps_control_add_names(self, reply)) {
         return ps_control_no_memory(err);
     }
     return PSD_OK;
@@ -395,79 +372,6 @@ ps_control_table_open(ps_control_t *self,
     return rc == PSD_OK ? ps_control_ask(request, PS_CALL_INSPECT, 0) : rc;
 }
 
-static bool
-add_place(const ps_table_t *table, ps_doc_t *places)
-{
-    ps_doc_t *item = ps_doc_append_object(places);
-    ps_doc_t *routes = item == NULL ? NULL : ps_doc_add_array(item, "routes");
-
-    return routes != NULL && ps_doc_set_u64(item, "table", table->id) &&
-           ps_routes_to_doc(table->routes, table->spec.n_partitions, routes);
-}
-
-/* What a client says of shards that it hears nothing of. */
-static psd_status_t
-hear_silent(ps_control_t *self, const ps_doc_t *doc, psd_error_t *err)
-{
-    const ps_doc_t *array = NULL;
-    psd_status_t rc = ps_doc_get_array(
-        doc, "silent", SILENT_MAX * SILENT_NUMBERS, &array, err);
-
-    if (rc == PSD_OK && ps_doc_count(array) % SILENT_NUMBERS != 0) {
-        rc = psd_error_set(err, PSD_INVALID,
-                           "silent: %zu numbers; they come in threes",
-                           ps_doc_count(array));
-    }
-    for (size_t i = 0; rc == PSD_OK && i < ps_doc_count(array);
-         i += SILENT_NUMBERS) {
-        uint64_t at[SILENT_NUMBERS] = {0};
-
-        for (size_t k = 0; rc == PSD_OK && k < SILENT_NUMBERS; k++) {
-            rc = ps_doc_at_u64(array, i + k, &at[k], err);
-        }
-        if (rc == PSD_OK && at[1] <= UINT32_MAX) {
-            (void)ps_registry_unreached(self->is.registry, at[0],
-                                        (uint32_t)at[1], at[2], ps_now_ms());
-        }
-    }
-    return rc;
-}
-
-/* For clients that hear nothing of a shard: no node is asked. */
-psd_status_t
-ps_control_routes(ps_control_t *self,
-                  ps_control_request_t *request,
-                  psd_error_t *err)
-{
-    ps_doc_t *places = ps_doc_add_array(request->reply, "places");
-    ps_doc_t *gone = ps_doc_add_array(request->reply, "gone");
-    const ps_doc_t *array = NULL;
-    bool fits =
-        places != NULL && gone != NULL && add_names(self, request->reply);
-    psd_status_t rc =
-        ps_doc_get_array(request->doc, "tables", ROUTES_MAX, &array, err);
-
-    if (rc == PSD_OK && ps_doc_has(request->doc, "silent")) {
-        rc = hear_silent(self, request->doc, err);
-    }
-    for (size_t i = 0; rc == PSD_OK && fits && i < ps_doc_count(array); i++) {
-        const ps_table_t *table = NULL;
-        uint64_t id = 0;
-
-        rc = ps_doc_at_u64(array, i, &id, err);
-        if (rc == PSD_OK && id <= UINT32_MAX) {
-            table = ps_registry_table_by_id(self->is.registry, (uint32_t)id);
-        }
-        if (table != NULL && request->session <= table->lost_sessions) {
-            return psd_error_set(err, PSD_ROWS_LOST, PS_ROWS_LOST_TEXT,
-                                 table->spec.name);
-        }
-        fits = table == NULL ? ps_doc_append_u64(gone, id)
-                             : add_place(table, places);
-    }
-    return rc == PSD_OK && !fits ? ps_control_no_memory(err) : rc;
-}
-
 /* "jobs": those that run and have the table open. */
 static bool
 add_jobs(const ps_registry_t *registry, const ps_table_t *table, ps_doc_t *doc)
@@ -582,7 +486,7 @@ ps_control_add_job_tables(ps_control_t *self,
         }
     }
     return array == NULL || !ps_doc_set_u64(reply, "version", version) ||
-                   !add_names(self, reply)
+                   !ps_control_add_names(self, reply)
                ? ps_control_no_memory(err)
                : PSD_OK;
 }

@@ -96,9 +96,12 @@ psd_status_t
 ps_server_open_port(ps_server_t *self, psd_error_t *err)
 {
     const ps_text_list_t *list = &self->config->listen.endpoints;
-    const ps_socket_args_t args = ps_server_socket_args(self);
-    psd_status_t rc = ps_socket_bind((const char *const *)list->items,
-                                     list->n_items, &args, &self->port, err);
+    ps_socket_args_t args = ps_server_socket_args(self);
+    psd_status_t rc = PSD_OK;
+
+    args.patience_ms = PS_PATIENCE_SMALL_MS;
+    rc = ps_socket_bind((const char *const *)list->items, list->n_items, &args,
+                        &self->port, err);
 
     if (rc != PSD_OK) {
         return rc;

@@ -190,6 +190,7 @@ take_message(actor_t *self)
     if (!got) {
         return false;
     }
+    ps_shard_find_answer(self->port, self->core, self->now_ms, &event);
     rc = step(self, &event);
     if (rc != PSD_OK) {
         /* It was answered; the sender tries again. */
@@ -552,6 +553,7 @@ open_all(actor_t *self, ps_shard_actor_args_t *args)
         return rc;
     }
     args->socket.is_watched = true;
+    args->socket.patience_ms = PS_PATIENCE_BODIES_MS;
     rc = ps_socket_bind(endpoints + first, end - first, &args->socket,
                         &self->port, self->err);
     if (rc != PSD_OK) {

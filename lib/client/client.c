@@ -90,7 +90,8 @@ open_control(psd_client_t *self, psd_error_t *err)
                                    .high_water = HIGH_WATER,
                                    .frame_bytes = PS_DOC_BYTES_MAX,
                                    .chunk_bytes = PS_DOC_BYTES_MAX,
-                                   .linger_ms = LINGER_MS};
+                                   .linger_ms = LINGER_MS,
+                                   .patience_ms = PS_PATIENCE_SMALL_MS};
 
     return ps_socket_connect(self->endpoint, &args, &self->control, err);
 }

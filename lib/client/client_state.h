@@ -112,6 +112,8 @@ struct psd_client {
     uint64_t tables_asked;    /* id of the job_tables under way; 0: none */
     uint64_t idle_asked;      /* id of the work_idle under way; 0: none */
     uint64_t routes_asked;    /* id of the newest question of reroute.c; or 0 */
+    uint64_t routes_asked_ms; /* when that was asked */
+    uint64_t routes_took_ms;  /* until the last one was answered */
     uint64_t doubt_ms;        /* since when a shard is silent; 0: none is */
     uint64_t routes_due_ms;   /* when to ask where its partitions are */
     uint64_t looked_ms;       /* when that was last thought of */

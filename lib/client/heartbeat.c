@@ -209,7 +209,8 @@ open_socket(ps_beat_t *self, const char *endpoint, psd_error_t *err)
 {
     ps_socket_args_t args = {.high_water = HIGH_WATER,
                              .frame_bytes = PS_DOC_BYTES_MAX,
-                             .chunk_bytes = PS_DOC_BYTES_MAX};
+                             .chunk_bytes = PS_DOC_BYTES_MAX,
+                             .patience_ms = PS_PATIENCE_SMALL_MS};
     psd_status_t rc = ps_context_new(1, &self->context, err);
 
     if (rc != PSD_OK) {

@@ -56,6 +56,7 @@ connect_to(psd_client_t *self,
                                    .assembly_bytes = ASSEMBLY_BYTES,
                                    .chunk_bytes = CHUNK_BYTES,
                                    .linger_ms = LINGER_MS,
+                                   .patience_ms = PS_PATIENCE_BODIES_MS,
                                    .lane = {.spin_us = self->options.spin_us,
                                             .wait_ms = lane_wait_ms(self)}};
 
@@ -274,6 +275,17 @@ look_at(psd_client_t *self, uint64_t link, const ps_message_t *message)
     }
 }
 
+/* Answers that are on their way: their requests are not asked for again. */
+static void
+hear_pieces(psd_client_t *self, uint64_t link)
+{
+    uint64_t request = 0;
+
+    while (ps_socket_next_piece(self->links[link].socket, &request)) {
+        ps_session_heard(self->session, self->now_ms, link, request);
+    }
+}
+
 bool
 ps_links_receive(psd_client_t *self, uint64_t link)
 {
@@ -308,6 +320,9 @@ ps_links_receive(psd_client_t *self, uint64_t link)
             ps_client_break(self, rc, psd_error_text(self->scratch));
         } else if (!got && ps_socket_is_gone(self->links[link].socket)) {
             lane_ended(self, link);
+        }
+        if (rc == PSD_OK && self->broken == PSD_OK) {
+            hear_pieces(self, link);
         }
         if (rc != PSD_OK || !got) {
             return took;

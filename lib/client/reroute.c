@@ -5,17 +5,29 @@
 #include "client/client_state.h"
 #include "protocol/table_doc.h"
 
-#define SILENCE_MS 100    /* after which it is asked */
-#define ASK_MS 50         /* while a new primary may be there any moment */
-#define ASK_OFTEN_MS 2000 /* so long; from then on: */
-#define ASK_SELDOM_MS 1000
+#define SILENCE_MS 100     /* after which it is asked */
+#define ASK_MS 50          /* while a new primary may be there any moment */
+#define ASK_TIMES 4        /* what the last answer took, if that is more */
+#define ASK_OFTEN_MS 2000  /* so long, when it answers; else … */
+#define ASK_PARTS 4        /* … after a part of the silence … */
+#define ASK_SELDOM_MS 1000 /* … from this … */
+#define ASK_MAX_MS 5000    /* … to this */
 #define LISTEN_MS 1500 /* who looks more seldom has not listened meanwhile */
 
+/* Until it is asked again: a slow link may be all that is wrong. */
 static uint64_t
 gap_ms(const psd_client_t *self)
 {
-    return self->now_ms - self->doubt_ms < ASK_OFTEN_MS ? ASK_MS
-                                                        : ASK_SELDOM_MS;
+    uint64_t silent_ms = self->now_ms - self->doubt_ms;
+    uint64_t gap_ms = ASK_TIMES * self->routes_took_ms;
+
+    if (silent_ms < ASK_OFTEN_MS && self->routes_asked == 0 &&
+        gap_ms < ASK_SELDOM_MS) {
+        return gap_ms > ASK_MS ? gap_ms : ASK_MS;
+    }
+    gap_ms = silent_ms / ASK_PARTS;
+    gap_ms = gap_ms < ASK_MAX_MS ? gap_ms : ASK_MAX_MS;
+    return gap_ms > ASK_SELDOM_MS ? gap_ms : ASK_SELDOM_MS;
 }
 
 /* Which shards are silent, and for how long: the registry may hear a node that
@@ -46,15 +58,20 @@ ask(psd_client_t *self, const uint32_t *tables, size_t n)
     PSD_AUTO(ps_doc_destroy) ps_doc_t *question = ps_control_new("routes");
     ps_doc_t *array =
         question == NULL ? NULL : ps_doc_add_array(question, "tables");
-    bool fits = array != NULL;
+    ps_doc_t *known =
+        question == NULL ? NULL : ps_doc_add_array(question, "known");
+    bool fits = array != NULL && known != NULL;
     uint64_t id = 0;
 
     for (size_t i = 0; fits && i < n; i++) {
-        fits = ps_doc_append_u64(array, tables[i]);
+        fits = ps_doc_append_u64(array, tables[i]) &&
+               ps_doc_append_u64(known,
+                                 ps_session_epochs(self->session, tables[i]));
     }
     fits = fits && add_silent(self, question);
     if (fits && ps_control_send(self, question, &id, NULL) == PSD_OK) {
         self->routes_asked = id;
+        self->routes_asked_ms = self->now_ms;
     }
     self->routes_due_ms = self->now_ms + gap_ms(self);
 }
@@ -74,8 +91,10 @@ ps_reroute_look(psd_client_t *self)
     self->looked_ms = self->now_ms;
     if (since_ms != self->doubt_ms) {
         self->doubt_ms = since_ms;
-        self->routes_due_ms =
-            since_ms == UINT64_MAX ? UINT64_MAX : since_ms + SILENCE_MS;
+        self->routes_due_ms = since_ms == UINT64_MAX ? UINT64_MAX
+                              : self->routes_asked == 0
+                                  ? since_ms + SILENCE_MS
+                                  : since_ms + ASK_SELDOM_MS;
     }
     if (self->routes_due_ms <= self->now_ms) {
         ask(self, tables, n);
@@ -144,6 +163,13 @@ ps_reroute_learn(psd_client_t *self, const ps_doc_t *reply)
 {
     psd_status_t rc = PSD_OK;
 
+    if (self->routes_asked == 0) { /* that was the newest */
+        self->routes_took_ms = self->now_ms - self->routes_asked_ms;
+    }
+    if (self->doubt_ms <= self->now_ms &&
+        self->now_ms + gap_ms(self) < self->routes_due_ms) {
+        self->routes_due_ms = self->now_ms + gap_ms(self); /* it has answered */
+    }
     psd_error_clear(self->scratch);
     rc = ps_reply_status(reply, self->scratch);
     if (rc == PSD_ROWS_LOST) { /* what it waits for will never come */

@@ -103,6 +103,22 @@ ps_answer_parked(ps_shard_t *self,
     }
 }
 
+bool
+ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request)
+{
+    char text[PS_TEXT_MAX + 1];
+
+    if (request->sending.bytes == 0) {
+        return false;
+    }
+    (void)snprintf(text, sizeof text,
+                   "the values are on their way: %" PRIu64 " of %" PRIu64
+                   " bytes sent",
+                   request->sending.sent, request->sending.bytes);
+    ps_answer_parked(self, request, text);
+    return true;
+}
+
 /* Where values may be written: room belongs to the connection that the request
  * came on, and may be gone when the client answers to another one by now. */
 static ps_room_t

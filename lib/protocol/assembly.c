@@ -28,6 +28,7 @@ struct ps_assembling {
     uint64_t have;   /* bytes of values so far */
     uint64_t total;  /* bytes of values announced */
     uint64_t held;   /* bytes of all pieces, keys and index too */
+    bool fresh;      /* a piece came since it was last named */
     size_t n_pieces; /* and OPEN_COST for the message itself */
     pieces_t *pieces;
 };
@@ -112,6 +113,7 @@ keep_piece(ps_assembly_t *self,
         return false;
     }
     pieces->items[pieces->n_items++] = piece;
+    open->fresh = true;
     open->n_pieces++;
     open->held += size;
     open->have += value_bytes;
@@ -354,6 +356,19 @@ ps_assembly_add(ps_assembly_t *self,
         *ret_whole = false;
     }
     return rc;
+}
+
+bool
+ps_assembly_next_fresh(ps_assembly_t *self, uint64_t *ret_request)
+{
+    for (struct ps_assembling *at = self->open; at != NULL; at = at->next) {
+        if (at->fresh) {
+            at->fresh = false;
+            *ret_request = at->request;
+            return true;
+        }
+    }
+    return false;
 }
 
 ps_bytes_t

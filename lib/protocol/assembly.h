@@ -40,6 +40,10 @@ PSD_MUST_CHECK psd_status_t ps_assembly_add(ps_assembly_t *self,
                                             bool *ret_whole,
                                             psd_error_t *err);
 
+/* A request of which pieces have come since it was last named. false: none. */
+PSD_MUST_CHECK bool ps_assembly_next_fresh(ps_assembly_t *self,
+                                           uint64_t *ret_request);
+
 /* The piece of values at byte `offset`: at most chunk_bytes long, a multiple of
  * 64 bytes unless it ends its span, never over a span's end. Empty at the end.
  * chunk_bytes below 64: a multiple of 8 bytes, and at least 8. */

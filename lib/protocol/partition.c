@@ -377,6 +377,9 @@ answer_again(ps_shard_t *shard,
     ps_request_t own;
     size_t n_before = 0;
 
+    if (ps_answer_is_under_way(shard, request)) {
+        return;
+    }
     if (self->replicas == NULL) {
         answer_end(shard, self, window, request);
     } else if (!ps_replicas_answer_waits(shard, self, request)) {
@@ -513,6 +516,9 @@ pull(ps_shard_t *shard, ps_partition_t *self, const ps_request_t *request)
             pull_again(shard, self, request, held);
             return;
         }
+    }
+    if (ps_answer_is_under_way(shard, request)) {
+        return;
     }
     if (request->after > 0 && !find_window(shard, self, request, &window)) {
         return;

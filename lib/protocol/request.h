@@ -13,6 +13,7 @@
 #include "base/map.h"
 #include "wire/row_op.h"
 #include "protocol/peer.h"
+#include "protocol/sending.h"
 #include "wire/message.h"
 
 typedef struct ps_request {
@@ -45,6 +46,8 @@ typedef struct ps_request {
     ps_peer_t *peer; /* the client; borrowed: it stays while it has held ones */
     uint64_t conn;   /* that the request came on */
     ps_room_t room;  /* of the answer's values; borrowed until conn is gone */
+    ps_sending_t sending; /* of an answer with values to it, if one is on its
+                             way */
 } ps_request_t;
 
 /* Reads message, which is of one of the four kinds; everything else of the

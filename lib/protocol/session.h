@@ -121,6 +121,12 @@ void ps_session_received(ps_session_t *self,
                          const ps_message_t *message,
                          ps_payload_t *payload,
                          ps_outbox_t *outbox);
+/* A piece of the answer to `request` has come on a link. It is asked for again
+ * only when pieces stop coming for twice as long as they took before. */
+void ps_session_heard(ps_session_t *self,
+                      uint64_t now_ms,
+                      uint64_t link,
+                      uint64_t request);
 void ps_session_tick(ps_session_t *self, uint64_t now_ms, ps_outbox_t *outbox);
 void ps_session_relinked(ps_session_t *self,
                          uint64_t now_ms,
@@ -134,6 +140,9 @@ void ps_session_relinked(ps_session_t *self,
 uint64_t ps_session_doubt(const ps_session_t *self,
                           uint32_t ret_tables[PS_DOUBT_MAX],
                           size_t *ret_n);
+/* The epochs of a table's known routes, added up; 0: none are known. Each only
+ * grows, so with the same sum nothing is newer. */
+uint64_t ps_session_epochs(const ps_session_t *self, uint32_t table);
 /* A shard that owes a sign of life, and since when. */
 typedef struct ps_silent {
     uint64_t incarnation;

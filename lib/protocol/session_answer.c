@@ -10,6 +10,8 @@
 #include "base/alloc.h"
 #include "protocol/session_private.h"
 
+#define PACE_PARTS 3 /* of what was known, beside one of what is new */
+
 /* What arrived, and where: the arguments of every step below. */
 typedef struct arrival {
     uint64_t now_ms;
@@ -55,6 +57,29 @@ keep_reason(ps_op_t *op, const char *text)
 }
 
 static void
+quicken(ps_link_t *link, uint64_t took_ms)
+{
+    link->pace_ms = (PACE_PARTS * link->pace_ms + took_ms) / (PACE_PARTS + 1);
+}
+
+/* A slow answer counts at once, a quick one bit by bit. */
+static void
+measure_pace(ps_link_t *link, uint64_t now_ms)
+{
+    uint64_t took_ms = now_ms - link->hello_ms;
+
+    if (link->hello_tries != 1) {
+        return; /* to which HELLO it is the answer is not known */
+    }
+    link->hello_tries++; /* a second answer says nothing */
+    if (took_ms >= link->pace_ms) {
+        link->pace_ms = took_ms;
+    } else {
+        quicken(link, took_ms);
+    }
+}
+
+static void
 on_welcome(ps_session_t *self, const arrival_t *arrival)
 {
     const ps_msg_welcome_t *welcome = &arrival->message->welcome;
@@ -82,6 +107,7 @@ on_welcome(ps_session_t *self, const arrival_t *arrival)
         link->bulk.state = PS_LINK_READY;
     } else {
         link->state = PS_LINK_READY;
+        measure_pace(link, arrival->now_ms);
     }
 }
 
@@ -166,7 +192,12 @@ end_op(ps_session_t *self,
        ps_payload_t *payload)
 {
     ps_part_t *part = op->part;
+    uint64_t took_ms = arrival->now_ms - op->sent_ms;
 
+    if (op->n_sends == 1 && took_ms < arrival->link->pace_ms) {
+        /* Or a shard that was slow once would be missed late for good. */
+        quicken(arrival->link, took_ms);
+    }
     part->pauses = 0;
     if (op->ask.kind != PS_KIND_PULL && op->seq >= part->ended_seq) {
         part->ended_seq = op->seq;
@@ -386,9 +417,9 @@ on_parked(ps_session_t *self, const arrival_t *arrival, ps_op_t *op)
 {
     keep_reason(op, arrival->message->parked.text);
     if (op->sent && !op->again) {
-        op->due_ms = arrival->now_ms +
-                     ps_session_backoff(self->args.resend_ms, op->tries);
-        ps_session_wake(self, op->due_ms);
+        ps_op_wait(self, op,
+                   arrival->now_ms +
+                       ps_link_wait_ms(self, op->part->link, op->tries));
     }
 }
 

@@ -56,9 +56,12 @@ ps_link_find(ps_session_t *self,
 
 /* When to say it again. */
 static uint64_t
-hello_again_ms(const ps_session_t *self, uint64_t now_ms, uint32_t *tries)
+hello_again_ms(const ps_session_t *self,
+               uint64_t now_ms,
+               const ps_link_t *link,
+               uint32_t *tries)
 {
-    uint64_t due_ms = now_ms + ps_session_backoff(self->args.resend_ms, *tries);
+    uint64_t due_ms = now_ms + ps_link_wait_ms(self, link, *tries);
 
     (*tries)++;
     return due_ms;
@@ -74,8 +77,12 @@ ps_link_say_hello(ps_session_t *self,
     ps_effect_t *effect = ps_outbox_add(outbox, PS_EFFECT_SEND);
     uint64_t *due_ms = bulk ? &link->bulk.hello_due_ms : &link->hello_due_ms;
 
-    *due_ms = hello_again_ms(
-        self, now_ms, bulk ? &link->bulk.hello_tries : &link->hello_tries);
+    if (!bulk && link->hello_tries == 0) {
+        link->hello_ms = now_ms;
+    }
+    *due_ms =
+        hello_again_ms(self, now_ms, link,
+                       bulk ? &link->bulk.hello_tries : &link->hello_tries);
     ps_session_wake(self, *due_ms);
     if (link->doubted_ms == 0 && !bulk) {
         link->doubted_ms = now_ms;

@@ -44,6 +44,19 @@ ps_session_link_of(const ps_session_t *self,
     return true;
 }
 
+uint64_t
+ps_session_epochs(const ps_session_t *self, uint32_t table)
+{
+    const ps_session_table_t *found = ps_map_get(&self->table_of, table);
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; found != NULL && found->known && i < found->n_parts;
+         i++) {
+        sum += found->parts[i].epoch;
+    }
+    return sum;
+}
+
 uint32_t
 ps_session_chunk_bytes(const ps_session_t *self, uint64_t link)
 {

@@ -129,7 +129,9 @@ struct ps_link {
     struct ps_ops waiting;  /* for credits; by id */
     uint64_t last_credited; /* the highest id that has got any */
     uint32_t hello_tries;
+    uint64_t hello_ms;       /* when it was said first of late */
     uint64_t hello_due_ms;   /* GREETING: when to say HELLO again */
+    uint64_t pace_ms;        /* what a question and its answer take there */
     uint64_t greeted_ms;     /* GREETING: since when */
     uint64_t doubted_ms;     /* since when it owes a sign of life; 0: it does
                                 not */
@@ -205,6 +207,8 @@ void ps_link_doubt(ps_session_t *self,
                    uint64_t now_ms,
                    const ps_op_t *op,
                    ps_outbox_t *outbox);
+/* It is not asked again before then. */
+void ps_op_wait(ps_session_t *self, ps_op_t *op, uint64_t until_ms);
 /* session_bulk.c */
 /* Decides by which connection an operation goes that is sent now. False: it
  * has to wait for others of its partition. */
@@ -260,6 +264,11 @@ void ps_session_break(ps_session_t *self,
 /* session_queue.c */
 uint64_t ps_session_backoff(uint64_t first_ms, uint32_t tries);
 uint64_t ps_session_gap_ms(const ps_session_t *self);
+/* How long an answer may take, asked for so often: over a link that takes its
+ * time, twice that at least. */
+uint64_t ps_link_wait_ms(const ps_session_t *self,
+                         const ps_link_t *link,
+                         uint32_t tries);
 /* Takes an operation out of its partition; nobody answers it any more. */
 void ps_op_detach(ps_op_t *op);
 /* Puts a new operation behind the others of its partition. */

@@ -7,12 +7,22 @@
 #include "protocol/session_private.h"
 
 #define SOON_HALVINGS 3 /* of the first pauses of a partition */
+#define PACES 2         /* of its link, that an answer may take */
 
 uint64_t
 ps_session_backoff(uint64_t first_ms, uint32_t tries)
 {
     return first_ms << (tries < PS_BACKOFF_DOUBLING ? tries
                                                     : PS_BACKOFF_DOUBLING);
+}
+
+uint64_t
+ps_link_wait_ms(const ps_session_t *self, const ps_link_t *link, uint32_t tries)
+{
+    uint64_t wait_ms = ps_session_backoff(self->args.resend_ms, tries);
+    uint64_t paced_ms = PACES * link->pace_ms;
+
+    return wait_ms > paced_ms ? wait_ms : paced_ms;
 }
 
 uint64_t
@@ -299,7 +309,7 @@ send_request(ps_session_t *self,
     op->n_unsure++;
     op->sent_ms = now_ms;
     op->sent_epoch = op->part->epoch;
-    op->due_ms = now_ms + ps_session_backoff(self->args.resend_ms, op->tries);
+    op->due_ms = now_ms + ps_link_wait_ms(self, op->part->link, op->tries);
     op->again = false;
     ps_session_wake(self, op->due_ms);
     if (effect == NULL) {
@@ -419,7 +429,7 @@ ps_op_ask(ps_session_t *self, uint64_t now_ms, ps_op_t *op, ps_outbox_t *outbox)
         send_request(self, now_ms, op, outbox);
         return;
     }
-    op->due_ms = now_ms + ps_session_backoff(self->args.resend_ms, op->tries);
+    op->due_ms = now_ms + ps_link_wait_ms(self, op->part->link, op->tries);
     ps_session_wake(self, op->due_ms);
     effect = ps_outbox_add(outbox, PS_EFFECT_SEND);
     if (effect == NULL) {

@@ -328,8 +328,43 @@ step_message(ps_shard_t *self, const ps_event_t *event)
     request.peer = peer;
     request.conn = event->conn;
     request.room = event->room;
+    request.sending = event->sending;
     ps_shard_request(self, &request);
     return PSD_OK;
+}
+
+uint64_t
+ps_request_for_values(const ps_message_t *message, uint64_t *ret_epoch)
+{
+    switch ((int)message->kind) {
+    case PS_KIND_PULL:
+        *ret_epoch = message->pull.epoch;
+        return message->pull.request;
+    case PS_KIND_PROBE:
+        *ret_epoch = message->probe.epoch;
+        return message->probe.request;
+    case PS_KIND_PUSH:
+        *ret_epoch = message->push.epoch;
+        return message->push.pull ? message->push.request : 0;
+    default:
+        return 0;
+    }
+}
+
+size_t
+ps_shard_conns(ps_shard_t *self,
+               uint64_t conn,
+               uint64_t ret_conns[PS_SENDING_CONNS])
+{
+    const ps_peer_t *peer = ps_peers_at(&self->peers, conn);
+    size_t n = 0;
+
+    for (size_t way = 0; peer != NULL && way < PS_SENDING_CONNS; way++) {
+        if (peer->conns[way] != PS_PEER_NO_CONN) {
+            ret_conns[n++] = peer->conns[way];
+        }
+    }
+    return n;
 }
 
 psd_status_t

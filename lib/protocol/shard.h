@@ -18,6 +18,7 @@
 #include "protocol/copies.h"
 #include "protocol/job.h"
 #include "protocol/outbox.h"
+#include "protocol/sending.h"
 #include "wire/route.h"
 
 typedef struct ps_shard ps_shard_t;
@@ -100,6 +101,9 @@ typedef struct ps_event {
                                     (ps_payload_keep) where it needs it */
     ps_room_t room;              /* MESSAGE: of the answer's values; borrowed
                                     until GONE says that conn is gone */
+    ps_sending_t sending;        /* MESSAGE: a request's answer that is still on
+                                    its way to the client, by one of its
+                                    connections (ps_shard_conns) */
     uint64_t other_bytes;        /* what the node's other shards keep, for
                                     memory_bytes */
     uint32_t other_giving;       /* those of them that give rows to new copies
@@ -149,6 +153,15 @@ PSD_MUST_CHECK psd_status_t ps_shard_step(ps_shard_t *self,
                                           const ps_event_t *event,
                                           ps_outbox_t *outbox,
                                           psd_error_t *err);
+/* The request that the message is of, and the epoch that it names; 0: one that
+ * values do not answer. */
+uint64_t ps_request_for_values(const ps_message_t *message,
+                               uint64_t *ret_epoch);
+/* The connections that a client has which has said HELLO by this one; their
+ * number. */
+size_t ps_shard_conns(ps_shard_t *self,
+                      uint64_t conn,
+                      uint64_t ret_conns[PS_SENDING_CONNS]);
 /* What it keeps, of what memory_bytes bounds. */
 uint64_t ps_shard_bytes(const ps_shard_t *self);
 /* Records that it keeps for other copies, which no limit of the node counts. */

@@ -206,6 +206,7 @@ ps_shard_step_filtered(ps_shard_t *self,
     request.peer = peer;
     request.conn = event->conn;
     request.filtered = true;
+    request.sending = event->sending;
     request.answer_delta = passing.filter.delta;
     request.answer_pack = (uint8_t)passing.filter.pack;
     request.answer_values_as = (uint8_t)passing.filter.values_as;

@@ -208,6 +208,9 @@ void ps_answer_ack(ps_shard_t *self, const ps_request_t *request);
 void ps_answer_parked(ps_shard_t *self,
                       const ps_request_t *request,
                       const char *text);
+/* PARKED, if the values that the request asks for are on their way already.
+ * False: they are not. */
+bool ps_answer_is_under_way(ps_shard_t *self, const ps_request_t *request);
 /* Gathers what the request selects. Returns rows gathered. */
 uint64_t ps_answer_values(ps_shard_t *self,
                           ps_partition_t *partition,

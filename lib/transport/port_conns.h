@@ -2,11 +2,13 @@
 /*
  * ps_port_conns - the connections over ZeroMQ that a port has greeted
  *
- * What     Who said HELLO or PEER, by which file descriptor, and whether
- *          WELCOME was the answer. A ROUTER does not say when a peer goes; its
- *          monitor names the descriptor.
+ * What     Who said HELLO or PEER, by which file descriptor, whether WELCOME
+ *          was the answer, and which answers with large bodies are on their way
+ *          there. A ROUTER does not say when a peer goes; its monitor names the
+ *          descriptor.
+ * Units    bytes; sent is what the kernel at the other end has acknowledged
  * Owner    The socket.
- * Threads  The socket's.
+ * Threads  The socket's; ZeroMQ's threads only count what they are done with.
  */
 #ifndef PS_TRANSPORT_PORT_CONNS_H
 #define PS_TRANSPORT_PORT_CONNS_H
@@ -17,6 +19,9 @@ typedef struct ps_port_conns {
     ps_map_t by_conn; /* conn -> ps_port_conn_t, owned */
     ps_map_t by_fd;   /* fd + 1 -> the same, borrowed */
 } ps_port_conns_t;
+
+/* What ZeroMQ is done with of one answer that was lent to it. */
+typedef struct ps_transit ps_transit_t;
 
 void ps_port_conns_done(ps_port_conns_t *self);
 /* The connection says who it is, and is fd. One that was fd before is gone:
@@ -31,7 +36,35 @@ bool ps_port_conns_is_welcome(const ps_port_conns_t *self, uint64_t conn);
 /* The descriptor is closed: the connection that it was; 0: none we know. */
 uint64_t ps_port_conns_closed(ps_port_conns_t *self, int fd);
 
-/* Nothing can be sent to conn any more: it is forgotten as when it is closed.
- * false: it was not known. */
+/* Nothing can be sent to conn any more: it is forgotten as when it is closed,
+ * and answers on their way with it. false: it was not known. */
 bool ps_port_conns_lost(ps_port_conns_t *self, uint64_t conn);
+
+/* The answer to a request begins to go to conn; a call of ps_transit_lend for
+ * each of its frames follows. NULL: the connection is not known, or there is no
+ * memory: nobody keeps count of it. Borrowed until the next call for conn. */
+ps_transit_t *ps_port_conns_begin(ps_port_conns_t *self,
+                                  uint64_t conn,
+                                  uint64_t request,
+                                  uint64_t epoch,
+                                  uint64_t bytes);
+/* So many bytes of it are lent to ZeroMQ; when they come back, on any thread,
+ * ps_transit_done says so. */
+void ps_transit_lend(ps_transit_t *self, uint64_t bytes);
+void ps_transit_done(ps_transit_t *self, uint64_t bytes);
+/* The answer that began last was cut off: it is not on its way. */
+void ps_port_conns_fail(ps_port_conns_t *self, uint64_t conn);
+/*
+ * How far the answer to a request is on its way to conn. false: there is none,
+ * or of an epoch before `epoch`, which is of no use to who asks.
+ * One that has arrived is found a second longer: what asks again may have met
+ * it on the way, or its process does not get to run.
+ */
+PSD_MUST_CHECK bool ps_port_conns_find(ps_port_conns_t *self,
+                                       uint64_t conn,
+                                       uint64_t request,
+                                       uint64_t epoch,
+                                       uint64_t now_ms,
+                                       uint64_t *ret_sent,
+                                       uint64_t *ret_bytes);
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "base/alloc.h"
 #include "base/handover.h"
 #include "transport/routing_id.h"
 #include "transport/socket_inner.h"
@@ -22,7 +23,8 @@
 typedef struct parcel {
     ps_frame_t frames[1 + PS_FRAMES_MAX]; /* routing id, then the message's */
     size_t n_frames;
-    uint64_t conn; /* that the routing id is of */
+    uint64_t conn;         /* that the routing id is of */
+    ps_transit_t *transit; /* counts what is lent; NULL: nobody does */
 } parcel_t;
 
 static void
@@ -74,23 +76,68 @@ release_payload(void *data, void *hint)
     ps_payload_destroy(&payload);
 }
 
+/* A frame of an answer that somebody may ask after. */
+typedef struct counted {
+    ps_payload_t *payload; /* held */
+    ps_transit_t *transit; /* held */
+    size_t size;
+} counted_t;
+
+/* Runs there, too. */
+static void
+release_counted(void *data, void *hint)
+{
+    counted_t *self = hint;
+
+    ps_handover_take(self);
+    ps_transit_done(self->transit, self->size);
+    release_payload(data, self->payload);
+    ps_free(self);
+}
+
+/* NULL: no memory. */
+static counted_t *
+count_frame(ps_transit_t *transit, size_t size, ps_payload_t *payload)
+{
+    counted_t *self = ps_alloc(1, sizeof *self);
+
+    if (self != NULL) {
+        *self = (counted_t){payload, transit, size};
+        ps_transit_lend(transit, size);
+        ps_handover_give(self);
+    }
+    return self;
+}
+
 /* A frame that is the payload's own memory, held until it was sent. */
 static bool
 lend_frame(parcel_t *self, ps_bytes_t bytes, ps_payload_t *payload)
 {
     ps_frame_t *frame = &self->frames[self->n_frames];
+    counted_t *counted = NULL;
+    void *hint = payload;
 
     if (bytes.size == 0) {
         return add_frame(self, 0) != NULL;
+    }
+    if (self->transit != NULL) {
+        counted = count_frame(self->transit, bytes.size, payload);
+        if (counted == NULL) {
+            return false;
+        }
+        hint = counted;
     }
     (void)ps_payload_keep(payload);
     ps_handover_give(payload);
     /* ZeroMQ only reads it; its interface does not know const. */
     if (zmq_msg_init_data(frame, (void *)bytes.data, bytes.size,
-                          release_payload, payload) != 0) {
-        ps_payload_t *held = payload;
-
-        ps_payload_destroy(&held);
+                          counted != NULL ? release_counted : release_payload,
+                          hint) != 0) {
+        if (counted != NULL) {
+            release_counted(NULL, counted);
+        } else {
+            release_payload(NULL, payload);
+        }
         return false;
     }
     self->n_frames++;
@@ -244,9 +291,10 @@ send_framed(ps_socket_t *self,
             const ps_message_t *message,
             ps_payload_t *payload,
             ps_bytes_t values,
+            ps_transit_t *transit,
             psd_error_t *err)
 {
-    parcel_t parcel = {.n_frames = 0};
+    parcel_t parcel = {.transit = transit};
     bool one_part = ps_message_is_one_part(message);
     bool has_index = payload->index.size > 0 || values.size > 0;
 
@@ -267,10 +315,11 @@ send_chunk(ps_socket_t *self,
            const ps_msg_chunk_t *chunk,
            ps_payload_t *payload,
            ps_bytes_t piece,
+           ps_transit_t *transit,
            psd_error_t *err)
 {
     ps_message_t message = {.kind = PS_KIND_CHUNK, .chunk = *chunk};
-    parcel_t parcel = {.n_frames = 0};
+    parcel_t parcel = {.transit = transit};
 
     if (!add_routing_id(&parcel, self, conn) ||
         add_header(&parcel, &message, 0) == NULL ||
@@ -297,6 +346,7 @@ send_pieces(ps_socket_t *self,
             uint64_t conn,
             const ps_message_t *message,
             ps_payload_t *payload,
+            ps_transit_t *transit,
             psd_error_t *err)
 {
     ps_message_t first = *message;
@@ -310,11 +360,30 @@ send_pieces(ps_socket_t *self,
     if (piece.size < size) {
         first.flags |= PS_FLAG_MORE;
     }
-    rc = send_framed(self, conn, &first, payload, piece, err);
+    rc = send_framed(self, conn, &first, payload, piece, transit, err);
     for (chunk.offset = piece.size; rc == PSD_OK && chunk.offset < size;
          chunk.offset += piece.size) {
         piece = ps_piece_at(payload, chunk.offset, self->chunk_bytes);
-        rc = send_chunk(self, conn, &chunk, payload, piece, err);
+        rc = send_chunk(self, conn, &chunk, payload, piece, transit, err);
+    }
+    return rc;
+}
+
+/* The values that a request asked for: it may be asked where they are. */
+static psd_status_t
+send_values(ps_socket_t *self,
+            uint64_t conn,
+            const ps_message_t *message,
+            ps_payload_t *payload,
+            psd_error_t *err)
+{
+    ps_transit_t *transit =
+        ps_port_conns_begin(&self->conns, conn, message->values.request,
+                            message->values.epoch, ps_payload_size(payload));
+    psd_status_t rc = send_pieces(self, conn, message, payload, transit, err);
+
+    if (transit != NULL && rc != PSD_OK) {
+        ps_port_conns_fail(&self->conns, conn);
     }
     return rc;
 }
@@ -346,16 +415,18 @@ ps_socket_send(ps_socket_t *self,
     }
     if (payload->n_spans == 0) {
         return send_framed(self, conn, message, payload, (ps_bytes_t){NULL, 0},
-                           err);
+                           NULL, err);
     }
     if (message->kind == PS_KIND_PULL ||   /* keys through a filter */
         message->kind == PS_KIND_APPEND || /* one span; read in one piece */
         message->kind == PS_KIND_ROWS) {
         return send_framed(self, conn, message, payload, payload->spans[0],
-                           err);
+                           NULL, err);
     }
     assert(message->kind == PS_KIND_PUSH || message->kind == PS_KIND_VALUES);
-    return send_pieces(self, conn, message, payload, err);
+    return message->kind == PS_KIND_VALUES
+               ? send_values(self, conn, message, payload, err)
+               : send_pieces(self, conn, message, payload, NULL, err);
 }
 
 psd_status_t

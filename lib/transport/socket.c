@@ -20,11 +20,15 @@
 
 #define IPC_PREFIX "ipc://"
 
-/* A dead TCP peer is noticed after HEARTBEAT_TIMEOUT, whatever the kernel
- * thinks of it; what was lost is sent again by the protocol. */
-#define HEARTBEAT_EVERY_MS 1000
-#define HEARTBEAT_TIMEOUT_MS 4000
-#define HEARTBEAT_TTL_MS 6000
+/* A peer whose host is dead or cut off is noticed by its kernel's silence; one
+ * whose threads stand still by ZeroMQ's, which sees nothing of a frame before
+ * its end, nor what waits in kernels before its PING: over a slow link that may
+ * be long. What was lost is sent again by the protocol. */
+#define SILENCE_MS 4000
+#define SILENCE_SHARE 4 /* of a patience: round trips may take seconds */
+#define BEATS 4         /* in a patience, and probes in a silence */
+#define HEARTBEAT_TTL_MORE_MS 2000
+#define MS_IN_S 1000
 #define RECONNECT_MS 20
 #define RECONNECT_MAX_MS 1000
 
@@ -62,13 +66,23 @@ set_up(ps_socket_t *self, const ps_socket_args_t *args, psd_error_t *err)
 {
     int64_t frame_bytes =
         args->frame_bytes > INT64_MAX ? -1 : (int64_t)args->frame_bytes;
+    int patience_ms =
+        args->patience_ms == 0 ? SILENCE_MS : (int)args->patience_ms;
+    int silence_ms =
+        args->patience_ms == 0 ? SILENCE_MS : patience_ms / SILENCE_SHARE;
+    int probe_s =
+        silence_ms < BEATS * MS_IN_S ? 1 : silence_ms / BEATS / MS_IN_S;
     const option_t common[] = {
         {ZMQ_SNDHWM, args->high_water},
         {ZMQ_RCVHWM, args->high_water},
         {ZMQ_LINGER, args->linger_ms},
-        {ZMQ_HEARTBEAT_IVL, HEARTBEAT_EVERY_MS},
-        {ZMQ_HEARTBEAT_TIMEOUT, HEARTBEAT_TIMEOUT_MS},
-        {ZMQ_HEARTBEAT_TTL, HEARTBEAT_TTL_MS},
+        {ZMQ_HEARTBEAT_IVL, patience_ms / BEATS},
+        {ZMQ_HEARTBEAT_TIMEOUT, patience_ms},
+        {ZMQ_HEARTBEAT_TTL, patience_ms + HEARTBEAT_TTL_MORE_MS},
+        {ZMQ_TCP_KEEPALIVE, 1},
+        {ZMQ_TCP_KEEPALIVE_IDLE, probe_s},
+        {ZMQ_TCP_KEEPALIVE_INTVL, probe_s},
+        {ZMQ_TCP_MAXRT, silence_ms},
     };
     const option_t port[] = {{ZMQ_ROUTER_MANDATORY, 1}};
     const option_t link[] = {{ZMQ_RECONNECT_IVL, RECONNECT_MS},
@@ -446,6 +460,28 @@ void
 ps_socket_set_unfinished_max(ps_socket_t *self, uint64_t bytes)
 {
     self->unfinished_max = bytes;
+}
+
+bool
+ps_socket_find_answer(ps_socket_t *self,
+                      uint64_t conn,
+                      uint64_t request,
+                      uint64_t epoch,
+                      uint64_t now_ms,
+                      uint64_t *ret_sent,
+                      uint64_t *ret_bytes)
+{
+    return ps_port_conns_find(&self->conns, conn, request, epoch, now_ms,
+                              ret_sent, ret_bytes);
+}
+
+bool
+ps_socket_next_piece(ps_socket_t *self, uint64_t *ret_request)
+{
+    ps_unfinished_t *unfinished = ps_map_get(&self->unfinished, 0);
+
+    return unfinished != NULL &&
+           ps_assembly_next_fresh(&unfinished->assembly, ret_request);
 }
 
 void

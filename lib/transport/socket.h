@@ -56,12 +56,22 @@ typedef struct ps_lane_options {
 #define PS_LANE_SPIN_US 50
 #define PS_LANE_WAIT_MS 1000
 
+/* For patience_ms, where a peer may be behind a slow link: a piece of 1 MiB at
+ * 20 kB/s takes that long; and where messages are small, which wait for such
+ * pieces of other connections. */
+#define PS_PATIENCE_BODIES_MS 60000
+#define PS_PATIENCE_SMALL_MS 20000
+
 typedef struct ps_socket_args {
     ps_context_t *context;   /* borrowed, outlives the socket; NULL: one of its
                                 own with one I/O thread */
     int high_water;          /* messages queued each way, > 0 */
     uint64_t frame_bytes;    /* largest frame accepted */
     uint64_t assembly_bytes; /* unfinished messages of one connection */
+    uint32_t patience_ms;    /* until a peer is given up that sends no whole
+                                frame, and a quarter of it for one whose kernel
+                                is silent; 0: 4 s for both. For slow links: at
+                                least what one piece takes */
     uint32_t chunk_bytes;    /* pieces that are sent; ps_socket_set_chunk */
     int linger_ms;           /* for what is queued at close */
     bool is_watched;         /* a link over ZeroMQ: ps_socket_is_up and is_gone
@@ -115,6 +125,19 @@ size_t ps_socket_n_unfinished(const ps_socket_t *self);
  * always have some. */
 uint64_t ps_socket_unfinished_bytes(const ps_socket_t *self);
 void ps_socket_set_unfinished_max(ps_socket_t *self, uint64_t bytes);
+/* A port over ZeroMQ: how far the VALUES that answer a request are on their way
+ * to conn. false: none are, of that epoch or a later one. */
+PSD_MUST_CHECK bool ps_socket_find_answer(ps_socket_t *self,
+                                          uint64_t conn,
+                                          uint64_t request,
+                                          uint64_t epoch,
+                                          uint64_t now_ms,
+                                          uint64_t *ret_sent,
+                                          uint64_t *ret_bytes);
+/* A link: a request of whose answer pieces have come since it was last named.
+ * false: there is none. */
+PSD_MUST_CHECK bool ps_socket_next_piece(ps_socket_t *self,
+                                         uint64_t *ret_request);
 /* Pieces of values from now on. */
 void ps_socket_set_chunk(ps_socket_t *self, uint32_t chunk_bytes);
 

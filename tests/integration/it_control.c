@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The control conversation: what is answered twice, who waits at a barrier, who
  * is lost. */
+#include <inttypes.h>
 #include <signal.h>
+#include <stdlib.h>
 
 #include "support/control.h"
 
@@ -266,6 +268,49 @@ who_calls_shards_silent_is_understood(daemon_t *d)
     return true;
 }
 
+/* Routes are told to those who do not know them: who does, names the sum of
+ * their epochs. */
+static bool
+routes_that_are_known_are_not_told(daemon_t *d)
+{
+    control_t a = {.fd = -1};
+    const char *at = NULL;
+    uint64_t sum = 0;
+    char fields[128];
+    char tables[32];
+
+    CHECK(control_open(&a, d, 91));
+    CHECK(control_ask(&a, "table_create",
+                      ",\"spec\":{\"name\":\"far\",\"rows\":10,"
+                      "\"partitions\":3}",
+                      "\"routes\""));
+    at = strstr(a.reply, "\"table\":{\"name\":\"far\"");
+    at = at == NULL ? NULL : strstr(at, "\"id\":");
+    CHECK(at != NULL);
+    (void)snprintf(tables, sizeof tables, ",\"tables\":[%.*s]",
+                   (int)strspn(at + 5, "0123456789"), at + 5);
+    CHECK(control_ask(&a, "routes", tables, "\"places\":[{"));
+    for (at = strstr(a.reply, "\"epoch\":"); at != NULL;
+         at = strstr(at + 1, "\"epoch\":")) {
+        sum += strtoull(at + 8, NULL, 10);
+    }
+    CHECK(sum > 0);
+    (void)snprintf(fields, sizeof fields, "%s,\"known\":[%" PRIu64 "]", tables,
+                   sum);
+    CHECK(control_ask(&a, "routes", fields, "\"places\":[]"));
+    (void)snprintf(fields, sizeof fields, "%s,\"known\":[%" PRIu64 "]", tables,
+                   sum - 1);
+    CHECK(control_ask(&a, "routes", fields, "\"places\":[{"));
+    (void)snprintf(fields, sizeof fields, "%s,\"known\":[]", tables);
+    CHECK(control_ask(&a, "routes", fields, "known: 0 numbers for 1 tables"));
+    (void)snprintf(fields, sizeof fields, "%s,\"known\":[1,2]", tables);
+    CHECK(control_ask(&a, "routes", fields, "known: 2 numbers for 1 tables"));
+    (void)snprintf(fields, sizeof fields, "%s,\"known\":[-1]", tables);
+    CHECK(control_ask(&a, "routes", fields, "known[0] is -1; allowed: "));
+    control_close(&a);
+    return true;
+}
+
 /* Asks until the checkpoint that the last reply numbers is there. */
 static bool
 wait_checkpoint(control_t *c)
@@ -363,7 +408,8 @@ main(void)
     RUN(a_barrier_opens_for_all_or_names_who_is_missing(&d));
     RUN(a_silent_worker_is_lost_and_named(&d));
     RUN(a_daemon_that_stood_still_hears_its_workers_first(&d));
-    RUN(who_calls_shards_silent_is_understood(&d));
+    RUN(who_calls_shards_silent_is_understood(&d) &&
+        routes_that_are_known_are_not_told(&d));
     RUN(a_restore_given_up_takes_its_own_table_only(&d));
     RUN(daemon_end(&d, SIGTERM));
     daemon_drop(&d, !good);

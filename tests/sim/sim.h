@@ -157,6 +157,8 @@ typedef struct sim_packet {
     uint64_t conn;
     const char *kind;
     bool is_batch;       /* of messages that each were in a frame */
+    uint64_t values_of;  /* the request that its values answer; 0: none */
+    uint64_t epoch;      /* of these values */
     sim_frame_t *frames; /* owned */
     size_t n_frames;
     size_t capacity;
@@ -231,10 +233,11 @@ typedef struct sim {
     sim_client_t clients[SIM_CLIENTS_MAX];
     size_t n_clients; /* the reader included */
     uint64_t n_pulls_checked;
-    uint64_t n_batches; /* of more than one message */
-    uint64_t n_coded;   /* requests through a filter */
-    bool reading;       /* all workers are through */
-    FILE *trace;        /* NULL: none */
+    uint64_t n_batches;   /* of more than one message */
+    uint64_t n_under_way; /* requests repeated while their values came */
+    uint64_t n_coded;     /* requests through a filter */
+    bool reading;         /* all workers are through */
+    FILE *trace;          /* NULL: none */
     bool failed;
     char violation[1024];
 } sim_t;
@@ -247,6 +250,7 @@ typedef struct sim_result {
     uint64_t n_events;
     uint64_t n_pulls;
     uint64_t n_batches;
+    uint64_t n_under_way;
     uint64_t n_coded;
 } sim_result_t;
 

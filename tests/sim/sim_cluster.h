@@ -339,6 +339,8 @@ typedef struct cluster_event {
     uint64_t a;
     uint64_t b;
     uint64_t incarnation;     /* of who sent it */
+    uint64_t values_of;       /* MESSAGE: the request that its values answer */
+    uint64_t epoch;           /* … in which they were read */
     ps_buffer_t bytes;        /* owned; MESSAGE */
     cluster_letter_t *letter; /* owned; LETTER */
 } cluster_event_t;
@@ -373,6 +375,7 @@ typedef struct cluster {
     uint64_t n_handled;                         /* events */
     uint64_t n_answers;
     uint64_t n_fences;
+    uint64_t n_under_way;  /* requests repeated while their values came */
     uint64_t n_voids;      /* times that the last whole copy was lost */
     uint64_t n_identities; /* that clients got, beside their first ones */
     uint64_t n_recoveries; /* nodes that have started with a disk */

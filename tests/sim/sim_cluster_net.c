@@ -9,6 +9,8 @@
 #include "sim_cluster.h"
 #include "wire/message.h"
 
+#define NOTICED_MS 2000 /* until a transport hears that a peer is cut off */
+
 void
 cluster_event_done(cluster_event_t *event)
 {
@@ -120,6 +122,21 @@ opener_of(const cluster_conn_t *conn)
     return conn->client != CLUSTER_NOBODY ? CLUSTER_CLIENTS : conn->from_node;
 }
 
+/* Of values it is noted which they are. */
+static void
+note_values(cluster_event_t *event,
+            const cluster_t *self,
+            uint32_t from,
+            const ps_message_t *message)
+{
+    event->incarnation =
+        from < CLUSTER_REGISTRY ? self->nodes[from].incarnation : 0;
+    if (message->kind == PS_KIND_VALUES) {
+        event->values_of = message->values.request;
+        event->epoch = message->values.epoch;
+    }
+}
+
 void
 cluster_send(cluster_t *self,
              size_t number,
@@ -138,6 +155,14 @@ cluster_send(cluster_t *self,
     }
     if ((!calm && cluster_below(self, 1000) < self->plan.loss) ||
         cluster_is_cut(self, from, to)) {
+        if (message->kind == PS_KIND_VALUES) {
+            /* Nothing happens then; until then it seems to be on its way. */
+            note_values(
+                cluster_at(self,
+                           self->now_ms + 1 + cluster_below(self, NOTICED_MS),
+                           CLUSTER_FAULTS, number),
+                self, from, message);
+        }
         return;
     }
     for (uint32_t i = 0; i < n; i++) {
@@ -146,9 +171,39 @@ cluster_send(cluster_t *self,
             CLUSTER_MESSAGE, number);
 
         event->b = to_opener ? 1 : 0;
-        event->incarnation =
-            from < CLUSTER_REGISTRY ? self->nodes[from].incarnation : 0;
+        note_values(event, self, from, message);
         put_message(&event->bytes, message, payload);
+    }
+}
+
+/* What the transport knows: values that this life of the node has sent. Of
+ * those that are lost it hears later. */
+static void
+find_answer(cluster_t *self, const cluster_conn_t *conn, ps_event_t *asks)
+{
+    const cluster_node_t *node = &self->nodes[conn->node];
+    uint64_t epoch = 0;
+    uint64_t request = ps_request_for_values(asks->message, &epoch);
+    uint64_t conns[PS_SENDING_CONNS];
+    ps_shard_t *shard = node->alive ? node->shards[conn->shard].machine : NULL;
+    size_t n = request == 0 || shard == NULL
+                   ? 0
+                   : ps_shard_conns(shard, asks->conn, conns);
+
+    for (size_t i = 0; n > 0 && i < self->n_events; i++) {
+        const cluster_event_t *event = &self->events[i];
+
+        if ((event->kind != CLUSTER_MESSAGE && event->kind != CLUSTER_FAULTS) ||
+            event->incarnation != node->incarnation ||
+            event->values_of != request || event->epoch < epoch) {
+            continue;
+        }
+        for (size_t j = 0; j < n; j++) {
+            if (conns[j] == event->a) {
+                asks->sending = (ps_sending_t){.bytes = 1};
+                self->n_under_way++;
+            }
+        }
     }
 }
 
@@ -192,11 +247,13 @@ cluster_arrive(cluster_t *self, const cluster_event_t *event)
     if (event->b != 0) {
         arrive_at_opener(self, &conn, &message, payload);
     } else {
-        cluster_node_step(self, conn.node, conn.shard,
-                          &(ps_event_t){.kind = PS_EVENT_MESSAGE,
-                                        .conn = event->a,
-                                        .message = &message,
-                                        .payload = payload});
+        ps_event_t step = {.kind = PS_EVENT_MESSAGE,
+                           .conn = event->a,
+                           .message = &message,
+                           .payload = payload};
+
+        find_answer(self, &conn, &step);
+        cluster_node_step(self, conn.node, conn.shard, &step);
     }
 }
 

@@ -130,6 +130,7 @@ cluster_search(uint64_t first, uint64_t n, bool verbose)
     uint64_t n_epochs = 0;
     uint64_t n_checkpoints = 0;
     uint64_t n_exact = 0;
+    uint64_t n_under_way = 0;
     uint64_t found = UINT64_MAX;
 
     cluster_need(world != NULL, "memory for a world");
@@ -150,6 +151,7 @@ cluster_search(uint64_t first, uint64_t n, bool verbose)
         n_epochs += world->facts.epoch > 0 ? world->facts.epoch - 1 : 0;
         n_checkpoints += world->checkpoint.n_whole;
         n_exact += world->checkpoint.n_exact;
+        n_under_way += world->n_under_way;
     }
     ps_free(world);
     if (found != UINT64_MAX) {
@@ -158,11 +160,13 @@ cluster_search(uint64_t first, uint64_t n, bool verbose)
     (void)printf("%" PRIu64 " seeds from %" PRIu64 ": clean; %" PRIu64
                  " events, %" PRIu64 " answers, %" PRIu64 " fences, %" PRIu64
                  " joins, %" PRIu64 " workers lost, %" PRIu64
-                 " epochs, %" PRIu64 " checkpoints, %" PRIu64 " exact\n",
+                 " epochs, %" PRIu64 " checkpoints, %" PRIu64 " exact, %" PRIu64
+                 " repeated while their values came\n",
                  n, first, n_events, n_answers, n_fences, n_joins, n_lost,
-                 n_epochs, n_checkpoints, n_exact);
-    if (n >= SEEDS_MANY && (n_fences < n / 4 || n_answers < 10 * n ||
-                            n_checkpoints < n || n_exact < n / 10)) {
+                 n_epochs, n_checkpoints, n_exact, n_under_way);
+    if (n >= SEEDS_MANY &&
+        (n_fences < n / 4 || n_answers < 10 * n || n_checkpoints < n ||
+         n_exact < n / 10 || n_under_way < n / 10)) {
         (void)printf("so few fences, answers and checkpoints prove nothing\n");
         return first;
     }

@@ -358,6 +358,10 @@ sim_send(sim_t *sim,
         return;
     }
     packet = packet_new(conn, to_shard, ps_kind_name(message->kind));
+    if (message->kind == PS_KIND_VALUES) {
+        packet->values_of = message->values.request;
+        packet->epoch = message->values.epoch;
+    }
     if (lane) {
         add_whole(packet, message, payload);
         sim_lane_dispatch(sim, packet);
@@ -386,6 +390,34 @@ deliver_shared(sim_t *sim, sim_conn_t *conn, ps_event_t *event)
     }
 }
 
+/* What the transport knows: values that have left and not arrived. Of those
+ * that a cut loses it hears when they would have come. */
+static void
+find_answer(sim_t *sim, uint32_t shard, ps_event_t *event)
+{
+    uint64_t epoch = 0;
+    uint64_t request = ps_request_for_values(event->message, &epoch);
+    uint64_t conns[PS_SENDING_CONNS];
+    size_t n = request == 0
+                   ? 0
+                   : ps_shard_conns(sim->shards[shard], event->conn, conns);
+
+    for (size_t i = 0; n > 0 && i < sim->n_events; i++) {
+        const sim_packet_t *packet = sim->events[i].packet;
+
+        if (sim->events[i].kind != SIM_EVENT_PACKET || packet->to_shard ||
+            packet->values_of != request || packet->epoch < epoch) {
+            continue;
+        }
+        for (size_t j = 0; j < n; j++) {
+            if (conns[j] == packet->conn) {
+                event->sending = (ps_sending_t){.bytes = 1};
+                sim->n_under_way++;
+            }
+        }
+    }
+}
+
 static void
 deliver(sim_t *sim,
         const sim_packet_t *packet,
@@ -403,6 +435,7 @@ deliver(sim_t *sim,
         if (conn->lane) {
             deliver_shared(sim, conn, &event);
         } else {
+            find_answer(sim, conn->shard, &event);
             sim_node_event(sim, conn->shard, &event);
         }
     } else {

@@ -382,6 +382,7 @@ sim_run(uint64_t workload_seed,
         .n_events = sim->n_events_done,
         .n_pulls = sim->n_pulls_checked,
         .n_batches = sim->n_batches,
+        .n_under_way = sim->n_under_way,
         .n_coded = sim->n_coded,
         /* elsewhere a pull may be cut or late, and go on in another clock */
         .is_repeatable = sim->plan.spec.type == PS_TYPE_F32 &&

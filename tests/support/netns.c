@@ -171,6 +171,13 @@ netns_add(unsigned node)
     return netns;
 }
 
+/* A slow link lets a few packets through at once, not seconds of its rate,
+ * which would look like a fast one; and its queue is a second or two, as a
+ * modem's. */
+#define SLOW_BYTES_PER_S 100000
+#define SLOW_BURST "burst 3000 latency 1500ms"
+#define BURST "burst 64k latency 200ms"
+
 /* What leaves by that device: all lost, slow, or as it was. A queue of one byte
  * holds no packet. */
 static bool
@@ -184,10 +191,10 @@ shape(int netns, const char *device, bool is_up, uint64_t bytes_per_s)
         return true;
     }
     if (is_up) {
-        (void)snprintf(
-            command, sizeof command,
-            "tc qdisc add dev %s root tbf rate %llubps burst 64k latency 200ms",
-            device, (unsigned long long)bytes_per_s);
+        (void)snprintf(command, sizeof command,
+                       "tc qdisc add dev %s root tbf rate %llubps %s", device,
+                       (unsigned long long)bytes_per_s,
+                       bytes_per_s < SLOW_BYTES_PER_S ? SLOW_BURST : BURST);
     } else {
         (void)snprintf(command, sizeof command,
                        "tc qdisc add dev %s root bfifo limit 1", device);

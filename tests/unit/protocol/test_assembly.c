@@ -377,3 +377,23 @@ Test(assembly, coded_piece_without_its_head_is_refused)
     cr_assert_str_eq(psd_error_text(err),
                      "coded body is 24 bytes; its head needs 32");
 }
+
+Test(assembly, names_each_request_of_which_a_piece_came_once)
+{
+    ps_assembly_t assembly = {0};
+    uint64_t request = 0;
+
+    cr_expect_not(ps_assembly_next_fresh(&assembly, &request));
+    add_piece(&assembly, push_of(7, 32), bytes_of(1, 64));
+    add_piece(&assembly, push_of(8, 32), bytes_of(1, 64));
+    cr_expect(ps_assembly_next_fresh(&assembly, &request));
+    cr_expect_eq(request, 8);
+    cr_expect(ps_assembly_next_fresh(&assembly, &request));
+    cr_expect_eq(request, 7);
+    cr_expect_not(ps_assembly_next_fresh(&assembly, &request));
+    add_piece(&assembly, chunk_of(7, 64), bytes_of(1, 64));
+    cr_expect(ps_assembly_next_fresh(&assembly, &request));
+    cr_expect_eq(request, 7);
+    cr_expect_not(ps_assembly_next_fresh(&assembly, &request));
+    ps_assembly_done(&assembly);
+}

@@ -386,6 +386,21 @@ Test(session, reason_names_the_place_and_the_time)
     cr_assert_str_eq(ps_session_reason(f->session, f->now_ms, 17), "");
 }
 
+Test(session, adds_up_the_epochs_of_what_it_knows)
+{
+    FIXTURE(f);
+    ps_route_t routes[N_PARTITIONS];
+
+    cr_expect_eq(ps_session_epochs(f->session, 1), N_PARTITIONS * EPOCH);
+    cr_expect_eq(ps_session_epochs(f->session, 2), 0);
+    fill_routes(routes, EPOCH - 1);
+    routes[1].epoch = EPOCH + 2;
+    cr_assert_eq(ps_session_routes(f->session, 1, routes, N_PARTITIONS, NULL),
+                 PSD_OK);
+    cr_expect_eq(ps_session_epochs(f->session, 1), N_PARTITIONS * EPOCH + 2,
+                 "older ones are not taken");
+}
+
 Test(session, forgotten_table_ends_its_operations)
 {
     FIXTURE(f);

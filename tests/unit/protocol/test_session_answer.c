@@ -536,3 +536,48 @@ Test(session_answer, answers_behind_an_end_without_memory_are_late)
     EXPECT(f, "end 3 VALUES\n");
     cr_assert_eq(ps_session_pending(f->session, true), 0);
 }
+
+static void
+heard_at(fixture_t *f, uint64_t now_ms, uint64_t link, uint64_t op)
+{
+    f->now_ms = now_ms;
+    ps_session_heard(f->session, now_ms, link, op);
+}
+
+/* The link's own pace: the next piece may take twice as long as the last. */
+Test(session_answer, pieces_of_an_answer_put_off_asking_again)
+{
+    FIXTURE(f);
+    uint64_t op = 0;
+
+    get_ready(f);
+    op = pull(f, 0, 0);
+    EXPECT(f, "0 < PULL 2 p0 after 1 e5\n");
+    heard_at(f, 1090, 0, op);
+    tick_at(f, 1269);
+    EXPECT(f, "");
+    heard_at(f, 1269, 0, op);
+    heard_at(f, 1270, 0, op + 1); /* of nothing that is asked */
+    tick_at(f, 1626);
+    EXPECT(f, "");
+    tick_at(f, 1627);
+    EXPECT(f, "0 < HELLO\n0 < PULL 2 p0 after 1 e5\n");
+    values(f, 0, op, 0, 0);
+    EXPECT(f, "end 2 VALUES\n");
+    heard_at(f, 1700, 0, op); /* it has ended */
+}
+
+Test(session_answer, a_piece_is_a_sign_of_life)
+{
+    FIXTURE(f);
+    uint32_t tables[PS_DOUBT_MAX];
+    size_t n = 0;
+    uint64_t op = 0;
+
+    get_ready(f);
+    op = pull(f, 0, 0);
+    tick_at(f, 1100);
+    cr_assert_eq(ps_session_doubt(f->session, tables, &n), 1100);
+    heard_at(f, 1110, 0, op);
+    cr_assert_eq(ps_session_doubt(f->session, tables, &n), UINT64_MAX);
+}

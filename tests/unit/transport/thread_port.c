@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A port that is watched: what it keeps of whom, and until when. ZeroMQ's
- * threads release payloads, so this is a
+/* A port that is watched: what it keeps of whom, until when, and what it knows
+ * of answers on their way. ZeroMQ's threads release payloads, so this is a
  * plain program that also runs under TSan. */
 #include <dirent.h>
 #include <errno.h>
@@ -248,13 +248,184 @@ who_is_gone_is_not_welcome(ends_t *ends)
     return true;
 }
 
+#define ANSWER_BYTES (UINT32_C(8) << 20)
+#define PIECE_BYTES (UINT32_C(1) << 20)
+#define ANSWERS_MAX 100
+#define EPOCH 3
+
+/* Where an answer is, at a time that the test says. */
+typedef struct look {
+    ps_socket_t *port;
+    uint64_t conn;
+    uint64_t now_ms;
+    uint64_t sent;
+    uint64_t bytes;
+} look_t;
+
+/* Sends values that its peer does not take yet. */
+static psd_status_t
+answer(const look_t *at, uint64_t request, uint32_t bytes, psd_error_t *err)
+{
+    static float cells[ANSWER_BYTES / sizeof(float)];
+    const ps_message_t values = {.kind = PS_KIND_VALUES,
+                                 .values = {.request = request,
+                                            .epoch = EPOCH,
+                                            .rows = PS_ROWS_RANGE,
+                                            .type = PS_TYPE_F32,
+                                            .n_rows = 1,
+                                            .n_cols = bytes / 4,
+                                            .n_values = bytes / 4}};
+    ps_payload_t *payload =
+        ps_payload_new((ps_bytes_t){NULL, 0}, (ps_bytes_t){NULL, 0},
+                       (ps_bytes_t){(const uint8_t *)cells, bytes}, NULL, NULL);
+    psd_status_t rc = send_now(at->port, at->conn, &values, payload, err);
+
+    ps_payload_destroy(&payload);
+    return rc;
+}
+
+static bool
+find(look_t *at, uint64_t request)
+{
+    return ps_socket_find_answer(at->port, at->conn, request, EPOCH, at->now_ms,
+                                 &at->sent, &at->bytes);
+}
+
+static bool
+take_some(void *peer)
+{
+    CHECK(zmq_recv(peer, NULL, 0, ZMQ_DONTWAIT) >= 0 || zmq_errno() == EAGAIN);
+    return true;
+}
+
+/* It arrives while its peer reads, and is found a second more. */
+static bool
+arrives(look_t *at, void *peer, uint64_t request)
+{
+    const uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
+
+    do {
+        CHECK(take_some(peer));
+        CHECK(find(at, request));
+    } while (at->sent < at->bytes && ps_now_ms() < until_ms);
+    CHECK(at->sent == at->bytes);
+    at->now_ms += 999;
+    CHECK(find(at, request));
+    at->now_ms++;
+    CHECK(!find(at, request));
+    return true;
+}
+
+static bool
+connect_slow(void *zmq, look_t *at, void **ret_peer, psd_error_t *err)
+{
+    const int few = 1;
+
+    *ret_peer = zmq_socket(zmq, ZMQ_DEALER);
+    CHECK(zmq_setsockopt(*ret_peer, ZMQ_RCVHWM, &few, sizeof few) == 0);
+    CHECK(zmq_connect(*ret_peer, ps_socket_endpoint(at->port, 0)) == 0);
+    CHECK(greet(at->port, *ret_peer, &at->conn, err));
+    return true;
+}
+
+/* An answer is found until it has arrived, and a while longer. */
+static bool
+answers_are_found_on_their_way(ends_t *ends)
+{
+    void *zmq = zmq_ctx_new();
+    void *peer = NULL;
+    look_t at = {.now_ms = 1000};
+
+    CHECK(open_watched(ends, 100, &at.port));
+    CHECK(connect_slow(zmq, &at, &peer, ends->err));
+    CHECK(!find(&at, 6));
+    CHECK_OK(answer(&at, 6, ANSWER_BYTES, ends->err), ends->err);
+    CHECK(find(&at, 6));
+    CHECK(at.bytes == ANSWER_BYTES && at.sent < ANSWER_BYTES);
+    CHECK(!find(&at, 7));
+    at.conn++;
+    CHECK(!find(&at, 6));
+    at.conn--;
+    CHECK(arrives(&at, peer, 6));
+    CHECK(zmq_close(peer) == 0 && zmq_ctx_term(zmq) == 0);
+    ps_socket_close(&at.port);
+    return true;
+}
+
+/* ZeroMQ drops what waits for a connection that is closed; the same client
+ * comes back by another one, and is answered again. */
+static bool
+answers_go_with_their_connection(ends_t *ends)
+{
+    const uint64_t until_ms = ps_now_ms() + PATIENCE_MS;
+    const int none = 0;
+    void *zmq = zmq_ctx_new();
+    void *peer = NULL;
+    look_t at = {.now_ms = 1000};
+    look_t before;
+    uint64_t gone = 0;
+
+    CHECK(open_watched(ends, 100, &at.port));
+    CHECK(connect_slow(zmq, &at, &peer, ends->err));
+    CHECK_OK(answer(&at, 6, ANSWER_BYTES, ends->err), ends->err);
+    CHECK(find(&at, 6));
+    before = at;
+    CHECK(zmq_setsockopt(peer, ZMQ_LINGER, &none, sizeof none) == 0);
+    CHECK(zmq_close(peer) == 0);
+    CHECK(connect_slow(zmq, &at, &peer, ends->err));
+    CHECK(at.conn != before.conn);
+    CHECK(!find(&at, 6));
+    while (find(&before, 6) && ps_now_ms() < until_ms) {
+        CHECK(!ps_socket_next_gone(at.port, &gone));
+    }
+    CHECK(!find(&before, 6));
+    CHECK_OK(answer(&at, 6, ANSWER_BYTES, ends->err), ends->err);
+    CHECK(arrives(&at, peer, 6));
+    CHECK(zmq_close(peer) == 0 && zmq_ctx_term(zmq) == 0);
+    ps_socket_close(&at.port);
+    return true;
+}
+
+/* The queue is full in the middle of an answer: the rest of it is dropped, and
+ * it is not on its way; what was queued before is. */
+static bool
+answers_that_are_cut_off_are_not_found(ends_t *ends)
+{
+    void *zmq = zmq_ctx_new();
+    void *peer = NULL;
+    look_t at = {.now_ms = 1000};
+    uint64_t request = 0;
+    psd_status_t rc = PSD_OK;
+
+    CHECK(open_watched(ends, 2, &at.port));
+    CHECK(connect_slow(zmq, &at, &peer, ends->err));
+    while (rc == PSD_OK && request < ANSWERS_MAX) {
+        CHECK(take_some(peer));
+        rc = answer(&at, ++request, ANSWER_BYTES, ends->err);
+    }
+    CHECK(rc == PSD_BUSY);
+    CHECK(!find(&at, request));
+    while (rc == PSD_BUSY) {
+        CHECK(take_some(peer));
+        rc = answer(&at, request, PIECE_BYTES, ends->err);
+    }
+    CHECK_OK(rc, ends->err);
+    CHECK(arrives(&at, peer, request));
+    CHECK(zmq_close(peer) == 0 && zmq_ctx_term(zmq) == 0);
+    ps_socket_close(&at.port);
+    return true;
+}
+
 int
 main(void)
 {
     ends_t ends = {.err = psd_error_new()};
     bool ok = ps_context_new(2, &ends.context, ends.err) == PSD_OK &&
               pieces_are_of_the_welcome(&ends) &&
-              who_is_gone_is_not_welcome(&ends);
+              who_is_gone_is_not_welcome(&ends) &&
+              answers_are_found_on_their_way(&ends) &&
+              answers_go_with_their_connection(&ends) &&
+              answers_that_are_cut_off_are_not_found(&ends);
 
     ps_context_destroy(&ends.context);
     psd_error_destroy(&ends.err);

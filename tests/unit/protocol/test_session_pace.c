@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* protocol/session.h: how long a session waits for an answer over a link that
+ * takes its time. */
+#include "session_fixture.h"
+
+#define SLOW_MS 90 /* less than RESEND_MS: HELLO is said once */
+
+/* Link 0, on which WELCOME took that long, with a pull that is unanswered. */
+static uint64_t
+pull_slowly(fixture_t *f)
+{
+    uint64_t op = pull(f, 0, 0);
+
+    f->now_ms += SLOW_MS;
+    welcome(f, 0);
+    EXPECT(f, "open 0\n"
+              "0 < HELLO\n"
+              "0 < PULL 1 p0 after 0 e5\n");
+    return op;
+}
+
+Test(session_pace, an_answer_may_take_twice_what_welcome_took)
+{
+    FIXTURE(f);
+    uint32_t tables[PS_DOUBT_MAX];
+    size_t n = 0;
+
+    (void)pull_slowly(f);
+    tick_at(f, 1090 + 2 * SLOW_MS - 1);
+    EXPECT(f, "");
+    tick_at(f, 1090 + 2 * SLOW_MS);
+    EXPECT(f, "0 < HELLO\n0 < PULL 1 p0 after 0 e5\n");
+    cr_expect_eq(ps_session_doubt(f->session, tables, &n), f->now_ms + SLOW_MS,
+                 "the shard is missed when HELLO had its time, too");
+}
+
+/* Or a shard that was slow at its start would be missed late when it dies. */
+Test(session_pace, quick_answers_end_a_slow_pace)
+{
+    FIXTURE(f);
+    uint32_t tables[PS_DOUBT_MAX];
+    size_t n = 0;
+    uint64_t op = pull_slowly(f);
+
+    for (int i = 0; i < 20; i++) {
+        values(f, 0, op, 0, 0);
+        op = pull(f, 0, 0);
+    }
+    ps_outbox_clear(&f->outbox);
+    tick_at(f, f->now_ms + RESEND_MS);
+    EXPECT(f, "0 < HELLO\n0 < PULL 21 p0 after 0 e5\n");
+    cr_expect_leq(ps_session_doubt(f->session, tables, &n), f->now_ms + 1);
+}
+
+/* What answers a repetition says nothing of how long an answer takes. */
+Test(session_pace, answers_to_repetitions_change_nothing)
+{
+    FIXTURE(f);
+    uint64_t op = pull_slowly(f);
+
+    tick_at(f, f->now_ms + 2 * SLOW_MS);
+    values(f, 0, op, 0, 0);
+    (void)pull(f, 0, 0);
+    ps_outbox_clear(&f->outbox);
+    tick_at(f, f->now_ms + 2 * SLOW_MS - 1);
+    EXPECT(f, "");
+}
+
+/* It answers an earlier question than the piece. */
+Test(session_pace, parked_does_not_shorten_the_wait_for_a_piece)
+{
+    FIXTURE(f);
+    uint64_t op = 0;
+
+    get_ready(f);
+    op = pull(f, 0, 0);
+    ps_outbox_clear(&f->outbox);
+    f->now_ms += 90;
+    ps_session_heard(f->session, f->now_ms, 0, op);
+    parked(f, 0, op, 0);
+    tick_at(f, f->now_ms + 179);
+    EXPECT(f, "");
+    tick_at(f, f->now_ms + 1);
+    EXPECT(f, "0 < HELLO\n0 < PULL 2 p0 after 1 e5\n");
+}
+
+/* When the rest of an answer was dropped, somebody has to ask. */
+Test(session_pace, a_piece_is_waited_for_a_minute_at_most)
+{
+    FIXTURE(f);
+    uint64_t op = 0;
+
+    get_ready(f);
+    op = pull(f, 0, 0);
+    ps_outbox_clear(&f->outbox);
+    f->now_ms += 100000;
+    ps_session_heard(f->session, f->now_ms, 0, op);
+    tick_at(f, f->now_ms + 59999);
+    EXPECT(f, "");
+    tick_at(f, f->now_ms + 1);
+    EXPECT(f, "0 < HELLO\n0 < PULL 2 p0 after 1 e5\n");
+}
