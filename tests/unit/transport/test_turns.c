@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
@@ -262,6 +263,7 @@ wait_as_for_a_disk(void *argument)
     atomic_store(&self->is_there, true);
     if (syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0) == 0) {
         (void)close(self->pipe[1]);
+        (void)!write(self->pipe[0], &byte, 1);
         (void)!read(self->pipe[0], &byte, 1);
         _exit(0);
     }
@@ -272,11 +274,14 @@ Test(turns, who_waits_for_a_disk_is_late_and_not_old)
 {
     sleeper_t writer = {.turn = NULL};
     ps_late_t late;
+    char byte = 0;
 
-    cr_assert_eq(pipe(writer.pipe), 0);
+    cr_assert_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, writer.pipe), 0);
     atomic_init(&writer.is_there, false);
     cr_assert_eq(
         pthread_create(&writer.thread, NULL, wait_as_for_a_disk, &writer), 0);
+    /* Until the process is there, the thread may wait for a page, too. */
+    cr_assert_eq(read(writer.pipe[1], &byte, 1), 1);
     while (!atomic_load(&writer.is_there) ||
            state_of(atomic_load(&writer.turn->tid)) != 'D') {
     }
