@@ -28,7 +28,7 @@ typedef enum ps_wait_kind {
 typedef struct ps_worker_view {
     const ps_worker_t *is;
     uint64_t clock;   /* finished, as far as anybody knows */
-    bool seen;        /* it has sent a heartbeat */
+    bool seen;        /* it has given a sign of life */
     uint64_t seen_ms; /* boot clock of the last one */
     ps_wait_kind_t wait;
     uint64_t since_ms;  /* boot clock */

@@ -457,7 +457,8 @@ bool ps_registry_job_facts(const ps_registry_t *self,
 /* running, finished, lost (ended, with a lost worker), stopped; "?" when there
  * is no such job. */
 const char *ps_registry_job_state(const ps_registry_t *self, uint32_t job);
-/* What the last heartbeat of a worker said, and when. false: none yet. */
+/* When a worker last gave a sign of life (that it runs, a heartbeat), and the
+ * clock that its last heartbeat told; 0: none did. false: no sign yet. */
 bool ps_registry_last_seen(const ps_registry_t *self,
                            uint32_t job,
                            uint32_t worker,

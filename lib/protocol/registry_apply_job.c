@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 
 /* Signs of life belong to one life of a worker; a new state begins a new wait
- * for the next one. */
+ * for the next one. That it runs a worker says itself. */
 static ps_seen_t
 seen_of(const ps_job_entry_t *known, const ps_worker_t *worker, uint64_t now_ms)
 {
@@ -22,6 +22,7 @@ seen_of(const ps_job_entry_t *known, const ps_worker_t *worker, uint64_t now_ms)
     seen = known->seen[old - known->job.workers];
     if (old->state != worker->state && ps_worker_is_live(worker)) {
         seen.since_ms = now_ms;
+        seen.heard = seen.heard || worker->state == PS_WORKER_RUNNING;
     }
     return seen;
 }

@@ -19,7 +19,7 @@
 typedef struct ps_seen {
     uint64_t since_ms; /* last sign; before it, when its state began */
     uint64_t clock;    /* what its last heartbeat said */
-    bool heard;        /* there was one in this life */
+    bool heard;        /* there was one in this life; that it runs is one */
 } ps_seen_t;
 
 typedef struct ps_job_entry {

@@ -30,6 +30,9 @@ first_line_is() {
     head -n 1 "$work/out" | grep -Exq "$2" ||
         { fail "the first line of why is not: $2"; show; }
 }
+uses_it() {
+    "$PSCLI_PROGRAM" table drop w 2>&1 | grep -q "used by job \"$1\""
+}
 ago='[0-9]+\.[0-9] s ago'
 
 cli_start
@@ -39,6 +42,7 @@ PSD_ENDPOINT=$PSCLI_ENDPOINT PSD_JOB=busy "$CLI_WORKER" w 1000000000 \
     >"$work/busy" 2>&1 &
 worker=$!
 wait_for why_has busy 'nobody waits; worker 0 is computing$' || exit 1
+wait_for uses_it busy || exit 1
 kill -STOP "$worker"
 wait_for why_has busy "worker 0 is computing \\(last seen $ago\\)$" || exit 1
 work busy 1 && fail "two workers have one rank"

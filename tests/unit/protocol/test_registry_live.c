@@ -145,14 +145,17 @@ Test(registry_live, clocks_near_the_end_of_time_never_wrap)
     cr_assert_not(ps_registry_overdue(registry, UINT64_MAX - 1, &job, &worker));
 }
 
-Test(registry_live, heartbeats_are_remembered_and_belong_to_one_life)
+Test(registry_live, signs_of_life_are_remembered_and_belong_to_one_life)
 {
     uint64_t seen_ms = 0;
     uint64_t clock = 0;
 
+    now_ms = 60;
     run_worker("lr", 0, 2, 0);
     run_worker("lr", 1, 2, 0);
-    cr_assert_not(ps_registry_last_seen(registry, 1, 0, &seen_ms, &clock));
+    cr_assert(ps_registry_last_seen(registry, 1, 0, &seen_ms, &clock));
+    cr_assert_eq(seen_ms, 60, "one that falls silent before it beats, too");
+    cr_assert_eq(clock, 0);
     cr_assert_not(ps_registry_last_seen(registry, 1, 9, &seen_ms, &clock));
     now_ms = 70;
     cr_assert_eq(beat(0, 0, 12), PSD_OK);
