@@ -17,6 +17,13 @@ PSD_MUST_CHECK psd_status_t ps_checkpoint_work(ps_cli_t *cli,
                                                const json_t *request,
                                                json_t **ret_reply,
                                                psd_error_t *err);
+/* The same, after whatever else is worked on at the moment: a checkpoint of a
+ * job that has died waits for its clocks until its workers are lost. Errors:
+ * PSD_BUSY something still is after 90 s. */
+PSD_MUST_CHECK psd_status_t ps_checkpoint_work_soon(ps_cli_t *cli,
+                                                    const json_t *request,
+                                                    json_t **ret_reply,
+                                                    psd_error_t *err);
 /* Makes checkpoints NAME-1, NAME-2, ... of that request, one every --every, and
  * keeps the newest --keep of them, until it is interrupted or the job has
  * ended. One that fails is said, and the next one has the next number. Errors:

@@ -11,6 +11,7 @@
 
 #define LOOK_MS 100    /* between two looks */
 #define STILL_MS 60000 /* without any progress */
+#define BUSY_S 90      /* until other work is done */
 
 static const ps_column_t WORKED[] = {
     {"CHECKPOINT", "name", PS_UNIT_NONE, false},
@@ -121,6 +122,30 @@ ps_checkpoint_work(ps_cli_t *cli,
 
     if (rc == PSD_OK) {
         rc = wait_done(cli, ps_json_u64(*ret_reply, "number"), ret_reply, err);
+    }
+    return rc;
+}
+
+psd_status_t
+ps_checkpoint_work_soon(ps_cli_t *cli,
+                        const json_t *request,
+                        json_t **ret_reply,
+                        psd_error_t *err)
+{
+    const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
+    double until_s = ps_cli_now_s() + BUSY_S;
+    bool has_said = false;
+    psd_status_t rc = ps_checkpoint_work(cli, request, ret_reply, err);
+
+    while (rc == PSD_BUSY && ps_cli_now_s() < until_s) {
+        if (!has_said) {
+            ps_say(&cli->out, "waiting: %s", psd_error_text(err));
+            has_said = true;
+        }
+        psd_error_clear(err);
+        ps_json_unref(ret_reply);
+        (void)nanosleep(&gap, NULL);
+        rc = ps_checkpoint_work(cli, request, ret_reply, err);
     }
     return rc;
 }
@@ -349,7 +374,7 @@ restore_table(ps_cli_t *cli,
     psd_status_t rc = PSD_OK;
 
     (void)json_object_update(request, (json_t *)shape); /* only reads it */
-    rc = ps_checkpoint_work(cli, request, &reply, err);
+    rc = ps_checkpoint_work_soon(cli, request, &reply, err);
     if (rc == PSD_OK) {
         (void)json_array_append_new(
             restored, json_pack("{s:s,s:s,s:I}", "table",

@@ -9,8 +9,8 @@
 #include "cli/checkpoint.h"
 #include "cli/confirm.h"
 
-#define LOOK_MS 100   /* between two looks */
-#define WAIT_S 90     /* for workers' end, and that of other checkpoints */
+#define LOOK_MS 100   /* between two looks at the workers */
+#define WAIT_S 90     /* for their end */
 #define TEXT_SIZE 400 /* of what is asked, and of workers that are named */
 
 /* ---- what there is ---- */
@@ -132,35 +132,6 @@ ask_before(const ps_cli_t *cli,
     return n == 0 ? PSD_OK : ps_confirm_drop(cli, what, err);
 }
 
-/* ---- waiting for others ---- */
-
-typedef struct patience {
-    double until_s;
-    bool has_said; /* what it waits for */
-} patience_t;
-
-/* Whether something else is under way, and to ask again: a checkpoint of the
- * very job that has died waits for its clocks until its workers are lost. */
-static bool
-is_to_wait(const ps_cli_t *cli,
-           patience_t *self,
-           psd_status_t rc,
-           psd_error_t *err)
-{
-    const struct timespec gap = {.tv_nsec = LOOK_MS * 1000000L};
-
-    if (rc != PSD_BUSY || ps_cli_now_s() > self->until_s) {
-        return false;
-    }
-    if (!self->has_said) {
-        ps_say(&cli->out, "waiting: %s", psd_error_text(err));
-        self->has_said = true;
-    }
-    psd_error_clear(err);
-    (void)nanosleep(&gap, NULL);
-    return true;
-}
-
 /* ---- stopping ---- */
 
 static bool
@@ -252,30 +223,12 @@ stop(ps_cli_t *cli, const char *name, psd_error_t *err)
 static psd_status_t
 verify(ps_cli_t *cli, const char *name, psd_error_t *err)
 {
-    patience_t patience = {.until_s = ps_cli_now_s() + WAIT_S};
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
-    psd_status_t rc = PSD_OK;
     PSD_AUTO(ps_json_unref)
     json_t *request =
         json_pack("{s:s,s:s}", "op", "checkpoint_verify", "name", name);
 
-    do {
-        ps_json_unref(&reply);
-        rc = ps_checkpoint_work(cli, request, &reply, err);
-    } while (is_to_wait(cli, &patience, rc, err));
-    return rc;
-}
-
-static psd_status_t
-restore(ps_cli_t *cli, const char *name, psd_error_t *err)
-{
-    patience_t patience = {.until_s = ps_cli_now_s() + WAIT_S};
-    psd_status_t rc = PSD_OK;
-
-    do {
-        rc = ps_checkpoint_restore(cli, name, NULL, err);
-    } while (is_to_wait(cli, &patience, rc, err));
-    return rc;
+    return ps_checkpoint_work_soon(cli, request, &reply, err);
 }
 
 static psd_status_t
@@ -326,5 +279,5 @@ ps_cmd_checkpoint_resume(ps_cli_t *cli, psd_error_t *err)
     if (rc == PSD_OK) {
         rc = drop(cli, tables, err);
     }
-    return rc == PSD_OK ? restore(cli, name, err) : rc;
+    return rc == PSD_OK ? ps_checkpoint_restore(cli, name, NULL, err) : rc;
 }

@@ -13,17 +13,29 @@
 #define LOOK_MS 100 /* whether it was interrupted */
 #define ASK_S 1.0   /* whether the job has ended, or opened a table */
 
+static void
+print_name(const char *name,
+           uint64_t number,
+           char ret_name[PS_CHECKPOINT_NAME_SIZE])
+{
+    (void)snprintf(ret_name, PS_CHECKPOINT_NAME_SIZE, "%s-%" PRIu64, name,
+                   number);
+}
+
 /* N of NAME-N; 0: it is none of the series. */
 static uint64_t
 number_of(const char *text, const char *name)
 {
+    char again[PS_CHECKPOINT_NAME_SIZE];
     size_t size = strlen(name);
     uint64_t number = 0;
 
-    return strncmp(text, name, size) == 0 && text[size] == '-' &&
-                   ps_text_u64(text + size + 1, &number)
-               ? number
-               : 0;
+    if (strncmp(text, name, size) != 0 || text[size] != '-' ||
+        !ps_text_u64(text + size + 1, &number)) {
+        return 0;
+    }
+    print_name(name, number, again); /* NAME-007 is none */
+    return strcmp(text, again) == 0 ? number : 0;
 }
 
 typedef struct job {
@@ -32,14 +44,15 @@ typedef struct job {
 } job_t;
 
 typedef struct series {
-    uint64_t last;    /* greatest number; 0: it has none */
-    uint64_t newest;  /* of those that can be restored … */
-    uint64_t oldest;  /* … and the least of them; 0: there is none */
-    uint64_t n_whole; /* how many there are */
+    uint64_t last;   /* greatest number; 0: it has none */
+    uint64_t newest; /* of those that can be restored … */
+    uint64_t
+        oldest; /* … the least of them from `from` on; 0: there is none … */
+    uint64_t n_whole; /* … and how many there are from there on */
 } series_t;
 
 static void
-take(series_t *self, uint64_t number, bool is_whole)
+take(series_t *self, uint64_t number, bool is_whole, uint64_t from)
 {
     if (number > self->last) {
         self->last = number;
@@ -50,6 +63,9 @@ take(series_t *self, uint64_t number, bool is_whole)
     if (number > self->newest) {
         self->newest = number;
     }
+    if (number < from) {
+        return;
+    }
     if (self->oldest == 0 || number < self->oldest) {
         self->oldest = number;
     }
@@ -57,7 +73,11 @@ take(series_t *self, uint64_t number, bool is_whole)
 }
 
 static psd_status_t
-look(ps_cli_t *cli, const char *name, series_t *ret, psd_error_t *err)
+look(ps_cli_t *cli,
+     const char *name,
+     uint64_t from,
+     series_t *ret,
+     psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     psd_status_t rc =
@@ -69,18 +89,9 @@ look(ps_cli_t *cli, const char *name, series_t *ret, psd_error_t *err)
         const json_t *item = json_array_get(list, i);
 
         take(ret, number_of(ps_json_text(item, "name"), name),
-             strcmp(ps_json_text(item, "state"), "whole") == 0);
+             strcmp(ps_json_text(item, "state"), "whole") == 0, from);
     }
     return rc;
-}
-
-static void
-print_name(const char *name,
-           uint64_t number,
-           char ret_name[PS_CHECKPOINT_NAME_SIZE])
-{
-    (void)snprintf(ret_name, PS_CHECKPOINT_NAME_SIZE, "%s-%" PRIu64, name,
-                   number);
 }
 
 psd_status_t
@@ -90,7 +101,7 @@ ps_checkpoint_newest(ps_cli_t *cli,
                      psd_error_t *err)
 {
     series_t series;
-    psd_status_t rc = look(cli, name, &series, err);
+    psd_status_t rc = look(cli, name, 0, &series, err);
 
     ret_name[0] = '\0';
     if (rc == PSD_OK && series.newest > 0) {
@@ -114,29 +125,29 @@ make(ps_cli_t *cli, const char *name, json_t *request, psd_error_t *err)
     return rc;
 }
 
-/* What is older than the newest --keep that are whole. What cannot be dropped
- * is said, and tried again behind the next one. */
+/* What is older than the newest --keep that are whole. What cannot be dropped,
+ * as others were made since it for instance, is said, and tried again after the
+ * next one. */
 static void
 drop_old(ps_cli_t *cli, const char *name, psd_error_t *err)
 {
     uint64_t keep = ps_args_u64(&cli->args, "keep");
-    psd_status_t rc = PSD_OK;
+    uint64_t from = 0;
     series_t series;
 
-    while (keep > 0 && rc == PSD_OK) {
+    while (keep > 0 && look(cli, name, from, &series, err) == PSD_OK &&
+           series.n_whole > keep) {
         PSD_AUTO(ps_json_unref) json_t *reply = NULL;
         char old[PS_CHECKPOINT_NAME_SIZE];
 
-        rc = look(cli, name, &series, err);
-        if (rc != PSD_OK || series.n_whole <= keep) {
-            break;
-        }
         print_name(name, series.oldest, old);
-        rc = ps_cli_request(cli, "checkpoint_drop", "name", old, &reply, err);
-        if (rc != PSD_OK) {
+        if (ps_cli_request(cli, "checkpoint_drop", "name", old, &reply, err) !=
+            PSD_OK) {
             ps_say(&cli->out, "%s is not dropped: %s", old,
                    psd_error_text(err));
+            psd_error_clear(err);
         }
+        from = series.oldest + 1;
     }
     psd_error_clear(err);
 }
@@ -216,7 +227,7 @@ ps_checkpoint_series(ps_cli_t *cli,
     bool waits = false; /* and has said so */
     series_t series;
     job_t job;
-    psd_status_t rc = look(cli, name, &series, err);
+    psd_status_t rc = look(cli, name, 0, &series, err);
 
     if (rc == PSD_OK) {
         rc = find_job(cli, &job, err);

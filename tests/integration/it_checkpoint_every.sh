@@ -75,7 +75,7 @@ series s --job j --every 1s --keep 2
 wait_for has_made 1 || fail "no first one: $(cat "$work/said")"
 kill -STOP "$series"
 taken=$(($(wc -l <"$work/made") + 2)) # the one before may be under way
-cp -r "$PSD_CHECKPOINT_DIR/s-1" "$work/copy"
+cp -r "$PSD_CHECKPOINT_DIR/$(tail -1 "$work/made")" "$work/copy"
 mv -T "$work/copy" "$PSD_CHECKPOINT_DIR/s-$taken" || fail "s-$taken is there"
 kill -CONT "$series"
 wait_for has_made $((taken + 1)) || fail "not enough: $(cat "$work/said")"
