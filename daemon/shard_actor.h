@@ -31,6 +31,7 @@ typedef struct ps_shard_common {
     atomic_int log_level;              /* ps_log_level_t */
     atomic_uint_fast64_t last_session; /* the highest that was given out */
     atomic_uint_fast64_t bytes;        /* that all shards keep */
+    atomic_uint_fast64_t pieces;       /* of unfinished messages, beside them */
     atomic_uint_fast64_t tail_bytes;   /* beside them, for other copies */
     atomic_uint n_giving;              /* shards that give rows to new copies */
     ps_filler_t *filler;               /* owned by whoever owns this */

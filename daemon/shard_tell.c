@@ -10,7 +10,7 @@ ps_shard_tell(ps_shard_told_t *self,
               const ps_shard_t *core,
               uint64_t now_ms)
 {
-    uint64_t bytes = ps_shard_bytes(core) + self->unfinished;
+    uint64_t bytes = ps_shard_bytes(core);
     uint64_t tail_bytes = ps_shard_tail_bytes(core);
     uint32_t giving = ps_shard_gives_rows(core, now_ms) ? 1 : 0;
 
@@ -18,6 +18,12 @@ ps_shard_tell(ps_shard_told_t *self,
         (void)atomic_fetch_add_explicit(&common->bytes, bytes - self->bytes,
                                         memory_order_relaxed);
         self->bytes = bytes;
+    }
+    if (self->unfinished != self->pieces) {
+        (void)atomic_fetch_add_explicit(&common->pieces,
+                                        self->unfinished - self->pieces,
+                                        memory_order_relaxed);
+        self->pieces = self->unfinished;
     }
     if (tail_bytes != self->tail_bytes) {
         (void)atomic_fetch_add_explicit(&common->tail_bytes,
@@ -36,7 +42,9 @@ uint64_t
 ps_shard_others(const ps_shard_told_t *self, const ps_shard_common_t *common)
 {
     return atomic_load_explicit(&common->bytes, memory_order_relaxed) -
-           self->bytes;
+           self->bytes +
+           atomic_load_explicit(&common->pieces, memory_order_relaxed) -
+           self->pieces;
 }
 
 void
@@ -44,7 +52,9 @@ ps_shard_hear(const ps_shard_told_t *self,
               const ps_shard_common_t *common,
               ps_event_t *event)
 {
-    event->other_bytes = ps_shard_others(self, common) + self->unfinished;
+    event->other_bytes =
+        atomic_load_explicit(&common->bytes, memory_order_relaxed) -
+        self->bytes;
     event->other_giving =
         atomic_load_explicit(&common->n_giving, memory_order_relaxed) -
         self->giving;

@@ -14,8 +14,9 @@
 #include "daemon/shard_actor.h"
 
 typedef struct ps_shard_told {
-    uint64_t bytes;      /* as the others know them, unfinished ones too */
-    uint64_t unfinished; /* bytes of messages of which pieces have come */
+    uint64_t bytes;      /* as the others know them */
+    uint64_t unfinished; /* bytes of messages of which pieces have come … */
+    uint64_t pieces;     /* … as the others know them */
     uint64_t tail_bytes;
     uint32_t giving; /* 1: they know that this one gives rows */
 } ps_shard_told_t;
@@ -26,10 +27,11 @@ void ps_shard_tell(ps_shard_told_t *self,
                    ps_shard_common_t *common,
                    const ps_shard_t *core,
                    uint64_t now_ms);
-/* What the others keep. */
+/* What the others keep, unfinished messages too. */
 uint64_t ps_shard_others(const ps_shard_told_t *self,
                          const ps_shard_common_t *common);
-/* What the others have told, for the core. */
+/* What the others have told, for the core: of what stays. Pieces come and go,
+ * and what is refused for want of memory is refused for good. */
 void ps_shard_hear(const ps_shard_told_t *self,
                    const ps_shard_common_t *common,
                    ps_event_t *event);

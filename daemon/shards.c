@@ -130,6 +130,7 @@ ps_shards_start(const ps_shards_args_t *args,
     self->n_shards = args->n_shards;
     atomic_init(&self->common.log_level, args->log_level);
     atomic_init(&self->common.bytes, 0);
+    atomic_init(&self->common.pieces, 0);
     atomic_init(&self->common.tail_bytes, 0);
     atomic_init(&self->common.last_session, 0);
     self->common.turns = args->turns;
@@ -245,6 +246,7 @@ ps_shards_bytes(const ps_shards_t *self)
         atomic_load_explicit(&self->common.n_giving, memory_order_relaxed);
 
     return atomic_load_explicit(&self->common.bytes, memory_order_relaxed) +
+           atomic_load_explicit(&self->common.pieces, memory_order_relaxed) +
            atomic_load_explicit(&self->common.tail_bytes,
                                 memory_order_relaxed) +
            n_giving * GIVING_BYTES;
