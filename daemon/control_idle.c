@@ -19,9 +19,10 @@ count_asks(const ps_watch_t *watch, uint32_t worker)
     return n;
 }
 
-/* Somebody but that worker does anything else than to wait for a slice. */
+/* Somebody does anything else than to wait for a slice; another thread of who
+ * asks, too, for its clocks are those of its worker. */
 static bool
-others_work(const ps_control_t *self, const ps_job_t *job, uint32_t worker)
+somebody_works(const ps_control_t *self, const ps_job_t *job)
 {
     const ps_watch_t *watch = ps_watches_find(&self->watches, job->id);
     bool found = false;
@@ -29,7 +30,7 @@ others_work(const ps_control_t *self, const ps_job_t *job, uint32_t worker)
     for (size_t i = 0; !found && i < job->n_workers; i++) {
         const ps_worker_t *other = &job->workers[i];
 
-        found = other->state == PS_WORKER_RUNNING && other->worker != worker &&
+        found = other->state == PS_WORKER_RUNNING &&
                 count_asks(watch, other->worker) < other->n_members;
     }
     return found;
@@ -56,7 +57,7 @@ ps_control_work_idle(ps_control_t *self,
     if (rc != PSD_OK) {
         return rc;
     }
-    if (others_work(self, job, (uint32_t)worker)) {
+    if (somebody_works(self, job)) {
         clock += AHEAD;
     } else if (checkpoint->number != 0 && checkpoint->holds_work &&
                checkpoint->job == job->id && checkpoint->clock > clock) {
