@@ -428,7 +428,7 @@ tick_if_due(actor_t *self)
     }
 }
 
-/* The core lets go of rooms of lanes that have ended, and opens links anew. */
+/* The core lets go of rooms of lanes that have ended, and opens links again. */
 static void
 take_gone(actor_t *self)
 {
