@@ -125,9 +125,9 @@ fill(filler_t *self,
 
 static psd_status_t
 make(filler_t *filler,
+     const ps_cli_t *cli,
      psd_client_t *client,
      const ps_bench_shape_t *shape,
-     uint32_t timeout_ms,
      char ret_name[PS_BENCH_NAME_SIZE],
      psd_error_t *err)
 {
@@ -141,37 +141,37 @@ make(filler_t *filler,
         rc = fill(filler, table, shape, err);
     }
     if (rc == PSD_OK) {
-        rc = psd_flush(client, timeout_ms, err);
+        rc = psd_flush(client, cli->timeout_ms, err);
     }
     if (rc != PSD_OK && table != NULL) {
-        ps_bench_table_drop(client, ret_name);
+        ps_bench_table_drop(cli, client, ret_name);
     }
     psd_table_close(&table);
     return rc;
 }
 
 psd_status_t
-ps_bench_table_make(psd_client_t *client,
+ps_bench_table_make(const ps_cli_t *cli,
+                    psd_client_t *client,
                     const ps_bench_shape_t *shape,
-                    uint32_t timeout_ms,
                     char ret_name[PS_BENCH_NAME_SIZE],
                     psd_error_t *err)
 {
     PSD_AUTO(filler_done) filler_t filler = {.step = 0};
 
-    return make(&filler, client, shape, timeout_ms, ret_name, err);
+    return make(&filler, cli, client, shape, ret_name, err);
 }
 
 psd_status_t
-ps_bench_table_grow(psd_client_t *client,
+ps_bench_table_grow(const ps_cli_t *cli,
+                    psd_client_t *client,
                     const ps_bench_shape_t *shape,
-                    uint32_t timeout_ms,
                     char ret_name[PS_BENCH_NAME_SIZE],
                     ps_bench_sample_t *ret_sample,
                     psd_error_t *err)
 {
     PSD_AUTO(filler_done) filler_t filler = {.step = shape->n_keys};
-    psd_status_t rc = make(&filler, client, shape, timeout_ms, ret_name, err);
+    psd_status_t rc = make(&filler, cli, client, shape, ret_name, err);
     size_t n = filler.n_pushes;
 
     if (rc != PSD_OK || n == 0) {
@@ -189,9 +189,17 @@ ps_bench_table_grow(psd_client_t *client,
 }
 
 void
-ps_bench_table_drop(psd_client_t *client, const char *name)
+ps_bench_table_drop(const ps_cli_t *cli, psd_client_t *client, const char *name)
 {
+    PSD_AUTO(psd_close) psd_client_t *another = NULL;
     psd_status_t rc = psd_table_drop(client, name, NULL);
 
+    /* A client that a shard has refused asks nobody for anything any more. */
+    if (rc == PSD_CLOSED) {
+        rc = ps_cli_connect_by(cli, NULL, cli->timeout_ms, &another, NULL);
+    }
+    if (another != NULL) {
+        rc = psd_table_drop(another, name, NULL);
+    }
     (void)rc; /* Nothing is left to be done about it. */
 }

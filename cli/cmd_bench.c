@@ -43,8 +43,7 @@ measure(bench_t *self, psd_error_t *err)
     ps_bench_case_t one = {
         .section = "bench", .shape = self->shape, .team = &self->team};
     char name[PS_BENCH_NAME_SIZE];
-    psd_status_t rc =
-        ps_bench_table_make(client, &self->shape, cli->timeout_ms, name, err);
+    psd_status_t rc = ps_bench_table_make(cli, client, &self->shape, name, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -58,7 +57,7 @@ measure(bench_t *self, psd_error_t *err)
         rc = ps_bench_run_cases(&self->session.run, &one, 1, err);
     }
     ps_bench_case_done(&one);
-    ps_bench_table_drop(client, name);
+    ps_bench_table_drop(cli, client, name);
     return rc;
 }
 

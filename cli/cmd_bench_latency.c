@@ -32,8 +32,7 @@ measure(ps_bench_session_t *session, ps_bench_team_t *team, psd_error_t *err)
             .n = (size_t)ps_args_u64(&cli->args, "requests")};
         ps_bench_case_limit(&cases[i], team->transport);
     }
-    rc = ps_bench_table_make(client, &cases[0].shape, cli->timeout_ms, name,
-                             err);
+    rc = ps_bench_table_make(cli, client, &cases[0].shape, name, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -45,7 +44,7 @@ measure(ps_bench_session_t *session, ps_bench_team_t *team, psd_error_t *err)
     for (size_t i = 0; i < 2; i++) {
         ps_bench_case_done(&cases[i]);
     }
-    ps_bench_table_drop(client, name);
+    ps_bench_table_drop(cli, client, name);
     return rc;
 }
 

@@ -28,6 +28,7 @@ typedef struct suite {
 
 /* What one line of the plan needs while it is measured. */
 typedef struct attempt {
+    const ps_cli_t *cli;
     const ps_bench_line_t *line;
     ps_bench_team_t teams[TRANSPORTS_MAX]; /* owned */
     size_t n_teams;
@@ -50,7 +51,8 @@ attempt_done(attempt_t *self)
         ps_bench_case_done(&self->cases[i]);
     }
     if (self->table[0] != '\0') {
-        ps_bench_table_drop(self->teams[0].members[0].client, self->table);
+        ps_bench_table_drop(self->cli, self->teams[0].members[0].client,
+                            self->table);
     }
     for (size_t i = 0; i < self->n_teams; i++) {
         ps_bench_team_close(&self->teams[i]);
@@ -102,9 +104,8 @@ make_table(suite_t *self, attempt_t *attempt, psd_error_t *err)
     ps_bench_shape_t shape =
         ps_bench_plan_shape(attempt->line, 0, PS_BENCH_PUSH, self->divide);
     char name[PS_BENCH_NAME_SIZE];
-    psd_status_t rc =
-        ps_bench_table_make(attempt->teams[0].members[0].client, &shape,
-                            self->cli.timeout_ms, name, err);
+    psd_status_t rc = ps_bench_table_make(
+        &self->cli, attempt->teams[0].members[0].client, &shape, name, err);
 
     if (rc != PSD_OK) {
         return rc;
@@ -182,8 +183,8 @@ measure_growth(suite_t *self, attempt_t *attempt, psd_error_t *err)
                              .n_shards = attempt->line->n_shards};
     attempt->n_cases = 1;
     one->n = (size_t)(one->shape.n_rows / one->shape.n_keys);
-    rc = ps_bench_table_grow(one->team->members[0].client, &one->shape,
-                             self->cli.timeout_ms, name, &sample, err);
+    rc = ps_bench_table_grow(&self->cli, one->team->members[0].client,
+                             &one->shape, name, &sample, err);
     if (rc != PSD_OK) {
         return rc;
     }
@@ -211,7 +212,8 @@ measure_ways(suite_t *self, attempt_t *attempt, psd_error_t *err)
 static psd_status_t
 measure_line(suite_t *self, const ps_bench_line_t *line, psd_error_t *err)
 {
-    PSD_AUTO(attempt_done) attempt_t attempt = {.line = line};
+    PSD_AUTO(attempt_done)
+    attempt_t attempt = {.cli = &self->cli, .line = line};
     psd_status_t rc = start_psd(self, line->n_shards, err);
 
     ps_say(&self->cli.out,

@@ -54,4 +54,11 @@ err_has 'allowed: dense'
 expect 2 "${tiny[@]}" --quick --full
 expect 1 "${tiny[@]}" --only small --psd "$work/no-psd"
 expect 1 "${tiny[@]}" --only small --transport tcp --svg "$work/no/such/file"
+
+# One that a shard refuses leaves no table.
+cli_start
+rm "$work"/data/shard-*.lane
+expect 3 bench latency --requests 10 --transport lane
+expect 0 table list -o name
+out_is ''
 cli_finish
