@@ -66,7 +66,8 @@ start() {
 inside() {
     nsenter --target "$init" --mount --uts --ipc --net --pid --cgroup \
         --root --wd env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root \
-        LC_ALL=C.UTF-8 PSD_BOOT_SLACK="$PSD_BOOT_SLACK" "$@"
+        LC_ALL=C.UTF-8 PSD_BOOT_SLACK="$PSD_BOOT_SLACK" \
+        PSD_BOOT_SHIPPED="$PSD_BOOT_SHIPPED" "$@"
 }
 
 # part NAME: fails when the rest makes no sense.

@@ -5,7 +5,7 @@
 # shellcheck source-path=SCRIPTDIR source=cli_lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/cli_lib.sh"
 
-formats="table wide json jsonl csv tsv name"
+formats=${CLI_FORMATS:-table wide json jsonl csv tsv name}
 mkdir "$work/outputs"
 number=0
 
