@@ -167,9 +167,13 @@ ps_cmd_node_drain(ps_cli_t *cli, psd_error_t *err)
     return rc;
 }
 
-/* Asks when rows would be lost. A node that is up is refused without. */
+/* Asks when rows would be lost, and says of how many partitions. A node that is
+ * up is refused without. */
 static psd_status_t
-confirm_loss(ps_cli_t *cli, const char *name, psd_error_t *err)
+confirm_loss(ps_cli_t *cli,
+             const char *name,
+             uint64_t *ret_last,
+             psd_error_t *err)
 {
     PSD_AUTO(ps_json_unref) json_t *reply = NULL;
     const json_t *last = NULL;
@@ -190,6 +194,7 @@ confirm_loss(ps_cli_t *cli, const char *name, psd_error_t *err)
     for (size_t i = 0; i < json_array_size(last); i++) {
         n += ps_json_u64(json_array_get(last, i), "partitions");
     }
+    *ret_last = n;
     ps_confirm_names(last, names);
     (void)snprintf(what, sizeof what,
                    "node \"%s\", with the last copies of %" PRIu64
@@ -206,16 +211,17 @@ ps_cmd_node_remove(ps_cli_t *cli, psd_error_t *err)
     PSD_AUTO(ps_json_unref) json_t *request = NULL;
     const char *name = NULL;
     bool force = ps_args_on(&cli->args, "force");
+    uint64_t last = 0;
     psd_status_t rc = ps_cli_name(cli, 0, "NAME", &name, err);
 
     if (rc == PSD_OK && force) {
-        rc = confirm_loss(cli, name, err);
+        rc = confirm_loss(cli, name, &last, err);
     }
     if (rc != PSD_OK) {
         return rc;
     }
-    request = json_pack("{s:s,s:s,s:b}", "op", "node_remove", "name", name,
-                        "force", force ? 1 : 0);
+    request = json_pack("{s:s,s:s,s:b,s:I}", "op", "node_remove", "name", name,
+                        "force", force ? 1 : 0, "last", (json_int_t)last);
     rc = ps_cli_ask(cli, request, &reply, err);
     if (rc == PSD_OK) {
         ps_out_answer(&cli->out, reply, REMOVED, "removed node \"%s\"", name);

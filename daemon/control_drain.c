@@ -2,6 +2,8 @@
 /* Nodes that are to go, and what moves: drain, remove, rebalance, repair. */
 #include "daemon/control_inner.h"
 
+#include <inttypes.h>
+
 #include "daemon/commit.h"
 #include "protocol/registry_decide.h"
 
@@ -123,6 +125,30 @@ ps_control_node_drain(ps_control_t *self,
                : ps_control_no_memory(err);
 }
 
+/* A loss was confirmed as it stood then; one that has grown is not. */
+static psd_status_t
+check_confirmed(const ps_control_t *self,
+                const ps_control_request_t *request,
+                const ps_node_t *node,
+                psd_error_t *err)
+{
+    ps_node_left_t left = {0};
+    uint64_t confirmed = 0;
+    psd_status_t rc = ps_doc_get_u64_or(request->doc, "last", 0, UINT32_MAX,
+                                        UINT32_MAX, &confirmed, err);
+
+    if (rc != PSD_OK ||
+        !ps_registry_node_left(self->is.registry, node->name, &left) ||
+        left.n_last <= confirmed) {
+        return rc;
+    }
+    return psd_error_set(
+        err, PSD_NODE_HELD,
+        "node %s has the last copies of %u partitions now, not of %" PRIu64
+        " as was confirmed; look again",
+        node->name, left.n_last, confirmed);
+}
+
 psd_status_t
 ps_control_node_remove(ps_control_t *self,
                        ps_control_request_t *request,
@@ -134,6 +160,9 @@ ps_control_node_remove(ps_control_t *self,
 
     if (rc == PSD_OK) {
         rc = read_switch(request, "force", &force, err);
+    }
+    if (rc == PSD_OK && force && !node->up) { /* else it is refused anyway */
+        rc = check_confirmed(self, request, node, err);
     }
     if (rc != PSD_OK) {
         return rc;

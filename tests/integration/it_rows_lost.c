@@ -196,7 +196,18 @@ a_forced_removal_is_told_too(cluster_t *cluster, psd_error_t *err)
     CHECK_OK(psd_table_open(user, "lost", &table, err), err);
     CHECK_OK(psd_push(table, rows, ROWS, ones, ROWS, err), err);
     CHECK(cluster_kill(cluster, 2, SIGKILL));
-    while (rc == PSD_NODE_HELD) { /* until it is silent for long enough */
+    do { /* until it is silent for long enough */
+        psd_error_clear(err);
+        rc = psd_request(admin,
+                         "{\"op\":\"node_remove\",\"name\":\"n2\","
+                         "\"force\":true,\"last\":0}",
+                         CALL_MS, &reply, err);
+        psd_free(reply);
+        reply = NULL;
+    } while (rc == PSD_NODE_HELD &&
+             strstr(psd_error_text(err), "as was confirmed") == NULL);
+    CHECK(rc == PSD_NODE_HELD);
+    while (rc == PSD_NODE_HELD) {
         psd_error_clear(err);
         rc = psd_request(admin,
                          "{\"op\":\"node_remove\",\"name\":\"n2\","
