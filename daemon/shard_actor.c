@@ -433,7 +433,6 @@ static void
 take_gone(actor_t *self)
 {
     ps_event_t event = {.kind = PS_EVENT_GONE};
-    uint64_t pieces = ps_socket_unfinished_bytes(self->port);
 
     while (ps_socket_next_gone(self->port, &event.conn) ||
            ps_peer_links_next_gone(&self->links, self->now_ms, &event.conn)) {
@@ -441,7 +440,6 @@ take_gone(actor_t *self)
             psd_error_clear(self->err);
         }
     }
-    ps_shard_dropped_pieces(pieces - ps_socket_unfinished_bytes(self->port));
 }
 
 /* Takes what waits, and tells the peers of it in batches: one that sleeps is

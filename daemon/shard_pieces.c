@@ -2,10 +2,6 @@
 /* Between the port of a shard and its core. */
 #include "daemon/shard_pieces.h"
 
-#include <malloc.h>
-
-#define TRIM_BYTES (1 << 20) /* connections close one by one */
-
 void
 ps_shard_find_answer(ps_socket_t *port,
                      ps_shard_t *core,
@@ -39,13 +35,5 @@ ps_shard_limit_pieces(ps_socket_t *port,
     if (most > 0) {
         rest = ps_shard_others(told, args->common) + ps_shard_bytes(core);
         ps_socket_set_unfinished_max(port, rest < most ? most - rest : 0);
-    }
-}
-
-void
-ps_shard_dropped_pieces(uint64_t bytes)
-{
-    if (bytes >= TRIM_BYTES) {
-        (void)malloc_trim(0); /* ZeroMQ's threads have allocated them */
     }
 }

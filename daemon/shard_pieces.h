@@ -18,6 +18,4 @@ void ps_shard_limit_pieces(ps_socket_t *port,
                            const ps_shard_t *core,
                            ps_shard_told_t *told,
                            const ps_shard_actor_args_t *args);
-/* So many bytes of them were dropped: much goes back to the system. */
-void ps_shard_dropped_pieces(uint64_t bytes);
 #endif

@@ -64,8 +64,8 @@ ps_shards_recovered(const ps_shards_t *self, uint32_t i, size_t *ret_n);
 const ps_damage_t *ps_shards_damage(const ps_shards_t *self, uint32_t i);
 /* Where clients find shard i: tcp and ipc. Borrowed. */
 const ps_route_t *ps_shards_route(const ps_shards_t *self, uint32_t i);
-/* What all shards keep now: rows, requests that wait, records for copies, and
- * about what is on its way to new copies. */
+/* What all shards keep now: rows, requests that wait, pieces of others, records
+ * for copies, and about what is on its way to new copies. */
 uint64_t ps_shards_bytes(const ps_shards_t *self);
 /* Lines of this level and above are made from now on. */
 void ps_shards_set_log_level(ps_shards_t *self, int level);

@@ -4,8 +4,8 @@
  *
  * What     The allocator keeps what was freed (main.c), for the next frames.
  *          Once the shards keep clearly less than before, and have for a while,
- *          nobody needs it soon: a table was dropped, or a copy that was away
- *          has all its records.
+ *          nobody needs it soon: a table was dropped, a copy that was away has
+ *          all its records, or connections with unfinished requests ended.
  * Units    bytes; looks, which come PS_SPARE_LOOK_MS apart
  * Owner    The caller; embedded, zeroed at first. Threads: confined to one.
  */
