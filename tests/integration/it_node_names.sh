@@ -13,8 +13,8 @@ expect 0 push w 0=1 30=1 60=1 90=1
 kill_node n1
 
 said="node \"n1\" \($address\): no (welcome|answer) from its shard [0-9]+ at tcp://"
-expect 7 pull w 0,30,60,90 --timeout 7s # most of it is for table_inspect
+expect 7 pull w 0,30,60,90 --timeout 12s # most of it is for table_inspect
 err_has "pull of table \"w\".*$said"
-expect 7 push w 0=1 30=1 60=1 90=1 --timeout 7s
+expect 7 push w 0=1 30=1 60=1 90=1 --timeout 12s
 err_has "push to table \"w\".*$said"
 cli_finish

@@ -39,18 +39,20 @@ typedef struct plan {
     uint64_t rows;        /* of 1000 bytes */
     unsigned partitions;
     unsigned clocks;
+    unsigned again;     /* so many pulls may be served twice */
     double bytes_ratio; /* what goes over a link, of the values that do */
 } plan_t;
 
 static const plan_t SMALL[] = {
-    {"4 workers share 3 MB/s", 4, 3000000, 0, 1000, 4, 2, 1.1},
-    /* What joining takes is a tenth here, and TCP adds its own: headers,
-     * acknowledgements, and what it takes for lost. */
-    {"2 workers at 20 kB/s each", 2, 0, 20000, 150, 2, 1, 1.7},
+    {"4 workers share 3 MB/s", 4, 3000000, 0, 1000, 4, 2, 4, 1.25},
+    /* A machine that stands still breaks connections, which is one more pull
+     * for a worker. What joining takes is a tenth here, and TCP adds its own:
+     * headers, acknowledgements, and what it takes for lost. */
+    {"2 workers at 20 kB/s each", 2, 0, 20000, 150, 2, 1, 2, 1.7},
 };
 static const plan_t FULL[] = {
-    {"8 workers share 100 Mbit/s", 8, 12500000, 0, 5000, 8, 2, 1.05},
-    {"2 workers at 20 kB/s each", 2, 0, 20000, 400, 8, 2, 1.2},
+    {"8 workers share 100 Mbit/s", 8, 12500000, 0, 5000, 8, 2, 0, 1.05},
+    {"2 workers at 20 kB/s each", 2, 0, 20000, 400, 8, 2, 0, 1.2},
 };
 
 static const cluster_args_t CLUSTER = {
@@ -295,7 +297,7 @@ look_at_counts(psd_client_t *client, const plan_t *plan, psd_error_t *err)
     printf("  pulls served %" PRIu64 " of %" PRIu64 " asked, pushes %" PRIu64
            "\n",
            pulls, asked, pushes);
-    CHECK(pulls == asked && pushes == asked);
+    CHECK(pulls >= asked && pulls <= asked + plan->again && pushes == asked);
     return true;
 }
 
