@@ -3,10 +3,11 @@
  * ps_control - the control port: JSON requests of clients and of pscli
  *
  * What     request -> checked -> planned by the registry -> stored -> applied
- * -> told to the shards -> answered. Answers to what changes something are
- * kept, so that a repeated request is answered, not done, again. Besides:
- * barriers, lost workers, and the looking of `pscli`. Owner    The caller.
- * Threads: confined to one.
+ *          -> told to the shards -> answered. Answers to what changes something
+ *          are kept, so that a repeated request is answered, not done, again.
+ *          Besides: barriers, lost workers, and the looking of `pscli`.
+ * Owner    The caller.
+ * Threads  confined to one.
  */
 #ifndef PS_DAEMON_CONTROL_H
 #define PS_DAEMON_CONTROL_H

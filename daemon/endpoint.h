@@ -3,7 +3,8 @@
  * ps_endpoint - "tcp://HOST:PORT" and "ipc://PATH": what they say
  *
  * Shape    HOST is a name, an IPv4 address, [IPv6] or * (every address); PORT
- * is 0 .. 65535 or *, where 0 and * let the kernel choose Threads  any
+ *          is 0 .. 65535 or *, where 0 and * let the kernel choose
+ * Threads  any
  */
 #ifndef PS_DAEMON_ENDPOINT_H
 #define PS_DAEMON_ENDPOINT_H

@@ -4,9 +4,9 @@
  *
  * What     Every connection is a file. libzmq ends the process when it cannot
  *          accept one at a unix socket, and takes a whole processor asking
- * again at a tcp port: so psd has an accept4 of its own, which libzmq calls.
- *          Without a descriptor it gives up a spare one, takes the connection
- *          with it, and hangs up.
+ *          again at a tcp port: so psd has an accept4 of its own, which libzmq
+ *          calls. Without a descriptor it gives up a spare one, takes the
+ *          connection with it, and hangs up.
  * Threads  any
  */
 #ifndef PS_DAEMON_FILES_H

@@ -7,7 +7,8 @@
  *          find it first, milliseconds; while a table grows, a push would pay.
  *          Contents never change, so a writer may be faster, and the memory may
  *          be gone or somebody else's by then. What comes while the list is
- * full is left out. Owner    The caller; ps_filler_destroy ends the thread.
+ *          full is left out.
+ * Owner    The caller; ps_filler_destroy ends the thread.
  * Threads  ps_filler_add from any; the rest from one.
  */
 #ifndef PS_DAEMON_FILLER_H

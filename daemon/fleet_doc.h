@@ -5,12 +5,14 @@
  * What     Answers of a node's shards, tables with the copies of their
  *          partitions, jobs, and reports of copies.
  * Shape    shards: [{"shard":0,"info":[…],"partitions":[…],"waiting":[…],
- *          "clocks":[…],"words":"…"},…]; each list is flat: so many numbers for
- * one item. A time is sent as how long ago it was: clocks of hosts differ. job:
- * {"bytes":"…"}, those of protocol/job_bytes.h in hexadecimal table:
- * {"table":…,"spec":{…},"routes":[…],"copies":[{…},…]}, the last two one item a
- * partition (protocol/table_doc.h, copies.h) reports:
- * [kind,table,partition,epoch,incarnation,shard,lsn, lsn_epoch,…]
+ *          "clocks":[…],"words":"…"},…]; each list is flat, with a
+ *          fixed count of numbers for one item. A time is sent as how long ago
+ *          it was: clocks of hosts differ.
+ *          job: {"bytes":"…"}, those of protocol/job_bytes.h in hexadecimal
+ *          table: {"table":…,"spec":{…},"routes":[…],"copies":[{…},…]}, the
+ *          last two one item a partition (protocol/table_doc.h, copies.h)
+ *          reports: [kind,table,partition,epoch,incarnation,shard,lsn,
+ *          lsn_epoch,…]
  */
 #ifndef PS_DAEMON_FLEET_DOC_H
 #define PS_DAEMON_FLEET_DOC_H

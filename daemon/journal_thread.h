@@ -4,11 +4,12 @@
  *
  * What     Takes records and pieces of snapshots in their order, writes and
  *          flushes whatever has come while it flushed before, and says how far
- *          it has come. A disk that is full or fails, and memory that
- *          there is not, are tried again until it works; what waits stays in
- * memory, and whoever gives records stops when too much waits. Nobody waits for
- * a disk here. Owner    The shard's thread. Threads  All functions from the
- * shard's thread; the rest is inside.
+ *          it has come. A disk that is full or fails, and memory that there is
+ *          not, are tried again until it works; what waits stays in memory, and
+ *          whoever gives records stops when too much waits. Nobody waits for a
+ *          disk here.
+ * Owner    The shard's thread.
+ * Threads  All functions from the shard's thread; the rest is inside.
  */
 #ifndef PS_DAEMON_JOURNAL_THREAD_H
 #define PS_DAEMON_JOURNAL_THREAD_H

@@ -6,8 +6,9 @@
  *          shards, says that it lives, takes in what it is told and answers
  *          what it is asked, when its shards have done it; passes on what they
  *          report of copies. Waits for nobody. When the registry is gone the
- * shards go on with what they know, and the node announces itself when it is
- * back. The node's own control port answers that the registry is elsewhere.
+ *          shards go on with what they know, and the node announces itself when
+ *          it is back. The node's own control port answers that the registry is
+ *          elsewhere.
  * Shape    joining --> announced <--> alone
  * Owner    The caller. Threads: confined to one.
  */

@@ -5,12 +5,15 @@
  * What     Bytes on the shard's own port become events of ps_shard_step, and
  *          its effects become bytes and log lines. Takes all that waits before
  *          it sleeps.
- * Commands on the pipe, each [word][pointer]:
+ * Shape    Commands on the pipe, each [word][pointer]:
  *            TABLE DROP JOB FENCE INSPECT WAITING CLOCKS
  *                           a ps_shard_call_t; comes back the same way,
- * answered $TERM          (one frame) stop Messages out of the pipe: the
- * answered calls, in the order of the asked; NEWS           the ps_shard_news_t
- * of its arguments, to be given back
+ *                           answered
+ *            $TERM          (one frame) stop
+ *          Messages out of the pipe: the answered calls, in the order of the
+ *          asked;
+ *            NEWS           the ps_shard_news_t of its arguments, to be given
+ *                           back
  */
 #ifndef PS_DAEMON_SHARD_ACTOR_H
 #define PS_DAEMON_SHARD_ACTOR_H

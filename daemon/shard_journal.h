@@ -3,9 +3,10 @@
  * ps_shard_journal - between a shard's core and the thread of its journal
  *
  * What     A start: opens the journal, reads it into a new core, says in the
- * log what it found, starts the thread that writes it from now on. Then: tables
- * on their way to the core, news on their way from the disk. Threads  The
- * shard's.
+ *          log what it found, starts the thread that writes it from now on.
+ *          Then: tables on their way to the core, news on their way from the
+ *          disk.
+ * Threads  The shard's.
  */
 #ifndef PS_DAEMON_SHARD_JOURNAL_H
 #define PS_DAEMON_SHARD_JOURNAL_H

@@ -5,7 +5,8 @@
  * What     Classes by softmax of X W + b, or of relu(X W1 + b1) W2 + b2. All
  *          parameters lie in one array, as the table has them: W by rows, then
  *          b, layer by layer. The array is not copied: matrices are views of
- * it. Owner    the caller; mnist_network_done
+ *          it.
+ * Owner    the caller; mnist_network_done
  */
 #ifndef MNIST_NETWORK_H
 #define MNIST_NETWORK_H

@@ -3,8 +3,9 @@
  * ps_matrix_info - what a matrix in binary files is, as its .info file says
  *
  * What     The text form of parameter_server's message MatrixInfo: `name:
- * value` and `name { … }`. What is not used here is passed over. Owner    plain
- * values Threads  any
+ *          value` and `name { … }`. What is not used here is passed over.
+ * Owner    plain values
+ * Threads  any
  */
 #ifndef PS_DATA_MATRIX_INFO_H
 #define PS_DATA_MATRIX_INFO_H

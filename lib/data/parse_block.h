@@ -4,8 +4,9 @@
  *
  * What     A head, and behind it the arrays of a batch but for those that say
  *          nothing (weights that are all 1, values that are all 1, …); keys
- * that are all below 2^32 take four bytes each. Shape    As the machine has
- * numbers: no other one reads them. Threads  any
+ *          that are all below 2^32 take four bytes each.
+ * Shape    As the machine has numbers: no other one reads them.
+ * Threads  any
  */
 #ifndef PS_DATA_PARSE_BLOCK_H
 #define PS_DATA_PARSE_BLOCK_H

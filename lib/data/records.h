@@ -5,11 +5,13 @@
  * What     parameter_server's record files. A head is a magic number and the
  *          size of the message, of 32 bits; or, in the older files, two sizes
  *          of 64 bits: of the message, and of what it is packed into by zlib
- * (0: it is not). Which of them a file has, its first head says: a message does
- * not begin with four zeros. Units    bytes Owner    the caller owns the
- * struct; a message is borrowed until the next one Threads  confined to one
- * thread Errors   as ps_source; PSD_DAMAGED a head that is none, or a message
- * longer than PS_STRETCH_MAX
+ *          (0: it is not). Which of them a file has, its first head says: a
+ *          message does not begin with four zeros.
+ * Units    bytes
+ * Owner    the caller owns the struct; a message is borrowed until the next one
+ * Threads  confined to one thread
+ * Errors   as ps_source; PSD_DAMAGED a head that is none, or a message longer
+ *          than PS_STRETCH_MAX
  */
 #ifndef PS_DATA_RECORDS_H
 #define PS_DATA_RECORDS_H

@@ -4,9 +4,9 @@
  *
  * What     When it is loaded OpenBLAS starts a thread for each processor, and
  *          each takes a buffer of 128 MiB; where that cannot be had
- * (RLIMIT_DATA, RLIMIT_AS) it asks for it again without end. So it is loaded
- * here, with one thread, and whoever makes it take a buffer or start threads
- *          looks first whether there is memory for them.
+ *          (RLIMIT_DATA, RLIMIT_AS) it asks for it again without end. So it is
+ *          loaded here, with one thread, and whoever makes it take a buffer or
+ *          start threads looks first whether there is memory for them.
  * Threads  any
  */
 #ifndef PS_LINALG_BLAS_H

@@ -4,7 +4,7 @@
  *
  * What     Rows are counted by their place: an array's from 0, others in the
  *          order of their coming. A few neighbouring places are a unit, which
- * is handed out whole. For the store_*.c files alone.
+ *          is handed out whole. For the store_*.c files alone.
  */
 #ifndef PS_MODEL_IMAGE_H
 #define PS_MODEL_IMAGE_H

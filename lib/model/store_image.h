@@ -8,11 +8,13 @@
  *          and the walk passes over it. Rows that come to be meanwhile are not
  *          part of it. A piece says of each row which one it is, so that any
  *          store of the same table's shape may take its own share of it,
- * however the two are partitioned, and in any order. Shape    a piece is parts,
- * one behind the other, each: u32 kind, u32 first column (of the table), u32 n
- * columns, u32 zero, u64 n rows, u64 first row; then 1 RUN    neighbouring
- * rows: u64 versions of all (where the table has them), values of all, each
- * state of all 2 ITEMS  each: u64 key, u64 version (where the table has them),
+ *          however the two are partitioned, and in any order.
+ * Shape    a piece is parts, one after the other, each: u32 kind, u32 first
+ *          column (of the table), u32 n columns, u32 zero, u64 n rows, u64
+ *          first row; then
+ *          1 RUN    neighbouring rows: u64 versions of all (where the table has
+ *                   them), values of all, each state of all
+ *          2 ITEMS  each: u64 key, u64 version (where the table has them),
  *                   values, states
  *          3 SPARSE each: u64 key, u64 version, u32 n entries; n values, n of
  *                   each state, n u32 columns, which ascend

@@ -11,10 +11,11 @@
  *          ps_registry_decide_at (no later than suspect_after / 4 behind the
  *          last one: time in which nobody asks counts for silent nodes only
  *          when it is shorter than twice that), the shell calls decide until it
- * says NOTHING. COMMIT: it stores the command, applies it, and tells the nodes
- * the new copies (again and again, until they are known there). When it cannot
- * be stored, the shell stops and begins again later. FENCE: it tells the nodes;
- * their answers come by ps_registry_fenced.
+ *          says NOTHING. COMMIT: it stores the command, applies it, and tells
+ *          the nodes the new copies (again and again, until they are known
+ *          there). When it cannot be stored, the shell stops and begins again
+ *          later. FENCE: it tells the nodes; their answers come by
+ *          ps_registry_fenced.
  *
  * A primary is lost:  suspect -> COMMIT (fenced) -> FENCE to every copy in sync
  *          on a live node -> all have answered, or have become suspect ->
@@ -30,9 +31,10 @@
  * Copies:  a suspect node's, and those that the primary reports, are out of
  *          sync. One that has caught up is in sync. Where copies that stay are
  *          fewer than wanted, a new one catches up (where one whole copy is
- * left and acks wait for a second, those on suspect nodes do not count); where
- * as many as wanted are in sync, those that leave (on a draining node, on one
- * that is silent for repair_after, or replaced to even the nodes out) go.
+ *          left and acks wait for a second, those on suspect nodes do not
+ *          count); where as many as wanted are in sync, those that leave (on a
+ *          draining node, on one that is silent for repair_after, or replaced
+ *          to even the nodes out) go.
  *
  * What nodes must keep to:
  *          A fenced copy takes no record of an older epoch, for good. A primary

@@ -5,14 +5,15 @@
  * What     A port (ROUTER) at the node or a link (DEALER) at the client, over
  *          tcp or ipc; or, on one host, a lane through shared memory, which a
  *          port may have beside them (lane.h says how it works). Data messages
- * go out from the payload's own memory and come in as payloads that borrow the
- * received frames; large values are cut and put together (protocol/assembly.h).
- * Control messages are one frame of text. Shape    conn: names a port's peer; 0
- * on a link. A peer that chose its own routing id is dropped and counted.
- * ZeroMQ's conns are below 2^40, lanes' above. Owner    The caller;
- * ps_socket_close sends what is queued for linger_ms. Threads  Confined to one
- * thread; payloads sent are released on ZeroMQ's, and what came over a lane on
- * the socket's.
+ *          go out from the payload's own memory and come in as payloads that
+ *          borrow the received frames; large values are cut and put together
+ *          (protocol/assembly.h). Control messages are one frame of text.
+ * Shape    conn: names a port's peer; 0 on a link. A peer that chose its own
+ *          routing id is dropped and counted. ZeroMQ's conns are below 2^40,
+ *          lanes' above.
+ * Owner    The caller; ps_socket_close sends what is queued for linger_ms.
+ * Threads  Confined to one thread; payloads sent are released on ZeroMQ's, and
+ *          what came over a lane on the socket's.
  */
 #ifndef PS_TRANSPORT_SOCKET_H
 #define PS_TRANSPORT_SOCKET_H

@@ -3,10 +3,10 @@
  * Private to lib/wire: one block of values on its way through quant.c
  *
  * What     Values are worked on as f64, which holds both types exactly, two at
- * a time in the compilers' vector types: which way a value is rounded is
- * chance, and a branch on it would be guessed wrong half the time. Shape arrays
- * of a block have PS_QUANT_BLOCK places; those behind n, up to an even number,
- * hold something that can be written
+ *          a time in the compilers' vector types: which way a value is rounded
+ *          is chance, and a branch on it would be guessed wrong half the time.
+ * Shape    arrays of a block have PS_QUANT_BLOCK places; those behind n, up to
+ *          an even number, hold something that can be written
  */
 #ifndef PS_WIRE_QUANT_INNER_H
 #define PS_WIRE_QUANT_INNER_H

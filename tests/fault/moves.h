@@ -4,9 +4,10 @@
  *
  * What     Turns: a node more joins, a node is drained, it is let stay again,
  *          another one drains, and so on. A turn only begins a move; faults
- * fall into its middle. At its end the node that drains has nothing left. Owner
- * The caller. Borrows the cluster, and the view to its registry. Threads
- * Confined to one.
+ *          fall into its middle. At its end the node that drains has nothing
+ *          left.
+ * Owner    The caller. Borrows the cluster, and the view to its registry.
+ * Threads  Confined to one.
  */
 #ifndef PS_TESTS_MOVES_H
 #define PS_TESTS_MOVES_H

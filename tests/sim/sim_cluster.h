@@ -31,10 +31,13 @@
  *          sim_cluster_registry.c  the registry's process
  *          sim_cluster_job.c       its jobs and their work queue
  *          sim_cluster_checkpoint.c its checkpoints, and the nodes' part in
- * them sim_cluster_client.c    clients sim_cluster_worker.c    what they are as
- * workers sim_cluster_script.c    what they do sim_cluster_check.c     what was
- * promised sim_cluster_search.c    many seeds; the shortest story of one Units
- * virtual ms of the world; a node's own clock differs
+ *                                  them
+ *          sim_cluster_client.c    clients
+ *          sim_cluster_worker.c    what they are as workers
+ *          sim_cluster_script.c    what they do
+ *          sim_cluster_check.c     what was promised
+ *          sim_cluster_search.c    many seeds; the shortest story of one
+ * Units    virtual ms of the world; a node's own clock differs
  */
 #ifndef PS_TESTS_SIM_CLUSTER_H
 #define PS_TESTS_SIM_CLUSTER_H

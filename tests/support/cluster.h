@@ -4,14 +4,15 @@
  *
  * What     Starts $PSD_PROGRAM n times in one temporary directory: node n0, and
  *          the others with --join to it. Kills, freezes, restarts, cuts off.
- * Shape    CLUSTER_DIRECT: loopback, nothing in between.
- *          CLUSTER_PROXY: whoever connects to a node, another node as well,
- * goes through its tcp_proxy; what the node itself opens goes through those of
- * the others. CLUSTER_NETNS: each node in a network namespace of its own, with
- * a veth pair to a bridge in a namespace that the test has moved to. These have
- * no names and end with the processes: the machine's own network is not
- * touched. Owner    The caller; cluster_drop. Nodes die with the test, however
- * that ends, and a keeper, a process that waits for that, removes the
+ * Shape    CLUSTER_DIRECT: loopback, nothing in between. CLUSTER_PROXY: whoever
+ *          connects to a node, another node as well, goes through its
+ *          tcp_proxy; what the node itself opens goes through those of the
+ *          others. CLUSTER_NETNS: each node in a network namespace of its own,
+ *          with a veth pair to a bridge in a namespace that the test has moved
+ *          to. These have no names and end with the processes: the machine's
+ *          own network is not touched.
+ * Owner    The caller; cluster_drop. Nodes die with the test, however that
+ *          ends, and a keeper, a process that waits for that, removes the
  *          directory.
  * Threads  Confined to the thread that started it; start it before others.
  */

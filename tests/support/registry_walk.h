@@ -5,7 +5,7 @@
  * What     Each step plans one thing that could be asked next: tables made and
  *          dropped, workers that join, start, finish, are lost, jobs stopped,
  *          nodes started again, drained and removed. Refusals are part of the
- * life.
+ *          life.
  */
 #ifndef PS_TESTS_REGISTRY_WALK_H
 #define PS_TESTS_REGISTRY_WALK_H

@@ -5,8 +5,8 @@
  * What     The shard is on node 1. Maps are said as text, "5: 1P 2S 3C" being
  *          epoch 5 with the primary on node 1, node 2 in sync and node 3
  *          catching up; "6F: 1S 2K" is fenced, node 2 kept. What the shard does
- * is left in the outbox of its last step. Owner    A test embeds a kit_t:
- * kit_open, kit_close.
+ *          is left in the outbox of its last step.
+ * Owner    A test embeds a kit_t: kit_open, kit_close.
  */
 #ifndef PS_TESTS_REPLICA_KIT_H
 #define PS_TESTS_REPLICA_KIT_H

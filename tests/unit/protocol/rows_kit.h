@@ -3,10 +3,10 @@
  * rows_kit - shards with copies of a story's partition, and the way between
  *
  * What     Node 0 begins as the primary; its records are a story's
- * (copy_kit.h). The world carries messages, which it delays, loses and doubles
- * until it is calm; tells maps; makes a copy in sync that has caught up; and
- *          can break links, let a copy diverge, and end nodes, which then begin
- *          with nothing. Everything follows from a seed.
+ *          (copy_kit.h). The world carries messages, which it delays, loses and
+ *          doubles until it is calm; tells maps; makes a copy in sync that has
+ *          caught up; and can break links, let a copy diverge, and end nodes,
+ *          which then begin with nothing. Everything follows from a seed.
  * Units    virtual ms
  * Owner    A test embeds a world_t: world_open, world_close.
  */

@@ -5,11 +5,11 @@
  * What     What nodes do when they keep to registry_decide.h, in a few lines: a
  *          primary pushes, sends to its copies, counts what all whole ones have
  *          or have flushed, as acknowledged; nodes die, freeze, start again
- * with or without their log, one or all of them, drain, are removed; fences,
- * answers, maps and reports are late or lost; the registry is loaded again from
- * the commands that it has stored. Every change of the copies is held against
- * what it may be (walk_check.c). Owner    One world at a time, in the caller;
- * world_done frees it.
+ *          with or without their log, one or all of them, drain, are removed;
+ *          fences, answers, maps and reports are late or lost; the registry is
+ *          loaded again from the commands that it has stored. Every change of
+ *          the copies is held against what it may be (walk_check.c).
+ * Owner    One world at a time, in the caller; world_done frees it.
  */
 #ifndef PS_TESTS_WALK_WORLD_H
 #define PS_TESTS_WALK_WORLD_H
